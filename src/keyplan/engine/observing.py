@@ -1,4 +1,4 @@
-"""Observation of an engine: data operations with their consumed capacity or error, and their duration."""
+"""Observation of an engine: reports of data operations, with their consumed capacity or error, and their duration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DATA_OPERATIONS = frozenset(
         "UpdateItem",
     }
 )
-"""Operations on items, which report the capacity that they consume."""
+"""Operations that read or write items. Their responses report the consumed capacity."""
 _BURST_S = 1.0
 _DETAIL = "ReturnConsumedCapacity"
 _RECEIPTS = "ConsumedCapacity"
@@ -39,30 +39,30 @@ _ADDED = AddedDetail("INDEXES")
 
 
 class Observation(NamedTuple):
-    """One data operation."""
+    """A report of one data operation."""
 
     operation: str
     request: Request
     """The request as the client sent it."""
     receipts: Any
-    """The ConsumedCapacity of the response, with indexes, or None after an error."""
+    """The ConsumedCapacity of the response, including the capacity of each index, or None after an error."""
     error: ServiceError | None
     elapsed_s: float
-    """Duration in seconds."""
+    """Duration of the operation in seconds."""
     weight: int
     """The number of operations that this observation represents."""
 
 
 Observer: TypeAlias = Callable[[Observation], None]
-"""Function that is called after data operations."""
+"""A function that is called after each observed operation."""
 
 
 def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
-    """Return a function that answers like `answer`, and reports data operations to the observer.
+    """Return a function with the same results as `answer` that also reports data operations to the observer.
 
     At a rate of up to `most_per_s` operations per second, with bursts of up to one second, each operation is reported.
-    At a higher rate, only a sample is reported. Each reported operation then also represents the unreported operations
-    before it, whose only cost is to read the clock.
+    At a higher rate, only a sample is reported, and the weight of each report includes the unreported operations before
+    it. The only additional cost of an unreported operation is to read the clock.
     """
     interval_s = 1 / most_per_s
     burst_s = _BURST_S

@@ -1,4 +1,4 @@
-"""Progress of long jobs in the log `keyplan.progress`, reported after two seconds and then every ten seconds."""
+"""Progress of long jobs, which is logged to `keyplan.progress` after two seconds and then every ten seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class Progress:
-    """Progress reporter for one job. A job that ends within two seconds is not reported."""
+    """Progress reports of one job. A job that ends within two seconds is not reported."""
 
     def __init__(self, clock: Clock, job: str) -> None:
         self._clock = clock
@@ -26,7 +26,9 @@ class Progress:
         self._reported = False
 
     def at(self, place: Callable[[], str]) -> None:
-        """Report the position of the job, if a report is due. `place` is called only in that case."""
+        """Report how far the job is, if a report is due. `place` returns the progress as text and is called only in
+        that case.
+        """
         now_s = self._clock.monotonic()
         if now_s >= self._due_s:
             self._due_s = now_s + EVERY_S
@@ -34,7 +36,7 @@ class Progress:
             _log.info("%s: %s", self._job, place())
 
     def end(self) -> None:
-        """Report the end of the job, if its progress was reported before."""
+        """Report that the job has ended, if its progress was reported before."""
         if self._reported:
             _log.info("%s: done after %s", self._job, self.elapsed())
 
@@ -44,14 +46,17 @@ class Progress:
 
 
 def percent(key: bytes) -> str:
-    """Return the percentage of a table before a stored key. Rows are sorted by the hash at the start of keys."""
+    """Return, as a percentage, how much of a table precedes a stored key.
+
+    The start of the key is a hash that is distributed evenly.
+    """
     share = int.from_bytes(key[:HASH_BYTES].ljust(HASH_BYTES, b"\x00"), "big") / HASH_SPACE
     return f"{100 * share:.0f} %"
 
 
 @contextmanager
 def shown(say: Callable[[str], None]) -> Iterator[None]:
-    """Pass each report to a function while the block runs."""
+    """Pass each progress report to `say` while the block runs."""
     handler, level = _Lines(say), _log.level
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
@@ -63,12 +68,12 @@ def shown(say: Callable[[str], None]) -> Iterator[None]:
 
 
 class _Lines(logging.Handler):
-    """Log handler that passes messages to a function."""
+    """A log handler that passes messages to a function."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass a message to the function."""
+        """Pass the message of a log record to the function."""
         self._say(record.getMessage())

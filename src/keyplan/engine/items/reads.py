@@ -1,4 +1,4 @@
-"""Common preparation of Query and Scan: expressions, index, projection and start key."""
+"""Common preparation of Query and Scan: compile expressions, find the index, and check projections and start keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 QUERY_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
 QUERY_VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
-"""The expression parameters of a Query, and the parameters that can contain value placeholders."""
+"""The expression parameters of a Query that can contain value placeholders."""
 
 _FAULTS_OF_START = frozenset(
     (
@@ -50,19 +50,19 @@ _attributes_to_get = lru_cache(maxsize=1024)(compile_attributes_to_get)
 
 
 class Filter(NamedTuple):
-    """A filter with its placeholder values and the name of the request parameter that contains it."""
+    """A compiled filter, the values of its placeholders, and the request parameter from which it was compiled."""
 
     condition: CompiledCondition
     values: Item | None
     parameter: str
 
     def tester(self) -> Callable[[Item], bool]:
-        """Return a function that tests one item."""
+        """Return a function that returns True if an item matches the filter."""
         test, values = self.condition.test, self.values if self.values is not None else {}
         return lambda item: test(item, values)
 
     def traces(self) -> tuple[bytes, ...]:
-        """Return byte strings that occur in the stored bytes of every matching item."""
+        """Return byte strings that the stored body of every matching item contains."""
         values = self.values if self.values is not None else {}
         found = (
             encoding.trace(each.attribute, values[each.placeholder], is_prefix=each.is_prefix)
@@ -72,7 +72,7 @@ class Filter(NamedTuple):
 
 
 def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> Filter | None:
-    """Compile the filter of a request from the legacy parameter named by `legacy`."""
+    """Compile the legacy filter parameter named `legacy`. Return None if the request does not have it."""
     conditions = request.get(legacy)
     if not conditions:
         return None
@@ -80,7 +80,7 @@ def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> F
 
 
 def compile_filter_expression(request: dict[str, Any], values: Item | None) -> Filter | None:
-    """Compile the filter expression of a request and validate its values."""
+    """Compile the request's filter expression and validate its values. Return None if the request has none."""
     text = request.get("FilterExpression")
     if text is None:
         return None
@@ -92,7 +92,7 @@ def compile_filter_expression(request: dict[str, Any], values: Item | None) -> F
 def check_read_placeholders(
     request: dict[str, Any], values: Item | None, *used: CompiledCondition | KeyCondition | CompiledProjection | None
 ) -> None:
-    """Raise ValidationError if an unused placeholder exists in the request."""
+    """Raise ValidationError if the request has a placeholder that none of the expressions in `used` contains."""
     names = request.get("ExpressionAttributeNames")
     if not names and not values:
         return
@@ -107,7 +107,7 @@ def check_read_placeholders(
 
 
 def compile_single_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
-    """Compile the projection of a request without other expressions, and validate its placeholders."""
+    """Compile the projection of a request that has no other expressions, and check that it uses every placeholder."""
     projection = compile_read_projection(request)
     names = request.get("ExpressionAttributeNames")
     if projection is not None and names:
@@ -116,7 +116,10 @@ def compile_single_read_projection(request: dict[str, Any]) -> CompiledProjectio
 
 
 def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
-    """Compile the projection of a request, given as an expression or as legacy AttributesToGet."""
+    """Compile the request's projection, which is an expression or the legacy parameter AttributesToGet.
+
+    Return None if the request has neither.
+    """
     text = request.get("ProjectionExpression")
     if text is not None:
         return compile_projection(text, request.get("ExpressionAttributeNames"))
@@ -125,9 +128,10 @@ def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | Non
 
 
 def find_index(database: Database, table: Table, request: dict[str, Any]) -> Index | None:
-    """Return the index of the request, or None. Raises ValidationError if it does not support the read.
+    """Return the index named in the request, or None if the request names no index.
 
-    Raises CatalogChanged if the table has changed, because another process may have created the index.
+    Raises ValidationError if the index does not exist or does not support the read. Raises CatalogChanged if the index
+    does not exist but the table has changed, because another process may have created the index.
     """
     name = request.get("IndexName")
     if name is None:
@@ -144,7 +148,10 @@ def find_index(database: Database, table: Table, request: dict[str, Any]) -> Ind
 
 
 def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCondition, values: Item | None) -> None:
-    """Raise ValidationError for key values with a wrong type or an empty value. The service checks this first."""
+    """Raise ValidationError if a value in the key condition has the wrong type or is an empty string.
+
+    The service makes this check before other checks of key values.
+    """
     for name, kind in (*schema.partition, *schema.sort):
         for value in _values_of(key_condition, name, values or {}):
             if kind not in value:
@@ -161,7 +168,7 @@ def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, valu
 
 
 def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
-    """Raise ValidationError if a query filters by a key attribute."""
+    """Raise ValidationError if the filter of a query refers to a key attribute."""
     if condition is not None:
         for name in schema.names:
             if name in condition.condition.attributes:
@@ -169,7 +176,9 @@ def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
 
 
 def check_select(index: Index | None, request: dict[str, Any]) -> None:
-    """Raise ValidationError if all attributes are requested from a global index that does not project them all."""
+    """Raise ValidationError if a request selects ALL_ATTRIBUTES from a global index that does not project all
+    attributes.
+    """
     if (
         index is not None
         and index.is_global
@@ -180,7 +189,7 @@ def check_select(index: Index | None, request: dict[str, Any]) -> None:
 
 
 def check_projected(index: Index | None, projection: CompiledProjection | None) -> None:
-    """Raise ValidationError if a global index does not project a requested attribute."""
+    """Raise ValidationError if the projection contains an attribute that the global index does not project."""
     if index is not None and index.is_global and index.projection != "ALL" and projection is not None:
         missing = sorted(projection.attributes - index.attributes)
         if missing:
@@ -188,9 +197,9 @@ def check_projected(index: Index | None, projection: CompiledProjection | None) 
 
 
 def check_filter_projected(index: Index | None, condition: Filter | None) -> None:
-    """Raise ValidationError if a query filters by an attribute that its index does not project.
+    """Raise ValidationError if the filter of a query refers to an attribute that the index does not project.
 
-    A scan with such a filter is valid and returns nothing.
+    A scan with such a filter is valid and returns no items.
     """
     if index is not None and index.projection != "ALL" and condition is not None:
         missing = sorted(condition.condition.attributes - index.attributes)
@@ -199,7 +208,9 @@ def check_filter_projected(index: Index | None, condition: Filter | None) -> Non
 
 
 def needs_fetch(index: Index | None, request: dict[str, Any], projection: CompiledProjection | None) -> bool:
-    """Return True if items must be fetched because a local index does not project a requested attribute."""
+    """Return True if items must be fetched from the table, because a local index does not project a requested
+    attribute.
+    """
     if index is None or index.is_global or index.projection == "ALL":
         return False
     if request.get("Select") == "ALL_ATTRIBUTES":
@@ -208,13 +219,18 @@ def needs_fetch(index: Index | None, request: dict[str, Any], projection: Compil
 
 
 def check_scalar_keys(table: Table, condition: CompiledCondition | CompiledProjection | None) -> None:
-    """Raise ValidationError if a path has parts below a key attribute of the table or an index."""
+    """Raise ValidationError if an expression refers to a member inside a key attribute, whose values are
+    always scalar.
+    """
     if condition is not None:
         check_scalar_paths(table, condition.paths)
 
 
 def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
-    """Raise ValidationError if one of the paths has parts below a key attribute of the table or an index."""
+    """Raise ValidationError if a path refers to a member inside a key attribute of the table or an index.
+
+    Key attributes have scalar values without members.
+    """
     if max(map(len, paths), default=1) == 1:
         return
     nested = {str(path[0]) for path in paths if len(path) > 1}
@@ -228,9 +244,9 @@ def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
 
 
 def start_item(request: dict[str, Any], form: Form) -> Item | None:
-    """Return the ExclusiveStartKey of the request in canonical form.
+    """Return the request's ExclusiveStartKey in canonical form, or None if the request has none.
 
-    Raises ValidationError, with specific messages for some errors.
+    Raises ValidationError if it contains an invalid value.
     """
     start = request.get("ExclusiveStartKey")
     if start is None:

@@ -1,4 +1,4 @@
-"""Capacity consumed by an operation, by table and index."""
+"""Capacity consumed by an operation, for each table and index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class Receipt:
         self.local_units: dict[str, float] = {}
 
     def add_index(self, index: Index, units: float) -> None:
-        """Add units of an index. Zero units add no entry, as in the service's response."""
+        """Add capacity units consumed on an index. If the number is zero, the index is omitted, as in DynamoDB's
+        responses.
+        """
         if units:
             of_kind = self.global_units if index.is_global else self.local_units
             of_kind[index.name] = of_kind.get(index.name, 0.0) + units
@@ -39,10 +41,10 @@ class Receipt:
         return self.table_units + self.refused_units + sum(self.global_units.values()) + sum(self.local_units.values())
 
     def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
-        """Return ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.
+        """Return the ConsumedCapacity member of a response. `detail` is TOTAL or INDEXES.
 
-        `name` is the name or ARN of the table, as given in the request. With `kind` "Read" or "Write", add
-        ReadCapacityUnits or WriteCapacityUnits, as in responses of transactions.
+        `name` is the name or ARN of the table, as given in the request. If `kind` is "Read" or "Write", the result also
+        has ReadCapacityUnits or WriteCapacityUnits, as in responses of transactions.
         """
         answer: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
         if detail == "INDEXES":
@@ -59,7 +61,7 @@ class Receipt:
 
 
 def names_given(names: Iterable[str]) -> dict[str, str]:
-    """Map table names to the names or ARNs in a request."""
+    """Map each table name to the name or ARN by which a request refers to the table."""
     return {table_name(name): name for name in names}
 
 

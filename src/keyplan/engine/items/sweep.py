@@ -1,11 +1,11 @@
-"""The sweep, which removes expired items in the background like the service does.
+"""The sweep, which deletes expired items in the background, as DynamoDB does.
 
-The sweep uses small write transactions, and pauses after each transaction for as long as it took, so that writers wait
-only briefly. Items are read before a transaction, so that their pages are in memory and the transaction does not wait
-for the disk. The transaction reads each item again, because its expiry time may have changed. An unreadable item stays,
-and the sweep raises an error after all other items have been processed. Deletions update indexes and streams like other
-deletions and consume no capacity. Stream records show that the service made them. Items that expired more than five
-years ago are kept, as in the service, because such times are probably mistakes.
+The sweep uses small write transactions. After each transaction, it pauses for as long as the transaction took, so that
+writers wait only briefly. Items are read before a transaction, so that their pages are in memory and the transaction
+does not wait for the disk. The transaction reads each item again, because its expiry time may have changed. An
+unreadable item is kept, and the sweep raises an error after all other items have been processed. Deletions update
+indexes and streams like other deletions and consume no capacity. Their stream records identify the service as the
+deleter. Items that expired more than five years ago are kept, as in DynamoDB, because such times are probably mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
 """
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 BATCH_ITEMS = 100
-"""Maximum number of items that a transaction removes. The number is reduced if writers would wait too long."""
+"""Maximum number of items to delete in one transaction. The number is reduced if writers would wait too long."""
 
 
 def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Remove all items that expired longer ago than the engine's delay, and return their number.
+    """Delete all items that expired at least `ttl_delay_s` seconds ago, and return their number.
 
-    `stopped` is called between transactions. If it returns True, the rest is left for the next sweep. Raises
-    DecodeError for an unreadable item, after all other items have been processed.
+    `stopped` is called before each transaction. If it returns True, the remaining items are deleted by the next sweep.
+    Raises DecodeError for an unreadable item, after all other items have been processed.
     """
     database.catalog.reload(database.store.view())
     damage: list[DecodeError] = []
@@ -78,7 +78,9 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
 
 
 def _bring_in(database: Database, table: Table, kept: Expiry, span: tuple[bytes, bytes], limit: int) -> list[bytes]:
-    """Return the next due expiry entries, and read their items to load their pages into memory."""
+    """Return the keys of the next due expiry entries, and read their items so that the pages of the items are in
+    memory.
+    """
     with database.store.snapshot() as view:
         due = [key for key, _, _ in view.rows(kept.tree, *span, limit=limit)]
         for expiry_key in due:

@@ -1,9 +1,9 @@
-"""Transactions: the reasons that cancel them, and idempotency tokens.
+"""Transactions: cancellation reasons and idempotency tokens.
 
 A transaction with the same token is applied once within ten minutes. The token is stored in the same database
-transaction, so it is valid across restarts and processes. The tree of tokens has two rows per token. One is keyed by
-the token and contains the digest of the request and the sizes of the items. The other is keyed by the time at which the
-token expires. Each new token removes a few expired ones, so the tree stays small.
+transaction, so it is valid across restarts and processes. Two rows are stored per token in a separate tree (a sorted
+set of rows). One row is keyed by the token and contains the digest of the request and the sizes of the items. The other
+row is keyed by the time at which the token expires. Each new token removes a few expired ones, so the tree stays small.
 
 Sources: API reference, TransactionCanceledException and CancellationReason; developer guide, "Amazon DynamoDB
 Transactions: How it works", Idempotency.
@@ -52,11 +52,11 @@ CODES: dict[type[ServiceError], str] = {
 }
 
 CANCELLING = tuple(CODES)
-"""Errors of an action that cancel its transaction."""
+"""Errors of a single action that cancel the whole transaction."""
 
 
 class Reasons:
-    """The cancellation reasons of a transaction, collected for each action."""
+    """The cancellation reasons of a transaction, with at most one error per action."""
 
     __slots__ = ("_errors",)
 
@@ -64,7 +64,7 @@ class Reasons:
         self._errors: list[ServiceError | None] = [None] * actions
 
     def add(self, action: int, error: ServiceError) -> None:
-        """Record the error of an action, identified by its position."""
+        """Record the error of the action at the position `action`."""
         self._errors[action] = error
 
     def raise_any(self) -> None:
@@ -74,7 +74,7 @@ class Reasons:
 
 
 def cancelled_by(number: int, error: ServiceError, *, of: int) -> TransactionCanceledError:
-    """Return the error of a transaction with `of` actions in which the action at `number` failed."""
+    """Return the error for a transaction of `of` actions that was cancelled by the action at the position `number`."""
     return _cancelled([error if place == number else None for place in range(of)])
 
 
@@ -85,17 +85,17 @@ def _cancelled(errors: Sequence[ServiceError | None]) -> TransactionCanceledErro
 
 
 class LocatableAction(Protocol):
-    """An action of a transaction that has a key in its table."""
+    """An action of a transaction whose item key can be determined for a given table."""
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError."""
+        """Return the stored form of the item's key. Raises ValidationError if the key is invalid for the table."""
 
 
 def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
     """Return the stored keys of all actions. Raises ValidationError or TransactionCanceledError.
 
-    An empty key rejects the request. Otherwise, the first action that is invalid for its table cancels the transaction.
-    Finally, two actions on the same item reject the request.
+    An empty key value rejects the request. Otherwise, the first action that is invalid for its table cancels the
+    transaction. If all actions are valid, two actions on the same item reject the request.
     """
     keys: list[tuple[str, bytes]] = []
     for number, (table, action) in enumerate(actions):
@@ -110,7 +110,7 @@ def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
 
 
 def check_distinct(found: Sequence[tuple[str, bytes]]) -> None:
-    """Raise ValidationError if two actions have the same table and stored key."""
+    """Raise ValidationError if two actions have the same table and the same stored key."""
     if len(set(found)) < len(found):
         raise ValidationError(messages.SEVERAL_ON_ONE_ITEM)
 
@@ -123,7 +123,7 @@ def _reason(error: ServiceError | None) -> dict[str, Any]:
 
 
 DOCUMENT = "idempotency"
-"""The document that names the tree of tokens. It is created with the first token."""
+"""The stored document that contains the number of the tree of tokens. It is created with the first token."""
 
 _MEMBER = "ClientRequestToken"
 _BY_TOKEN = b"t"
@@ -137,25 +137,30 @@ _tree = lru_cache(maxsize=4)(statements.tree)
 
 
 class IdempotencyToken(NamedTuple):
-    """A client request token with the digest of the request parameters."""
+    """A ClientRequestToken and the digest of the request parameters that it was sent with."""
 
     text: str
     digest: bytes
 
     @property
     def key(self) -> bytes:
-        """Return the key of the token's row."""
+        """Return the key of the row in which the token is stored."""
         return _BY_TOKEN + self.text.encode()
 
 
 class AddedDetail(str):
-    """A ReturnConsumedCapacity value that the engine, not the client, added to observe a request."""
+    """A ReturnConsumedCapacity value that the engine added to a request in order to observe its capacity.
+
+    The value is not part of the request's digest, because the client did not send it.
+    """
 
     __slots__ = ()
 
 
 def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
-    """Return the token of a request, or None. The order of request members does not affect the digest."""
+    """Return the idempotency token of a request, or None. The order of request parameters does not affect
+    the digest.
+    """
     text = request.get(_MEMBER)
     if text is None:
         return None
@@ -171,7 +176,7 @@ def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
 def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float) -> list[int] | None:
     """Return the item sizes of a transaction that was committed with this token in the last ten minutes, or None.
 
-    Raises IdempotentParameterMismatchError if its parameters differ.
+    Raises IdempotentParameterMismatchError if that transaction had different parameters.
     """
     document = transaction.document(DOCUMENT)
     if document is None:
@@ -185,7 +190,7 @@ def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float
 
 
 def record_token(transaction: Transaction, token: IdempotencyToken, now: float, sizes: Sequence[int]) -> None:
-    """Store the token and the item sizes in bytes for ten minutes, in the same transaction."""
+    """Store the token for ten minutes in the given transaction, with the item sizes in bytes."""
     tree = _tokens(transaction)
     _remove_expired(transaction, tree, now)
     expires_at = _milliseconds(now + limits.TRANSACTION_TOKEN_S)

@@ -1,4 +1,7 @@
-"""Versions of items that are given in a request, loaded from a table, or written blindly."""
+"""Versions of items that are given in a request, loaded from a table, or written without reading the earlier version.
+
+A `blind` table is a table in which a write need not read the earlier version of the item.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from keyplan.errors import ValidationError
 
 @dataclass(slots=True)
 class Version:
-    """One version of an item with its decoded form, encoded form and size."""
+    """One version of an item: its attributes, its size in bytes and its stored body."""
 
     item: Item
     size: int
@@ -26,7 +29,9 @@ class Version:
 
 
 def given(item: dict[str, Any], *, wire: bool) -> Version:
-    """Return the version that a request or a file contains. Raises ValidationError for invalid values or size."""
+    """Return the version for an item from a request or file. Raises ValidationError if a value or the size
+    is invalid.
+    """
     canonical, size = normalise_item(item, wire=wire)
     if size > limits.ITEM_BYTES:
         raise ValidationError(messages.ITEM_TOO_LARGE)
@@ -34,7 +39,7 @@ def given(item: dict[str, Any], *, wire: bool) -> Version:
 
 
 def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
-    """Return the decoded item under a key, or None."""
+    """Return the current version of the item with this stored key, or None."""
     row = transaction.point(table.tree, key)
     if row is None:
         return None
@@ -43,7 +48,7 @@ def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
 
 
 def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version) -> None:
-    """Write an item of a `blind` table and its index entries, replacing any existing ones."""
+    """Write an item and its index entries without reading the earlier version, which is replaced. See `Table.blind`."""
     transaction.put(table.tree, key, new.size, new.body)
     for index in table.indexes.values():
         entry = index.key.entry(new.item, key)
@@ -52,7 +57,7 @@ def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version
 
 
 def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Item) -> None:
-    """Delete an item of a `blind` table, if it exists, and its index entries.
+    """Delete an item and its index entries, if they exist, without reading the item. See `Table.blind`.
 
     `item` contains at least the key.
     """
@@ -66,10 +71,10 @@ def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Ite
 def change_blindly(
     transaction: Transaction, table: Table, changes: Sequence[tuple[bytes, Item, Version | None]]
 ) -> None:
-    """Write changes to different items of a `blind` table.
+    """Write or delete several items without reading their earlier versions. See `Table.blind`.
 
     A change consists of the stored key, an item that contains at least the key, and the new version, or None to delete
-    the item.
+    the item. All changes must affect different items.
     """
     puts = [(key, new) for key, _, new in changes if new is not None]
     transaction.put_all(table.tree, [(key, new.size, new.body) for key, new in puts])

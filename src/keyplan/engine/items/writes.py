@@ -1,4 +1,4 @@
-"""A change to one item, with every dependent change in the same transaction.
+"""A change to one item, with all dependent changes in the same transaction.
 
 The table row, the index entries, the stream record, the expiry entry and the size of the item collection are written
 together or not at all, and only if they change.
@@ -39,11 +39,11 @@ def apply(
     by_service: bool = False,
     time_s: float | None = None,
 ) -> None:
-    """Replace the old version of the item with a key by the new version. None means that the item does not exist.
+    """Replace the `old` version of an item with the `new` version. None means that the item does not exist.
 
-    The units of indexes are added to `receipt`. The caller adds the units of the table, which depend on the operation.
-    With `by_service`, the stream record shows that the item expired. Changes that belong together pass the same
-    `time_s`, so that a reader of `history` sees all or none of them.
+    The capacity units of indexes are added to `receipt`. The caller adds the units of the table, which depend on the
+    operation. If `by_service` is True, the stream record shows that the service deleted an expired item. Changes that
+    belong together pass the same `time_s`, so that a reader of `history` sees all or none of them.
     """
     database.admit(table, key, old, new, by_service=by_service)
     if new is not None:
@@ -75,7 +75,7 @@ def _keep_former(
     old: Version | None,
     time_s: float | None,
 ) -> None:
-    """Save the former version for running copies and for recovery."""
+    """Save the earlier version of an item for unfinished copies and for point-in-time recovery."""
     content = None if old is None else (old.size, old.body)
     if table.recovery is not None:
         history.note(transaction, table.recovery, key, content, database.clock.now() if time_s is None else time_s)
@@ -130,14 +130,17 @@ def _change_entry(
 
 
 def _same_content(index: Index, old: Version | None, new: Version | None) -> bool:
-    """Return True if the entries of two versions are equal, ignoring the order of attributes."""
+    """Return True if both versions have the same content in the index, ignoring the order of attributes."""
     return old is not None and new is not None and same_members(index.project(old.item), index.project(new.item))
 
 
 def _change_collection(
     transaction: Transaction, table: Table, key: bytes, old: Version | None, new: Version | None
 ) -> None:
-    """Update the size of the item collection, which counts the items and their entries in local indexes."""
+    """Update the size of the item collection, which includes the items' entries in local indexes.
+
+    Raises ItemCollectionSizeLimitExceededError if the collection becomes too large.
+    """
     tree = table.collections
     assert tree is not None
     grown = collection_bytes(table, new) - collection_bytes(table, old)
@@ -155,12 +158,12 @@ def _change_collection(
 
 
 def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
-    """Add an item that was stored before collection sizes were tracked to the size of its collection."""
+    """Add the size of an existing item to its item collection, whose size was not tracked when the item was written."""
     _change_collection(transaction, table, key, None, version)
 
 
 def collection_bytes(table: Table, version: Version | None) -> int:
-    """Return the number of bytes of an item and its local index entries in its item collection."""
+    """Return the size in bytes of an item and its local index entries, which count towards its item collection."""
     if version is None:
         return 0
     total = version.size
@@ -171,16 +174,19 @@ def collection_bytes(table: Table, version: Version | None) -> int:
 
 
 def check_assigned_types(table: Table, assigned: Sequence[tuple[str, str]]) -> None:
-    """Raise ValidationError if an update sets an index key attribute to a type that the index does not accept."""
+    """Raise ValidationError if an update assigns a value of the wrong type to an index key attribute.
+
+    `assigned` contains attribute names and the types of their new values.
+    """
     for index in table.indexes.values():
         for name, kind in assigned:
             index.key.check_type(name, kind)
 
 
 def check_index_keys(table: Table, item: Item, *, updated: bool = False) -> None:
-    """Raise ValidationError if an attribute of the item is invalid as an index key.
+    """Raise ValidationError if an attribute of the item is not valid as a key attribute of an index.
 
-    With `updated`, use the service's messages for the result of an update.
+    If `updated` is True, the error has the message that DynamoDB returns for the result of an update.
     """
     for index in table.indexes.values():
         index.key.check(item, updated=updated)

@@ -1,9 +1,10 @@
-"""The operations, each in its own module with the shape of the request, its rules and its implementation.
+"""The operations, each in its own module with the structure of its request, its checks and its implementation.
 
-Each module defines `SHAPE`, the request as a table, and `run(engine, request, form)`. If there are rules between
-members, `check(request)` checks the rules that precede attribute values and expressions, and `check_late` checks the
-later rules. In GetItem, PutItem and UpdateItem, the later rules come between the values of the key or item and the
-expressions. In other operations, they come after both. `check_action` checks the rules of one action of a transaction.
-The table and the item are checked last. If `SHAPE.layer` is ENVELOPED, errors of rules, values and expressions pass
-through `answers.enveloped`.
+Each module defines `SHAPE`, the structure of the request, and a function `run(database, request, form)`. If some
+parameters depend on each other, `check(request)` checks the constraints that the service checks before attribute values
+and expressions, and `check_late` checks the later constraints. In GetItem, PutItem and UpdateItem, the later
+constraints are checked after the values of the key or item and before the expressions. In other operations, they are
+checked after both. `check_action` checks the constraints of one action of a transaction. The table and the item are
+checked last. If `SHAPE.layer` is ENVELOPED, `answers.enveloped` adds a prefix to the messages of errors in parameters,
+values and expressions.
 """

@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, TransactionConflictError)
-"""Errors after which a read or write of a batch is returned as unprocessed."""
+"""Errors after which an individual read or write of a batch is returned as unprocessed."""
 
 
 def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
-    """Wrap a function whose checks need no table, so that its errors have the message envelope of single writes."""
+    """Wrap a function that checks a single-item write before the table is known, so that its error messages get a
+    prefix.
+
+    DynamoDB adds this prefix to such errors of PutItem, UpdateItem and DeleteItem.
+    """
 
     @functools.wraps(prepare)
     def with_envelope(request: dict[str, Any], form: Form) -> T:
@@ -46,14 +50,14 @@ def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[st
 
 
 def collection_metrics(database: Database, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
-    """Return ItemCollectionMetrics for a response, or an empty result for a table without local indexes."""
+    """Return the response member ItemCollectionMetrics, or an empty dict for a table without local indexes."""
     if table.collections is None:
         return {}
     return {"ItemCollectionMetrics": _collection(database.store.view(), table, key, item, form)}
 
 
 class Collections:
-    """ItemCollectionMetrics of several writes, with each item collection once, by table."""
+    """ItemCollectionMetrics of several writes, by table. Each item collection is included once."""
 
     __slots__ = ("_form", "_seen", "by_table")
 
@@ -63,7 +67,7 @@ class Collections:
         self.by_table: dict[str, list[dict[str, Any]]] = {}
 
     def add(self, view: StoreView, table: Table, key: bytes, item: Item) -> None:
-        """Add the current size of a written item's collection."""
+        """Add the current size of the item collection that contains a written item."""
         if table.collections is None:
             return
         partition = (table.name, partition_bytes_of(key))

@@ -57,30 +57,30 @@ _CODES: dict[type[ServiceError], str] = {
     AccessDeniedError: "AccessDenied",
     RequestLimitExceededError: "RequestLimitExceeded",
 }
-"""Errors of a statement that do not fail the batch. Source: API reference, BatchStatementError."""
+"""Errors of a single statement that do not fail the whole batch. Source: API reference, BatchStatementError."""
 
 
 class _Asked(NamedTuple):
-    """One statement of a batch."""
+    """One statement of a batch, with its item and action as far as they could be determined."""
 
     prepared: Prepared | ValidationError
     given: dict[str, Any]
-    """The statement's element of the request."""
+    """The element of the request that contains the statement."""
     place: tuple[str, bytes] | None = None
-    """Table and stored key of the statement's item, or None if only this statement will fail."""
+    """The table name and stored key of the statement's item, or None if they could not be determined."""
     located: Located | None = None
-    """The located action of a writing statement."""
+    """The action of a writing statement, with its table and stored key."""
 
 
 class _Costs:
-    """Consumed capacity of the statements of a batch, by the table names in the statements."""
+    """Capacity consumed by the statements of a batch, by table name."""
 
     def __init__(self) -> None:
         self.receipts: dict[str, Receipt] = {}
         self._refused: dict[str, float] = {}
 
     def add(self, name: str, attempt: Attempt) -> None:
-        """Add the capacity of a statement."""
+        """Add the capacity that a statement consumed on the table `name`."""
         if attempt.failure is not None:
             self._refused[name] = self._refused.get(name, 0.0) + attempt.receipt.table_units
         elif name in self.receipts:
@@ -89,14 +89,17 @@ class _Costs:
             self.receipts[name] = attempt.receipt
 
     def render(self, detail: str) -> list[dict[str, Any]]:
-        """Return ConsumedCapacity. A rejected write is included only if another statement on its table succeeded."""
+        """Return the ConsumedCapacity of the response.
+
+        The capacity of a rejected write is included only if another statement on the same table succeeded.
+        """
         for name, receipt in self.receipts.items():
             receipt.refused_units = self._refused.get(name, 0.0)
         return [receipt.render(detail, name) for name, receipt in self.receipts.items()]
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Run the statements one after another, each with its own result."""
+    """Run the statements one after another. Each statement has a separate result."""
     costs = _Costs()
     prepared = [_prepared(statement, form) for statement in request["Statements"]]
     kinds = {each.select is not None for each in prepared if isinstance(each, Prepared)}

@@ -60,7 +60,7 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between parameters for each table, and then across tables. Raises ValidationError."""
+    """Check the constraints between parameters for each table, and then those across tables. Raises ValidationError."""
     keys = 0
     for block in request["RequestItems"].values():
         given = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
@@ -81,7 +81,7 @@ def _check_one_style(blocks: Any) -> None:
 
 
 class _Block(NamedTuple):
-    """The part of the request for one table, checked as far as possible without the table."""
+    """The part of the request for one table, after all checks that do not depend on the table definition."""
 
     request: dict[str, Any]
     keys: list[Item]
@@ -89,7 +89,7 @@ class _Block(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The part of the request for one table, with the table and the stored keys."""
+    """The part of the request for one table, together with the table and the stored keys of the items."""
 
     block: _Block
     table: Table
@@ -97,7 +97,7 @@ class _Plan(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and read items until the response is full."""
+    """Check the request, find the tables, and return items until the response is full."""
     check(request)
     blocks = {name: _block(block, form) for name, block in request["RequestItems"].items()}
     tables = {name: database.table(name) for name in blocks}
@@ -128,7 +128,7 @@ def _plan(block: _Block, table: Table) -> _Plan:
 
 
 class _Reading:
-    """Builder of the response, which is full when one more item would exceed 16 MB."""
+    """Builder of the response. The response is full when one more item would exceed 16 MB."""
 
     def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
         self._view = database.view()
@@ -174,7 +174,7 @@ class _Reading:
             receipt.table_units += table_units
 
     def check_progress(self) -> None:
-        """Raise the error of the unprocessed keys if no key could be read."""
+        """Raise the error that left keys unprocessed, if no key could be read."""
         if self._refused is not None and not self._done:
             raise self._refused
 
@@ -185,5 +185,5 @@ class _Reading:
 
 
 def _remainder(block: dict[str, Any], left: list[int]) -> dict[str, Any]:
-    """Return the request for a table with only the unread keys."""
+    """Return a table's part of the request, reduced to the unprocessed keys."""
     return {**block, "Keys": [block["Keys"][number] for number in left]}

@@ -52,7 +52,10 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check table names and writes per table, then each write, and then the total. Raises ValidationError."""
+    """Check the table names and the number of writes per table, then each write, and then the total number of writes.
+
+    Raises ValidationError.
+    """
     items = request["RequestItems"]
     faults = []
     if not all(map(_is_surely_name, items)):
@@ -75,9 +78,9 @@ def check(request: dict[str, Any]) -> None:
 
 
 _Write: TypeAlias = tuple[bytes, Item, versions.Version | None]
-"""A put: the stored key, an item that contains the key, and the new version. For a delete, the version is None."""
+"""A put or delete: the stored key, an item that contains the key, and the new version, or None for a delete."""
 _Part: TypeAlias = tuple[Table, list[_Write]]
-"""The writes of one table."""
+"""A table and the writes to it."""
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
@@ -109,7 +112,11 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, versions.Version | None]]]:
-    """Run the checks that need no table, and return the writes of each table as items and new versions."""
+    """Run the checks that do not depend on the tables. For each table, return the items to write and their new
+    versions.
+
+    The version is None for a delete.
+    """
     check(request)
     wire = form.wire
     try:
@@ -119,7 +126,7 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
 
 
 def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
-    """Return the item with the key, and the new version if the write is a put. Raises ValidationError."""
+    """Return the item or key of a write and the new version, which is None for a delete. Raises ValidationError."""
     put = write.get("PutRequest")
     if put is None:
         return normalise_item(write["DeleteRequest"]["Key"], wire=wire)[0], None
@@ -147,7 +154,7 @@ def _located(wanted: dict[str, list[tuple[Item, versions.Version | None]]], tabl
 
 
 def _key_of(table: Table, item: Item) -> bytes:
-    """Return the stored key of a put item. Errors have the messages for a Key, unlike in PutItem."""
+    """Return the stored key of an item to put. Unlike in PutItem, errors have the messages for an invalid Key."""
     try:
         return table.key.of_item(item)
     except ValidationError:
@@ -161,7 +168,7 @@ def _write_items(
     receipts: dict[str, Receipt],
     skipped: frozenset[int],
 ) -> list[int]:
-    """Write the batch, and return the positions of the writes that were skipped or rejected."""
+    """Apply the writes of a batch, and return the positions of the writes that were skipped or rejected."""
     left = []
     for number, (table, key, _, new) in enumerate(batch):
         if number in skipped:
@@ -200,7 +207,7 @@ def _answer(
 
 
 def _unprocessed(request: dict[str, Any], left: list[int]) -> dict[str, list[dict[str, Any]]]:
-    """Return the unprocessed writes in the form of the request."""
+    """Return the writes at the positions `left` in the form of UnprocessedItems."""
     if not left:
         return {}
     asked = [(name, write) for name, given in request["RequestItems"].items() for write in given]

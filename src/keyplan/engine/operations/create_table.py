@@ -73,7 +73,7 @@ def check(request: dict[str, Any]) -> None:
 def _check_index_lists(
     local: Sequence[dict[str, Any]] | None, global_: Sequence[dict[str, Any]] | None, schema: Sequence[dict[str, Any]]
 ) -> None:
-    """Raise ValidationError for an empty list of indexes, and for local indexes without a sort key."""
+    """Raise ValidationError for an empty list of indexes, or for local indexes on a table without a sort key."""
     if local is not None:
         if not local:
             raise ValidationError(messages.index_list_empty("LocalSecondaryIndexes"))
@@ -89,10 +89,10 @@ def _check_index_keys(
     schema: Sequence[dict[str, Any]],
     definitions: Sequence[str],
 ) -> None:
-    """Raise ValidationError unless keys and definitions have the same attributes.
+    """Raise ValidationError unless every key attribute has a definition and every definition is used.
 
-    The service reports this before other errors of an index. The exception is an attribute that occurs twice in a
-    global index key, which is reported before an unused definition.
+    The service makes this check before other checks of an index. A repeated attribute in a global index key is reported
+    before an unused definition.
     """
     used = dict.fromkeys(table_rules.names_of(schema))
     for index in indexes:
@@ -155,7 +155,7 @@ def _check_free(database: Database, name: str) -> None:
 
 
 def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
-    """Remove members that the service does not return before the table is active."""
+    """Remove members from the response that DynamoDB does not return before the table is active."""
     for member in descriptions.MODE_SUMMARIES:
         answer.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     asked = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}

@@ -1,4 +1,4 @@
-"""DeleteTable: delete a table and its items. The records of its stream remain for 24 hours."""
+"""DeleteTable: delete a table and its items. The table's stream records remain readable for 24 hours."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _RETURNED = (
     "TableClassSummary",
     "WarmThroughput",
 )
-"""Members in the service's description of a table that is being deleted. Keys and indexes are not included."""
+"""Members of the table description in the response, which does not include keys and indexes."""
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Drop the table, or mark it as DELETING."""
+    """Delete the table, or mark it as DELETING if deletions are delayed, and return its description."""
 
     def work(transaction: Transaction) -> dict[str, Any]:
         documents.purge(database, transaction)

@@ -1,4 +1,4 @@
-"""DescribeBackup: return the source and the status of a backup."""
+"""DescribeBackup: return the source table and the status of a backup."""
 
 from __future__ import annotations
 

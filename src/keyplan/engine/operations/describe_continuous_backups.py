@@ -1,4 +1,6 @@
-"""DescribeContinuousBackups: return whether a table can be restored, and the range of restorable times."""
+"""DescribeContinuousBackups: return whether a table can be restored to a point in time, and which times are
+possible.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table and return its description."""
+    """Find the table and return its ContinuousBackupsDescription."""
     database.catalog.reload(database.store.view())
     table = recovery.find_source(database, request["TableName"])
     return {"ContinuousBackupsDescription": recovery.describe(database, table)}

@@ -1,4 +1,4 @@
-"""DescribeExport: return an export and its progress."""
+"""DescribeExport: return the description of an export, including its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeImport: return an import and its result."""
+"""DescribeImport: return the description of an import, including its result."""
 
 from __future__ import annotations
 

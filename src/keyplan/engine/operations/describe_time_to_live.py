@@ -1,4 +1,4 @@
-"""DescribeTimeToLive: return whether items expire, and by which attribute."""
+"""DescribeTimeToLive: return whether items of a table expire, and which attribute contains their expiry time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHAPE = Structure("DescribeTimeToLiveInput", {"TableName": shapes.NEW_TABLE_NAME
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table and return its description."""
+    """Find the table and return its TimeToLiveDescription."""
     table = descriptions.find(database, request["TableName"])
     now = database.clock.now()
     state = descriptions.status(table, now)

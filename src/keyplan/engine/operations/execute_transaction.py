@@ -1,4 +1,4 @@
-"""ExecuteTransaction: run up to 100 PartiQL statements, either all or none."""
+"""ExecuteTransaction: run up to 100 PartiQL statements as one transaction."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Prepare the statements, and then read in one snapshot or write in one transaction."""
+    """Prepare the statements, and then read all items in one snapshot or write all items in one transaction."""
     asked = request["TransactStatements"]
     given = [parameters(statement.get("Parameters") or (), wire=form.wire) for statement in asked]
     prepared = [
@@ -80,7 +80,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _numbered(number: int, work: Callable[[], T]) -> T:
-    """Run a function, and add the position of the statement to any ValidationError."""
+    """Run `work`, and add the position of the statement to the message of a ValidationError."""
     try:
         return work()
     except ValidationError as error:
@@ -90,7 +90,8 @@ def _numbered(number: int, work: Callable[[], T]) -> T:
 def _tables(database: Database, prepared: Sequence[Prepared]) -> list[Table]:
     """Return the table of each statement.
 
-    A missing table cancels the transaction, unless a statement is malformed.
+    Raises TransactionCanceledError if a table does not exist, and ValidationError if a statement is not allowed in a
+    transaction. A ValidationError takes precedence.
     """
     reasons = Reasons(len(prepared))
     tables: list[Table] = []
@@ -114,7 +115,7 @@ def _check_allowed(prepared: Prepared) -> None:
 
 
 def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
-    """Raise TransactionCanceledError for statements whose item does not have the key of its table."""
+    """Raise TransactionCanceledError if the item of a statement does not have the key of its table."""
     reasons = Reasons(len(prepared))
     for number, (table, each) in enumerate(zip(tables, prepared, strict=True)):
         fault = writes.key_fault(table, each)

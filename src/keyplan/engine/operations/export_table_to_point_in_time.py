@@ -1,4 +1,4 @@
-"""ExportTableToPointInTime: export a table as of a time, or the changes in a period, to files."""
+"""ExportTableToPointInTime: export a table as of a point in time, or the changes in a period, to files."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _table_name(database: Database, arn: str) -> str:
 
 
 def _parameters(request: dict[str, Any], selection: exports.Selection | None) -> dict[str, Any]:
-    """Return the request parameters without the token, in a comparable form."""
+    """Return the request parameters except the token, in a form in which repeated requests can be compared."""
     given = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
     if "ExportTime" in given:
         given["ExportTime"] = timestamps.epoch_s(given["ExportTime"])
@@ -156,7 +156,11 @@ def _parameters(request: dict[str, Any], selection: exports.Selection | None) ->
 
 
 def _document(database: Database, table: Table, parameters: dict[str, Any], token: str) -> Document:
-    """Return the document of a new export. Raises InvalidExportTimeError or PointInTimeRecoveryUnavailableError."""
+    """Return the document to store for a new export.
+
+    Raises InvalidExportTimeError or PointInTimeRecoveryUnavailableError if the table cannot be exported as of this
+    time.
+    """
     now = database.clock.now()
     now_ms = int(now * 1000)
     of_table = table.document["description"]
@@ -200,7 +204,7 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
 
 
 def _created_s(table: Table) -> int:
-    """Return the creation time of the table in whole seconds, like timestamps from clients."""
+    """Return the creation time of the table in whole seconds, because clients send timestamps in whole seconds."""
     created_s: float = table.document["description"]["CreationDateTime"]
     return math.floor(created_s)
 

@@ -37,18 +37,21 @@ _WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsume
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if no rules between members apply to the request."""
+    """Return True if the request has no parameters that depend on other parameters, so that `check` is not needed."""
     return request.keys() <= _WITHOUT_RULES
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules that precede the key values. Raises ValidationError."""
+    """Check the parameter constraints that the service checks before the key values. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
     check_placeholders_wanted(request, given, value_expressions=())
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules between the key values and the projection. Raises ValidationError."""
+    """Check the parameter constraints that the service checks between the key values and the projection.
+
+    Raises ValidationError.
+    """
     rules.check_attributes_to_get(request)
     check_placeholder_maps(request)
 

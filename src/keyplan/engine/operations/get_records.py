@@ -28,14 +28,14 @@ SHAPE = Structure(
 
 
 Stored = tuple[int, float, bytes]
-"""A record of a log: its sequence, the time of the write in epoch seconds, and its body."""
+"""A record of a stream: its sequence number, the time of the write in epoch seconds, and its stored body."""
 
 _CHUNK = 50
 _IMAGES = ("Keys", "NewImage", "OldImage")
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the shard iterator, read its records, and return them with the next iterator."""
+    """Check the shard iterator, read records from its position, and return them with the next iterator."""
     now = database.clock.now()
     iterator = stream_records.parse_iterator(request["ShardIterator"], now)
     limit = request.get("Limit") or limits.GET_RECORDS_LIMIT
@@ -56,9 +56,10 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
-    """Return the iterator, with its position moved past trimmed records.
+    """Return the iterator. A TRIM_HORIZON iterator is moved past records that have been trimmed.
 
-    Raises TrimmedDataAccessError or ResourceNotFoundError.
+    Raises TrimmedDataAccessError if another iterator points to a trimmed record, and ResourceNotFoundError if the shard
+    does not exist.
     """
     if iterator.shard >= document["shards"]:
         raise ResourceNotFoundError(messages.SHARD_OF_ITERATOR_NOT_FOUND)
@@ -71,7 +72,10 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
 
 
 def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
-    """Return records up to the limit or 1 MB, read in chunks because a record can be as large as two items."""
+    """Return up to `limit` records, or records of up to 1 MB. At least one record is returned if records exist.
+
+    Records are read in chunks, because a record can be as large as two items.
+    """
     records: list[Stored] = []
     position, size = iterator.position, 0
     while len(records) < limit:

@@ -1,4 +1,4 @@
-"""GetShardIterator: return a position in a shard to start reading at."""
+"""GetShardIterator: return an iterator that specifies the position in a shard at which to start reading."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ _START = {
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if a start position is missing, or is given for an iterator type that does not use it."""
+    """Raise ValidationError if the start position is missing, or if the iterator type does not use a given start
+    position.
+    """
     kind = request["ShardIteratorType"]
     needed = _START.get(kind)
     for member in ("SequenceNumber", "Timestamp"):
@@ -51,7 +53,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the stream and the shard, and compute the position."""
+    """Check the request, find the stream and the shard, and return an iterator for the requested position."""
     kind, arn = request["ShardIteratorType"], request["StreamArn"]
     records.check_arn(arn)
     check(request)
@@ -86,6 +88,6 @@ def _position(view: StoreView, document: dict[str, Any], shard: int, kind: str, 
 
 
 def _written_from(view: StoreView, document: dict[str, Any], shard: int, at_s: float) -> int:
-    """Return the position of the first record that was written at or after a time."""
+    """Return the position of the first record that was written at or after the time `at_s`, in epoch seconds."""
     older = retention.last_before(view, records.log_of(document), shard, at_s)
     return max(older, records.trimmed(document, shard)) + 1

@@ -1,6 +1,6 @@
 """ImportTable: create a table and fill it from files.
 
-ClientToken is optional in the service model and added by the SDKs, but the service requires it.
+The service requires a ClientToken, although the service model declares it optional. The SDKs add one if it is missing.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters and the settings of the new table. Raises ValidationError."""
+    """Check the constraints between request parameters, and the settings of the new table. Raises ValidationError."""
     input_format = request["InputFormat"]
     options = request.get("InputFormatOptions") or {}
     if options.get("Csv") is not None and input_format != "CSV":
@@ -123,7 +123,7 @@ def _given(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_free(database: Database, name: str, repeated: Document | None) -> None:
-    """Raise ResourceInUseError if the table exists, unless it belongs to a running import with the same request."""
+    """Raise ResourceInUseError if the table exists, unless a running import with the same token created it."""
     if descriptions.present(database, name) is None:
         return
     if repeated is not None and jobs.status_of(repeated) == jobs.IN_PROGRESS:

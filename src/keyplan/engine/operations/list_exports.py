@@ -25,7 +25,7 @@ _RETURNED = ("ExportArn", "ExportStatus", "ExportType")
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """List the exports in reverse order of their ARNs, in pages."""
+    """Return a page of exports, in reverse order of their ARNs."""
     documents = jobs.listed(database, jobs.EXPORT)
     wanted = request.get("TableArn")
     if wanted is not None:
@@ -40,7 +40,9 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _of_table(database: Database, documents: list[Document], arn: str) -> list[Document]:
-    """Return the exports of the current table, without exports of an earlier table with the same name."""
+    """Return the exports of the current table with this ARN, excluding exports of an earlier table with the
+    same name.
+    """
     table = database.catalog.find(table_name(arn), database.store.view())
     if table is None:
         return []

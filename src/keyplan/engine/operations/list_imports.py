@@ -36,7 +36,7 @@ _SUMMARY_MEMBERS = (
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """List the newest imports first, in pages."""
+    """Return a page of imports, with the newest imports first."""
     documents = jobs.listed(database, jobs.IMPORT)
     wanted = request.get("TableArn")
     if wanted is not None:
@@ -53,5 +53,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _age(arn: str) -> tuple[str, str]:
-    """Return the sort key of an import, the last part of its ARN, which starts with the time."""
+    """Return a sort key that orders imports by age: the last part of the ARN, which starts with the time, and the whole
+    ARN.
+    """
     return arn.rpartition("/")[2], arn

@@ -1,4 +1,4 @@
-"""ListStreams: list the readable streams of one table or of all tables."""
+"""ListStreams: list the streams of one table or of all tables, in pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """List the streams in the order of their ARNs, in pages."""
+    """Return a page of streams, in the order of their ARNs."""
     start = request.get("ExclusiveStartStreamArn") or ""
     if start:
         records.check_arn(start)

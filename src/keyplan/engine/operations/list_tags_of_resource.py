@@ -1,8 +1,8 @@
 """ListTagsOfResource: list the tags of a table or its stream on a single page.
 
-The service model has a page token, but the service does not use it, because a table has at most 50 tags.
+The service model has a page token, but the service does not use the token, because a table has at most 50 tags.
 
-Source: the service's team in github.com/aws/aws-sdk issue 583.
+Source: comment of the DynamoDB team on issue 583 of github.com/aws/aws-sdk.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless the ARN is that of a table or stream."""
+    """Raise ValidationError unless the ARN identifies a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the resource, and list its tags."""
+    """Check the request, find the resource, and return its tags."""
     check(request)
     database.catalog.reload(database.store.view())
     resource = tags.find_resource(database, request["ResourceArn"])

@@ -1,4 +1,4 @@
-"""PutItem: create an item or replace it as a whole."""
+"""PutItem: create an item or replace the whole item."""
 
 from __future__ import annotations
 
@@ -29,17 +29,20 @@ SHAPE = Structure(
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if no rules between members apply to the request."""
+    """Return True if the request has no parameters that depend on other parameters, so that `check` is not needed."""
     return request.keys() <= rules.WITHOUT_RULES
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules that precede the item's values. Raises ValidationError."""
+    """Check the parameter constraints that the service checks before the item's values. Raises ValidationError."""
     rules.check_replacing(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules between the item's values and the condition. Raises ValidationError."""
+    """Check the parameter constraints that the service checks between the item's values and the condition.
+
+    Raises ValidationError.
+    """
     rules.check_replacing_late(request)
 
 
@@ -81,7 +84,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemPut:
-    """Run the checks of values, size and condition, which need no table."""
+    """Run the checks of values, size and condition, which do not depend on the table, and return the put action."""
     if is_plain(request):
         return actions.put(request, form)
     check(request)

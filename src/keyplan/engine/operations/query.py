@@ -1,4 +1,4 @@
-"""Query: read items of one partition in sort key order."""
+"""Query: read items with the same partition key, in sort key order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters that precede any value. Raises ValidationError."""
+    """Check the parameter constraints that the service checks before any attribute values. Raises ValidationError."""
     given = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
     check_placeholders_wanted(request, given, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
@@ -64,7 +64,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules that follow the values of the filter and start key. Raises ValidationError."""
+    """Check the parameter constraints that the service checks after the start key. Raises ValidationError."""
     if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
         raise ValidationError(messages.NO_KEY_CONDITION)
     if request.get("KeyConditions") == {}:
@@ -73,20 +73,23 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
-    """Return the legacy parameters in the request. KeyConditions can be combined with a FilterExpression."""
+    """Return the legacy parameters that must not be combined with the expressions in the request.
+
+    KeyConditions can be combined with a FilterExpression, but not with a KeyConditionExpression.
+    """
     replaced = ("AttributesToGet", "QueryFilter", "ConditionalOperator")
     return (*replaced, "KeyConditions") if request.get("KeyConditionExpression") is not None else replaced
 
 
 def check_key_conditions(request: dict[str, Any]) -> None:
-    """Raise ValidationError for too many KeyConditions, each of which is already validated."""
+    """Raise ValidationError if the request has too many KeyConditions. Each condition must already be validated."""
     # An index may have several key attributes per role. Their number is known only after the index lookup.
     if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
         raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
 
 
 class _Prepared(NamedTuple):
-    """A request that is validated as far as possible without the table."""
+    """A request after all checks that do not depend on the table."""
 
     values: Item | None
     key_condition: KeyCondition | LegacyKeyCondition
@@ -96,7 +99,7 @@ class _Prepared(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table and index, and read one page."""
+    """Check the request, find the table and index, and return one page of items."""
     values, key_condition, condition, projection, start = _prepare(request, form)
     table = database.table(request["TableName"])
     index = reads.find_index(database, table, request)
@@ -136,7 +139,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
-    """Run the checks that need no table, in the order of the service: filter, start key, key condition."""
+    """Run the checks that do not depend on the table, in the order of the service: legacy filter, start key, key
+    condition.
+    """
     check(request)
     condition = reads.compile_legacy_filter(request, "QueryFilter", form)
     check_attributes_to_get(request)

@@ -1,4 +1,4 @@
-"""RestoreTableToPointInTime: create a table with the items of another table as of a time."""
+"""RestoreTableToPointInTime: create a table with the items of another table as of a point in time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the table, create the new one in one transaction, and fill it.
+    """Check the request, find the source table, create the new table in one transaction, and start copying the rows.
 
     The copy starts with the current rows and then reverts later changes. The additional work depends on the number of
     changes and not on the size of the table.

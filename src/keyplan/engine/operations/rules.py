@@ -1,4 +1,4 @@
-"""Rules between request members that several operations share."""
+"""Constraints between request parameters that several operations share."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from keyplan.errors import AccessDeniedError, ValidationError
 
 
 def enveloped(error: ValidationError) -> ValidationError:
-    """Return the error with the message envelope of PutItem, UpdateItem and DeleteItem."""
+    """Return the error with the message prefix that DynamoDB adds to errors of PutItem, UpdateItem and DeleteItem."""
     return ValidationError(messages.enveloped(error.message), **error.members)
 
 
 def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the expressions in the request. Raises ValidationError if legacy parameters are present too."""
+    """Return the names of the expression parameters that the request has.
+
+    Raises ValidationError if the request has both expressions and the legacy parameters in `others`.
+    """
     given = [name for name in expressions if request.get(name) is not None]
     if given:
         mixed = [name for name in others if request.get(name) is not None]
@@ -31,7 +34,7 @@ def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others
 
 
 def check_attributes_to_get(request: Mapping[str, Any]) -> None:
-    """Raise ValidationError for a name that is empty or too long, and for a repeated attribute."""
+    """Raise ValidationError if a name in AttributesToGet is empty, too long or repeated."""
     seen: set[str] = set()
     check_attribute_names(request.get("AttributesToGet") or ())
     for name in request.get("AttributesToGet") or ():
@@ -41,9 +44,10 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
 
 
 def check_select(request: Mapping[str, Any]) -> None:
-    """Raise ValidationError if Select does not match the projection parameters or requires an index.
+    """Raise ValidationError if Select does not match the projection parameters, or requires an index that is not given.
 
-    Query and Scan return the error in an envelope. Scan has done so since September 2026, Region by Region.
+    The message has the same prefix as errors of PutItem. Scan adds this prefix since September 2026, introduced Region
+    by Region.
     """
     select = request.get("Select")
     if select is None:
@@ -59,7 +63,9 @@ def check_select(request: Mapping[str, Any]) -> None:
 
 
 def check_conditional_operator(request: Mapping[str, Any], conditions: str) -> None:
-    """Raise ValidationError for a ConditionalOperator with fewer than two conditions."""
+    """Raise ValidationError for a ConditionalOperator with fewer than two conditions in the parameter named
+    `conditions`.
+    """
     if request.get("ConditionalOperator") is None:
         return
     combined = request.get(conditions)
@@ -80,32 +86,32 @@ WITHOUT_RULES = frozenset(
         "ReturnValuesOnConditionCheckFailure",
     )
 )
-"""Members of PutItem and DeleteItem to which no rules between members apply."""
+"""Parameters of PutItem and DeleteItem that do not depend on other parameters."""
 
 _OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
 
 
 def check_replacing(request: dict[str, Any]) -> None:
-    """Check which parameters of PutItem and DeleteItem can be combined. Raises ValidationError."""
+    """Raise ValidationError if the parameters of a PutItem or DeleteItem request cannot be combined."""
     if request.get("ConditionExpression") is None or not request.keys().isdisjoint(_OLDER):
         _check_parameters(request, ("ConditionExpression",), _OLDER[1:])
 
 
 def check_replacing_late(request: dict[str, Any]) -> None:
-    """Check ReturnValues, conditions and placeholders of PutItem and DeleteItem. Raises ValidationError."""
+    """Check ReturnValues, conditions and placeholders of a PutItem or DeleteItem request. Raises ValidationError."""
     if request.get("ReturnValues") not in _OLD_OR_NONE:
         raise ValidationError(messages.RETURN_VALUES_OLD_OR_NONE)
     check_conditions(request)
 
 
 def check_updating(request: dict[str, Any]) -> None:
-    """Check which parameters of UpdateItem can be combined. Raises ValidationError."""
+    """Raise ValidationError if the parameters of an UpdateItem request cannot be combined."""
     if request.get("UpdateExpression") is None or not request.keys().isdisjoint(_OLDER):
         _check_parameters(request, ("UpdateExpression", "ConditionExpression"), _OLDER)
 
 
 def check_conditions(request: dict[str, Any]) -> None:
-    """Check conditions and placeholders of PutItem, UpdateItem and DeleteItem. Raises ValidationError."""
+    """Check the conditions and placeholders of a PutItem, UpdateItem or DeleteItem request. Raises ValidationError."""
     check_conditional_operator(request, "Expected")
     check_placeholder_maps(request)
 
@@ -147,7 +153,7 @@ _TABLE_NAME = re.compile(WHOLE_TABLE_NAME)
 
 
 class TableArn(NamedTuple):
-    """The parts of the ARN of a table or one of its resources."""
+    """The parts of the ARN of a table, or of a resource of a table such as an export."""
 
     region: str
     account: str
@@ -156,9 +162,9 @@ class TableArn(NamedTuple):
 
 
 def parse_table_arn(arn: str) -> TableArn | None:
-    """Return the parts of the ARN of a table or one of its resources, or None for another string.
+    """Return the parts of the ARN of a table or of a resource of a table, or None for any other string.
 
-    Raises AccessDeniedError for an ARN of another service.
+    Raises AccessDeniedError for an ARN of another service or partition.
     """
     match = _TABLE_ARN.fullmatch(arn)
     if match is None:
@@ -169,9 +175,10 @@ def parse_table_arn(arn: str) -> TableArn | None:
 
 
 def check_job_arn(arn: str, kind: str, account: str, invalid: str) -> TableArn:
-    """Return the parts of the ARN of an export or import.
+    """Return the parts of the ARN of an export or import. `kind` is the resource type, such as "export".
 
-    Raises ValidationError, or AccessDeniedError for an ARN of another account.
+    Raises AccessDeniedError for an ARN of another account, and ValidationError with the message `invalid` for any other
+    string.
     """
     parts = parse_table_arn(arn)
     if parts is not None and parts.account != account:

@@ -1,4 +1,4 @@
-"""Scan: read every item of a table or index, or of one segment."""
+"""Scan: read every item of a table, an index, or a segment of either."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters that precede any value. Raises ValidationError."""
+    """Check the parameter constraints that the service checks before any attribute values. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
     check_placeholders_wanted(request, given, value_expressions=("FilterExpression",))
     rules.check_select(request)
@@ -58,7 +58,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules that follow the values of the filter and start key. Raises ValidationError."""
+    """Check the parameter constraints that the service checks after the start key. Raises ValidationError."""
     _check_segments(request.get("Segment"), request.get("TotalSegments"))
     check_placeholder_maps(request)
 
@@ -73,7 +73,7 @@ def _check_segments(segment: int | None, total: int | None) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table and index, and read one page."""
+    """Check the request, find the table and index, and return one page of items."""
     try:
         condition, projection, start = _prepare(request, form)
     except InvalidValueError as error:
@@ -110,7 +110,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, CompiledProjection | None, Item | None]:
-    """Run the checks that need no table, in the order of the service: filter, start key, expressions."""
+    """Run the checks that do not depend on the table, in the order of the service: legacy filter, start key,
+    expressions.
+    """
     check(request)
     condition = reads.compile_legacy_filter(request, "ScanFilter", form)
     start = reads.start_item(request, form)

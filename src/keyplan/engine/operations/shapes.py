@@ -1,4 +1,4 @@
-"""Request shapes that several operations share."""
+"""Request structures that several operations share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keyplan.dynamodb.shapes.model import (
 )
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
-"""The pattern of names of tables, indexes and backups, as shown in error messages."""
+"""The pattern for names of tables, indexes and backups, as shown in error messages."""
 
 # Item operations first require at least one character, as for an ARN, and then a valid table name.
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
@@ -74,7 +74,7 @@ CONDITIONS = Map(
         required=("ComparisonOperator",),
     )
 )
-"""KeyConditions, QueryFilter and ScanFilter."""
+"""The type of the parameters KeyConditions, QueryFilter and ScanFilter."""
 
 EXPECTED = Map(
     Structure(
@@ -99,7 +99,7 @@ REPLACING_WRITE: dict[str, Shape] = {
     "ExpressionAttributeValues": LATE_ITEM,
     "ReturnValuesOnConditionCheckFailure": RETURN_ON_CONDITION_FAILURE,
 }
-"""Members of PutItem and DeleteItem in addition to TableName and Item or Key."""
+"""Parameters that PutItem and DeleteItem share, in addition to TableName and Item or Key."""
 
 
 _CAPACITY = Long(min=1)
@@ -202,7 +202,7 @@ OVERRIDES: dict[str, Shape] = {
     "OnDemandThroughputOverride": ON_DEMAND_THROUGHPUT,
     "SSESpecificationOverride": SSE_SPECIFICATION,
 }
-"""Settings of a restored table that override those of its source."""
+"""Parameters that override settings of the source when a table is restored."""
 
 
 STREAM_ARN = String(min=37, max=1024)

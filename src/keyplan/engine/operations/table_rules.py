@@ -1,4 +1,4 @@
-"""Rules for keys, indexes, projections, streams and capacity, shared by CreateTable and UpdateTable."""
+"""Constraints on keys, indexes, projections, streams and capacity, shared by CreateTable and UpdateTable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def names_of(schema: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str]) -> None:
-    """Raise ValidationError unless a table has one defined HASH key and at most one defined RANGE key."""
+    """Raise ValidationError unless the key schema has one HASH key and at most one RANGE key, both with definitions."""
     keys = names_of(schema)
     undefined = any(key not in definitions for key in keys)
     if len(keys) == 1 and undefined and definitions:
@@ -32,7 +32,7 @@ def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str
 
 
 def check_definitions(definitions: Sequence[str]) -> None:
-    """Raise ValidationError for a repeated attribute definition."""
+    """Raise ValidationError if an attribute is defined more than once."""
     for place, name in enumerate(definitions):
         if name in definitions[:place]:
             raise ValidationError(messages.definition_twice(name))
@@ -49,14 +49,14 @@ def _check_pair(schema: Sequence[dict[str, Any]]) -> None:
 
 
 def check_defined(schema: Sequence[dict[str, Any]], definitions: Sequence[str]) -> None:
-    """Raise ValidationError if a key attribute of an index is not defined."""
+    """Raise ValidationError if an index key attribute has no attribute definition."""
     keys = names_of(schema)
     if any(key not in definitions for key in keys):
         raise ValidationError(messages.keys_undefined(keys, definitions))
 
 
 def check_local_index(index: dict[str, Any], table_hash: str) -> None:
-    """Raise ValidationError unless a local index has its table's HASH key and its own RANGE key."""
+    """Raise ValidationError unless a local index has the HASH key of its table, a RANGE key and a valid projection."""
     schema, name = index["KeySchema"], index["IndexName"]
     _check_pair(schema)
     if len(schema) == 1:
@@ -75,7 +75,11 @@ def check_distinct_keys(index: dict[str, Any]) -> None:
 
 
 def check_global_index(index: dict[str, Any]) -> None:
-    """Raise ValidationError unless a global index has up to four HASH and four RANGE keys, all different."""
+    """Raise ValidationError unless a global index has one to four HASH keys, up to four RANGE keys and a valid
+    projection.
+
+    All key attributes must be different.
+    """
     check_distinct_keys(index)
     schema = index["KeySchema"]
     kinds = [element["KeyType"] for element in schema]
@@ -90,7 +94,10 @@ def check_global_index(index: dict[str, Any]) -> None:
 
 
 def check_projection(projection: dict[str, Any]) -> None:
-    """Raise ValidationError unless attribute names are given if, and only if, the projection type is INCLUDE."""
+    """Raise ValidationError if the projection is invalid.
+
+    NonKeyAttributes are required for the projection type INCLUDE and not allowed for other types.
+    """
     kind: str | None = projection.get("ProjectionType")
     named: list[str] | None = projection.get("NonKeyAttributes")
     if kind is None:
@@ -107,7 +114,10 @@ def check_projection(projection: dict[str, Any]) -> None:
 
 
 def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) -> None:
-    """Raise ValidationError unless a view type is given if, and only if, the stream is enabled."""
+    """Raise ValidationError if the stream specification is invalid.
+
+    A view type is required to enable the stream and not allowed otherwise.
+    """
     if specification is None:
         return
     enabled, view = specification["StreamEnabled"], specification.get("StreamViewType")
@@ -118,7 +128,7 @@ def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) ->
 
 
 def check_table_class(table_class: str | None) -> None:
-    """Raise ValidationError for an unknown table class. The message differs from that of other enums."""
+    """Raise ValidationError for an unknown table class. The message differs from that for other enum parameters."""
     if table_class is not None and table_class not in _TABLE_CLASSES:
         raise ValidationError(messages.TABLE_CLASS_UNKNOWN)
 
@@ -128,9 +138,10 @@ _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 
 def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the request without TableThroughputMode, an alias of BillingMode. BillingMode takes precedence.
+    """Return the request with TableThroughputMode, an alias of BillingMode, replaced by BillingMode.
 
-    This behaviour was measured on the service in August 2026. Its public model does not contain the name.
+    If the request has both parameters, the value of BillingMode is used. The alias was observed on the service in
+    August 2026. The public service model does not contain it.
     """
     if "TableThroughputMode" not in request:
         return request
@@ -139,7 +150,7 @@ def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
-    """Raise ValidationError unless capacity units and maximum units match the billing mode of a new table."""
+    """Raise ValidationError unless the provisioned and maximum units match the billing mode of a new table."""
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED:
         if throughput is None:
@@ -151,7 +162,10 @@ def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_switch(request: dict[str, Any], billing_mode: str) -> None:
-    """Raise ValidationError unless a new billing mode has capacity units if, and only if, it is PROVISIONED."""
+    """Raise ValidationError unless the provisioned units in the request match the new billing mode of a table.
+
+    They are required for PROVISIONED and not allowed for PAY_PER_REQUEST.
+    """
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED and throughput is None:
         raise ValidationError(messages.SWITCH_UNITS_MISSING)
@@ -161,7 +175,9 @@ def check_switch(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_index_capacity(index: dict[str, Any], billing_mode: str) -> None:
-    """Raise ValidationError unless an index of a new table has capacity units if, and only if, the table has them."""
+    """Raise ValidationError unless the provisioned and maximum units of a new index match the billing mode of its
+    table.
+    """
     throughput, name = index.get("ProvisionedThroughput"), index["IndexName"]
     if billing_mode == PROVISIONED:
         if throughput is None:
@@ -179,7 +195,7 @@ def _check_no_maxima(maxima: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) -> None:
-    """Raise ValidationError for more capacity units than any table supports."""
+    """Raise ValidationError if the provisioned units exceed the technical limit of the service."""
     beyond = _beyond_bounds(throughput)
     if beyond is not None:
         member, units = beyond
@@ -187,13 +203,16 @@ def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_known_index(throughput: dict[str, Any] | None) -> None:
-    """Raise ValidationError if an existing index gets too many capacity units. Call this after the table lookup."""
+    """Raise ValidationError if new provisioned units for an existing index exceed the technical limit of the service.
+
+    The service makes this check after it has found the table.
+    """
     if _beyond_bounds(throughput) is not None:
         raise ValidationError(messages.INDEX_UPDATE_BLOCKED)
 
 
 def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
-    """Return the first member that exceeds the maximum of any table, with its units, or None."""
+    """Return the name and units of the first member that exceeds the technical limit of the service, or None."""
     for member in _UNITS:
         if throughput is not None and throughput[member] > _MOST_UNITS:
             return member, throughput[member]

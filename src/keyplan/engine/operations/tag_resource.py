@@ -1,4 +1,4 @@
-"""TagResource: add tags to a table or its stream, or change their values."""
+"""TagResource: add tags to a table or its stream, or change the values of existing tags."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless the request has the ARN of a table or stream, and tags."""
+    """Raise ValidationError unless the request has tags and the ARN of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["Tags"]:
         raise ValidationError(messages.NO_TAGS)

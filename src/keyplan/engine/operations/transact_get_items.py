@@ -50,7 +50,7 @@ SHAPE = Structure(
 
 
 def check_action(get: dict[str, Any]) -> None:
-    """Check the members of one Get. Name placeholders are accepted without a projection.
+    """Check the members of one Get. Unlike in GetItem, name placeholders are accepted without a projection.
 
     Raises ValidationError.
     """
@@ -58,20 +58,22 @@ def check_action(get: dict[str, Any]) -> None:
 
 
 class _Get(NamedTuple):
-    """A Get that is checked as far as possible without the table."""
+    """One Get of the request, after all checks that do not depend on the table."""
 
     table: str
     key: Item
     projection: CompiledProjection | None
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the key or projection is invalid for the table."""
+        """Return the stored form of the key. Raises ValidationError if the key or projection is invalid for
+        the table.
+        """
         reads.check_scalar_keys(table, self.projection)
         return table.key.of_key(self.key)
 
 
 class TransactionRead(NamedTuple):
-    """An item to read, with the table name in the request, the stored key and the projection."""
+    """An item to read: the table name in the request, the table, the stored key and the projection."""
 
     name: str
     table: Table
@@ -80,7 +82,7 @@ class TransactionRead(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and read in one snapshot."""
+    """Check the request, find the tables, and return the items as of one point in time."""
     gets = [_prepare(element["Get"], form) for element in request["TransactItems"]]
     tables = [database.table(get.table) for get in gets]
     keys = locate(list(zip(tables, gets, strict=True)))
@@ -92,7 +94,10 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def read_together(database: Database, wanted: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
-    """Read the items as of one point in time and return the response. Raises ValidationError for more than 4 MB."""
+    """Read the items as of one point in time and return the response.
+
+    Raises ValidationError if the items have more than 4 MB in total.
+    """
     with database.snapshot() as view:
         rows = [view.point(read.table.tree, read.key) for read in wanted]
     total = sum(row[0] for row in rows if row is not None)
@@ -116,7 +121,10 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
 
 
 def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
-    """Return the response for a read. It has no Item if the item, or every projected attribute, is missing."""
+    """Return the response for one read.
+
+    The response contains no Item if the item does not exist or has none of the projected attributes.
+    """
     if row is None:
         return {}
     if read.project is None:

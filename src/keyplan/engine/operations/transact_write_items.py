@@ -1,7 +1,7 @@
-"""TransactWriteItems: run up to 100 puts, updates, deletes and checks, in one or more tables, either all or none.
+"""TransactWriteItems: run up to 100 puts, updates, deletes and condition checks as one transaction.
 
-The service checks the actions one at a time, in the order of the request: the rules, values and expressions of an
-action are checked before those of the next.
+DynamoDB checks the actions one at a time, in the order of the request: the constraints, values and expressions of an
+action are checked before those of the next action.
 
 All conditions are evaluated inside one exclusive write transaction of the store. Therefore transactions are
 serializable and never conflict with each other.
@@ -77,7 +77,10 @@ SHAPE = Structure(
 
 
 def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the kind and members of each action. Raises ValidationError unless each element has exactly one."""
+    """Return the type and members of each action, such as Put or Update.
+
+    Raises ValidationError unless each element of the request contains exactly one action.
+    """
     found = []
     for element in request["TransactItems"]:
         actions = [(kind, element[kind]) for kind in ACTIONS if kind in element and element[kind] is not None]
@@ -90,7 +93,7 @@ def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def check_action(action: dict[str, Any]) -> None:
     """Check the members of one action. Raises ValidationError.
 
-    Unlike in requests for one item, placeholders are accepted without an expression that uses them.
+    Unlike in single-item operations, placeholders are accepted without an expression that uses them.
     """
     check_placeholder_maps(action)
 
@@ -104,7 +107,7 @@ _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
 
 
 class WriteStep(NamedTuple):
-    """An action with its table, its stored key, and ReturnValuesOnConditionCheckFailure."""
+    """One action of the transaction, with its table, its stored key and its ReturnValuesOnConditionCheckFailure."""
 
     action: Action
     table: Table
@@ -113,7 +116,9 @@ class WriteStep(NamedTuple):
 
 
 class AnswerOptions(NamedTuple):
-    """The capacity and item collection details to return, and the table names in the request."""
+    """What the response contains: consumed capacity, item collection metrics, and the table names used in
+    the request.
+    """
 
     detail: str
     measured: bool
@@ -121,7 +126,7 @@ class AnswerOptions(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """The versions of an item before and after a step. `blind` is True if the step did not read the item."""
+    """The versions of an item before and after an action. `blind` is True if the old version was not read."""
 
     old: versions.Version | None
     new: versions.Version | None
@@ -129,12 +134,12 @@ class _Change(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The size in bytes of the larger version, for which a transaction is charged."""
+        """Return the size of the larger version in bytes, which determines the consumed capacity."""
         return max(self.old.size if self.old else 0, self.new.size if self.new else 0)
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and evaluate and write in one transaction."""
+    """Check the request, find the tables, and run all actions in one transaction."""
     steps = _locate(database, prepare(request, form))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
@@ -149,7 +154,7 @@ def write_together(
     form: Form,
     asked: AnswerOptions,
 ) -> dict[str, Any]:
-    """Check and write all steps in one transaction, and return the response."""
+    """Evaluate and apply all actions in one transaction, and return the response."""
     work = _Work(database, form, steps, token, asked)
     # Pass the table of every step, because a table may have changed between the lookups of two steps.
     return database.write_all([step.table for step in steps], work.run)
@@ -157,7 +162,9 @@ def write_together(
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str, Any]]]:
-    """Run the checks that need no table, action by action, and then check the total size."""
+    """Run the checks that do not depend on the tables, action by action, and then check the total size of
+    the request.
+    """
     prepared: list[tuple[Action, dict[str, Any]]] = []
     for kind, given in actions_of(request):
         check_action(given)
@@ -167,7 +174,7 @@ def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str,
 
 
 def check_payload(prepared: Sequence[Action]) -> None:
-    """Raise ValidationError for requests of more than 4 MB, regardless of the stored items."""
+    """Raise ValidationError if the request contains more than 4 MB, whatever the size of the stored items."""
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(item_messages.payload_too_large(total))
@@ -187,7 +194,7 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _Work:
-    """The work inside the write transaction. The work can be run again from the start."""
+    """The part of the operation that runs inside the write transaction. It can be run again from the start."""
 
     def __init__(
         self,
@@ -205,7 +212,7 @@ class _Work:
         self._counted = asked.detail != "NONE"
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
-        """Return the response. A repeated request is answered without applying it again."""
+        """Apply the actions and return the response. A repeated request only returns the response."""
         now = self._database.clock.now()
         token = self._token
         sizes = None if token is None else transactions.repeated_sizes(transaction, token, now)
@@ -218,7 +225,9 @@ class _Work:
         return self._answer(transaction, receipts, "Write")
 
     def _decide(self, transaction: Transaction) -> list[_Change]:
-        """Return the change that each step makes. Raises TransactionCanceledError with all reasons."""
+        """Return the change that each action makes. Raises TransactionCanceledError with the reasons of all failed
+        actions.
+        """
         reasons = Reasons(len(self._steps))
         changes: list[_Change] = []
         for number, step in enumerate(self._steps):
@@ -241,7 +250,10 @@ class _Work:
         return _Change(old, action.outcome(step.table, old))
 
     def _needs_old(self, step: WriteStep) -> bool:
-        """Return True if a step must read the stored version. Some puts and deletes of plain tables do not."""
+        """Return True if an action must read the stored version of its item.
+
+        Puts and deletes without a condition need not read it if the table is `plain` and no capacity is returned.
+        """
         return (
             step.action.guard is not None
             or not step.table.plain
@@ -270,10 +282,11 @@ class _Work:
         return receipts
 
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
-        """Return the capacity of a repeated request, which is a transactional read of every item at its charged size.
+        """Return the capacity of a repeated request, which consumes transactional reads instead of writes.
 
-        The first request asked for the consumed capacity too, or else its parameters would differ. Therefore it read
-        the items that it replaced.
+        `sizes` contains the item sizes on which the capacity of the first request was based. The first request also
+        returned its capacity, because its parameters would differ otherwise. Therefore it has read the items that it
+        replaced.
         """
         receipts: dict[str, Receipt] = {}
         if not self._counted:
@@ -300,7 +313,7 @@ class _Work:
 
 
 def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:
-    """Put or delete the row of a step on a plain table without reading it."""
+    """Put or delete a row of a `plain` table without reading it."""
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)
     else:

@@ -1,4 +1,4 @@
-"""UntagResource: remove tags from a table or its stream, ignoring tags that do not exist."""
+"""UntagResource: remove tags from a table or its stream. Tags that do not exist are ignored."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless the request has the ARN of a table or stream, and tag keys."""
+    """Raise ValidationError unless the request has tag keys and the ARN of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["TagKeys"]:
         raise ValidationError(messages.NO_TAG_KEYS)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the resource, and change its tags."""
+    """Check the request, find the resource, and remove the tags."""
     check(request)
     keys = set(request["TagKeys"])
 

@@ -1,4 +1,4 @@
-"""UpdateContinuousBackups: enable or disable point-in-time recovery, or change its period."""
+"""UpdateContinuousBackups: enable or disable point-in-time recovery, or change the recovery period."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError for a recovery period if recovery is disabled."""
+    """Raise ValidationError if the request disables recovery but contains a recovery period."""
     given = request["PointInTimeRecoverySpecification"]
     if not given["PointInTimeRecoveryEnabled"] and given.get("RecoveryPeriodInDays") is not None:
         raise ValidationError(messages.PERIOD_WHILE_DISABLING)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the table, and change it in one transaction."""
+    """Check the request, find the table, and change its recovery settings in one transaction."""
     check(request)
     given = request["PointInTimeRecoverySpecification"]
     days = given.get("RecoveryPeriodInDays") or limits.RECOVERY_DAYS

@@ -1,4 +1,4 @@
-"""UpdateItem: change attributes of an item, or create it."""
+"""UpdateItem: change attributes of an item or create the item."""
 
 from __future__ import annotations
 
@@ -46,12 +46,15 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules that precede the key values. Raises ValidationError."""
+    """Check the parameter constraints that the service checks before the key values. Raises ValidationError."""
     rules.check_updating(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules between the key values and the expressions. Raises ValidationError."""
+    """Check the parameter constraints that the service checks between the key values and the expressions.
+
+    Raises ValidationError.
+    """
     rules.check_conditions(request)
 
 
@@ -92,7 +95,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
-    """Run the checks of values and expressions, which need no table."""
+    """Run the checks of values and expressions, which do not depend on the table, and return the update action."""
     check(request)
     measured_key = normalise_item(request["Key"], wire=form.wire)
     check_late(request)
@@ -100,7 +103,10 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
 
 
 def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:
-    """Return Attributes for the response: all attributes of a version of the item, or only the updated attributes."""
+    """Return the response member Attributes, with all attributes or only the updated attributes of an item version.
+
+    The result is empty if the version has none of the updated attributes.
+    """
     if returned.startswith("ALL"):
         return {"Attributes": form.stored(version.body)}
     touched = {} if update is None else update.updated(version.item)

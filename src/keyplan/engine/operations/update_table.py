@@ -1,4 +1,4 @@
-"""UpdateTable: change the capacity, stream, class, encryption, protection and global indexes of a table."""
+"""UpdateTable: change a table's capacity, stream, table class, encryption, deletion protection and global indexes."""
 
 from __future__ import annotations
 
@@ -94,14 +94,15 @@ def _check_new_index(index: dict[str, Any], definitions: list[dict[str, Any]] | 
 
 
 def _is_empty(structure: dict[str, Any] | None) -> bool:
-    """Return True for a structure without members."""
+    """Return True if a structure is given but has no members."""
     return structure is not None and all(content is None for content in structure.values())
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Run the checks that follow the table lookup: only one index at a time can be created or deleted.
+    """Run the checks that the service makes after it has found the table.
 
-    Raises LimitExceededError for more than one index, and ValidationError if the capacity of an index is too high.
+    Raises LimitExceededError if the request creates or deletes more than one index, and ValidationError if the capacity
+    of an index is too high.
     """
     updates = request.get("GlobalSecondaryIndexUpdates") or ()
     if sum(update.get("Update") is None for update in updates) > 1:
@@ -111,7 +112,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the table, change it in one transaction, and fill its new index."""
+    """Check the request, find the table, change it in one transaction, and start to fill a new index."""
     request = with_billing_mode(request)
     check(request)
     table_updates.check_combination(request)
@@ -136,7 +137,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
-    """Show a removed maximum throughput as -1, as in the request. Later responses omit the maximum."""
+    """Show a removed maximum throughput as -1 in the response, as in the request. Later responses omit the maximum."""
     lifted = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
     if lifted:
         description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **lifted}

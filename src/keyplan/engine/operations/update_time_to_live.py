@@ -1,4 +1,4 @@
-"""UpdateTimeToLive: enable or disable the expiry of items by an attribute."""
+"""UpdateTimeToLive: enable or disable the expiry of items according to an attribute."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table, change its setting, and then index the existing items."""
+    """Find the table, change its time to live, and then index the expiry times of existing items."""
     given = request["TimeToLiveSpecification"]
     attribute, enabled = given["AttributeName"], bool(given["Enabled"])
 

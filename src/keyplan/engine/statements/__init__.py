@@ -1,1 +1,1 @@
-"""PartiQL statements: parsing, planning, reading and writing."""
+"""PartiQL statements: preparation, read plans, reads and writes."""

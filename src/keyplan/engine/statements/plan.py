@@ -1,8 +1,8 @@
-"""Read plans of SELECT statements: queries of the partitions in the WHERE clause, or a scan.
+"""Read plans of SELECT statements: queries for the partition keys in the WHERE clause, or a scan.
 
-Each branch of an OR that specifies a partition becomes a query. Within a partition, each branch that specifies sort
-keys by OR or IN becomes a query, too. Source: developer guide, "PartiQL select statements for DynamoDB", condition;
-responses of the service about overlapping and too many "decomposed read operations".
+Each branch of an OR that specifies a partition key becomes a query. For one partition key, each branch that specifies
+sort keys by OR or IN becomes a query, too. Sources: developer guide, "PartiQL select statements for DynamoDB",
+condition; error messages of the service about overlapping and too many "decomposed read operations".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class ReadStep(NamedTuple):
-    """A query or scan, with the span of stored keys to read and the filter for its rows."""
+    """A query or scan: the range of stored keys to read, the filter for its rows, and the partition key of a query."""
 
     span: ranges.Span
     filter: translate.StatementCondition | None
@@ -53,29 +53,31 @@ class ReadStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """The steps of a SELECT, in order."""
+    """The queries of a SELECT statement in order, or a single scan."""
 
     steps: tuple[ReadStep, ...]
     reverse: bool
 
 
 _Range: TypeAlias = tuple[SortOperator, tuple[AttributeValue, ...]]
-"""A sort key condition in the form of a key range."""
+"""A sort key condition that selects a range of keys: the operator and its values."""
 
 
 class _Part(NamedTuple):
-    """The key conditions and filters of one branch of the WHERE clause for one partition."""
+    """The key conditions and other conditions of one branch of the WHERE clause for one partition key."""
 
     partition: AttributeValue
     sort: _Range | None
     rest: tuple[Term, ...]
     whole: Term
     negated: bool
-    """True if the branch has a sort key condition that is not a key range."""
+    """True if the branch tests the sort key with NOT or <>."""
 
 
 def make(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
-    """Return the plan of a SELECT statement. Raises ValidationError."""
+    """Return the read plan of a SELECT statement. Raises ValidationError if the service does not support
+    the statement.
+    """
     schema = ranges.key_schema(table, index)
     partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
     branches = () if select.where is None else nodes.joined(select.where, "or")
@@ -107,7 +109,7 @@ def make(table: Table, index: Index | None, select: SelectStatement, values: Val
 
 
 def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
-    """Return the parts of a branch, one for each partition that it specifies."""
+    """Return the parts of a branch, at least one for each partition key that the branch specifies."""
     terms = nodes.joined(branch, "and")
     named = next((term for term in terms if _partition_terms(term, partition.name)), None)
     if named is None:
@@ -125,7 +127,7 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
 
 
 def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
-    """Return the first sort key condition that is a key range, and the other terms."""
+    """Return the first condition that selects a range of sort keys, or None, and the other conditions."""
     for term in terms:
         condition = _sort_condition(term, sort, values)
         if condition is not None:
@@ -136,10 +138,11 @@ def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[
 def _alternatives(
     terms: Sequence[Term], key: tuple[str, KeyAttribute], values: Values
 ) -> list[tuple[_Range | None, list[Term]]]:
-    """Return the ranges of an IN or OR within a partition, each with the other terms, or an empty list.
+    """Return the key ranges of an IN or OR on the sort key, each with the other conditions, or an empty list.
 
-    A branch without a sort key condition selects all sort keys. Only forms in recorded responses are decomposed: one IN
-    or OR without another sort key condition, and at most one range in each branch.
+    A branch without a sort key condition selects all sort keys. A condition is divided into ranges only in the forms
+    for which responses of the service are recorded: a single IN or OR without another sort key condition, and at most
+    one range in each branch.
     """
     partition, sort = key
     about = [term for term in terms if sort.name in nodes.attributes(term)]
@@ -157,14 +160,19 @@ def _alternatives(
 
 
 def _named(term: Term, name: str) -> list[Term]:
-    """Return an IN condition on an attribute as equality conditions."""
+    """Return an IN condition on the attribute `name` as equality conditions. Return an empty list for another
+    condition.
+    """
     if not isinstance(term, InTerm):
         return []
     return [Infix("=", term.operand, value) for value in _partition_terms(term, name)]
 
 
 def _partition_terms(term: Term, name: str) -> Sequence[Term]:
-    """Return the terms for the possible values of an attribute, from an equality, an IN, or several joined by OR."""
+    """Return the terms for all values that a condition allows for the attribute `name`.
+
+    The condition is an equality, an IN, or several of them joined by OR. The result is empty for any other condition.
+    """
     if isinstance(term, Joined) and term.operator == "or":
         each = [_partition_terms(branch, name) for branch in nodes.joined(term, "or")]
         return tuple(value for values in each for value in values) if all(each) else ()
@@ -186,7 +194,7 @@ def _key_value(term: Term, attribute: KeyAttribute, values: Values) -> Attribute
 
 
 def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | None:
-    """Return a term as a range of sort keys, or None if it is not a range."""
+    """Return a condition as a range of sort keys, or None if it does not select a range."""
     operator, terms = _range_of(term, sort.name)
     if operator is None:
         return None
@@ -216,14 +224,14 @@ def _is_value(term: Term) -> bool:
 
 
 def _is_negated(term: Term, name: str | None) -> bool:
-    """Return True if a term tests an attribute with NOT or <>."""
+    """Return True if a condition tests the attribute `name` with NOT or <>."""
     if isinstance(term, NotTerm):
         return name in nodes.attributes(term)
     return isinstance(term, Infix) and term.operator == "<>" and name in nodes.attributes(term)
 
 
 def _steps(index: Index | None, group: list[_Part], values: Values) -> list[ReadStep]:
-    """Return the queries of one partition."""
+    """Return the queries for one partition key."""
     value = group[0].partition
     if len(group) == 1:
         (part,) = group
@@ -237,7 +245,7 @@ def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Read
 
 
 def _check_disjoint(spans: Iterable[ranges.Span]) -> None:
-    """Raise ValidationError for overlapping spans. The spans must be sorted."""
+    """Raise ValidationError if key ranges overlap. The ranges must be sorted."""
     for earlier, later in pairwise(spans):
         if earlier.high is None or earlier.high > later.low:
             raise ValidationError(messages.OVERLAP)
@@ -258,10 +266,11 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.StatementConditio
 
 
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
-    """Raise ValidationError if queries filter by unprojected attributes. The queries must be in partition order.
+    """Raise ValidationError if all queries filter by attributes that the index does not project.
 
-    In recorded responses, the service reports the attributes of the last read. If all filter attributes of one read are
-    projected, or its filter contains the partition key again, all filters are accepted.
+    The queries must be sorted by partition key. In recorded responses, the service reports the attributes of the last
+    query. If the index projects all filter attributes of one query, or if the filter of one query contains the
+    partition key again, the service accepts all filters.
     """
     if index is None or index.projection == "ALL":
         return
@@ -300,7 +309,7 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
 
 
 def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
-    """Return the keys of the partitions in statement order, or in the order of ORDER BY."""
+    """Return the partition keys in the order of the statement or, if the statement has one, of its ORDER BY clause."""
     for each in select.order:
         if _name(each) == partition.name:
             return sorted(keys, reverse=each.descending)
@@ -308,13 +317,13 @@ def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttri
 
 
 def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
-    """Return True if partitions are read in reverse, according to ORDER BY on the sort key."""
+    """Return True if the ORDER BY clause requires reading in descending sort key order."""
     by_sort = [each.descending for each in select.order if _name(each) == (sort and sort.name)]
     return any(by_sort) if by_sort else bool(select.order)
 
 
 def _turned(steps: list[ReadStep]) -> list[ReadStep]:
-    """Return the queries of each partition in reverse order, without changing the order of partitions."""
+    """Reverse the order of the queries for each partition key, without changing the order of the partition keys."""
     turned: list[ReadStep] = []
     at = 0
     for number, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Statements with their values, validated without the table."""
+"""PartiQL statements with their values, after all checks that do not depend on the table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch
 
 
 class Prepared(NamedTuple):
-    """A statement with its values and the attributes that it sets or inserts."""
+    """A statement with its values, the item that it inserts, and the update that it makes."""
 
     statement: Statement
     values: Values
@@ -45,12 +45,12 @@ class Prepared(NamedTuple):
 
     @property
     def source(self) -> FromClause:
-        """Return the FROM clause of the statement, which names its table or index."""
+        """Return the FROM clause of the statement, which names the table and, optionally, an index."""
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 
 def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
-    """Parse a statement and validate it. Raises ValidationError."""
+    """Parse a statement and validate it without the table. Raises ValidationError."""
     parsed = parse(text)
     statement, values = parsed.statement, Values(given, parsed.parameters)
     read = statement.select if isinstance(statement, ExistsStatement) else statement
@@ -92,6 +92,8 @@ def _check_shown(shown: Sequence[PathTerm]) -> None:
 
 
 def shown_name(path: PathTerm) -> str:
-    """Return the name under which a path appears in results: its last name with any list indexes after it."""
+    """Return the name of a selected path in the results: its last attribute name and any list indexes after
+    that name.
+    """
     last = max(at for at, part in enumerate(path.parts) if isinstance(part, str))
     return str(path.parts[last]) + "".join(f"[{part}]" for part in path.parts[last + 1 :])

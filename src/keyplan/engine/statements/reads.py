@@ -1,4 +1,4 @@
-"""Reads of SELECT statements, one page at a time."""
+"""Reads of SELECT statements, which return one page at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DIGEST_BYTES = 16
 
 
 class Found(NamedTuple):
-    """A page of results of a SELECT."""
+    """A page of results of a SELECT, with the token and key for the next page and the consumed capacity."""
 
     items: Any
     token: str | None
@@ -44,7 +44,9 @@ class Found(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """The start of the next page: the step, and the key of the last item of the previous page."""
+    """The position at which the next page starts: a step of the read plan, and the key of the last item
+    that was read.
+    """
 
     step: int
     key: Item | None
@@ -61,7 +63,11 @@ def select(
     token: str | None,
     digest: bytes,
 ) -> Found:
-    """Return one page. `digest` identifies the request, so that a token is valid only for the same request."""
+    """Return one page of results.
+
+    `digest` identifies the statement and its parameters, so that a token is valid only for the same request. Raises
+    ValidationError if the statement or the token is invalid.
+    """
     table, index = find_source(database, statement)
     if index is not None and index.is_global and consistent:
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
@@ -104,8 +110,8 @@ def find_source(database: Database, statement: SelectStatement) -> tuple[Table, 
     """Return the table and index of a SELECT statement.
 
     Raises ValidationError if the index does not exist, if PartiQL does not support it, or if the projection contains a
-    function call. The service reports a function call after the rejection of an index with multi-attribute keys
-    (captures of eu-west-2 and us-east-1, October 2026) and before a table that does not exist (eu-west-2, July 2026).
+    function call. The service checks for a function call before it looks up the table (observed in eu-west-2, July
+    2026), but reports an index with multi-attribute keys first (observed in eu-west-2 and us-east-1, October 2026).
     """
     try:
         table = database.table(statement.source.table)
@@ -134,7 +140,10 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
 
 
 def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
-    """Return the key if the WHERE clause of a SELECT contains only a complete key, as batches require, or None."""
+    """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else, or None.
+
+    Batches accept only such statements.
+    """
     if statement.source.index is not None:
         return None
     terms = () if statement.where is None else nodes.joined(statement.where, "and")
@@ -148,7 +157,10 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
 
 
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
-    """Raise ValidationError for too many or overlapping reads. The service reports these before a missing key."""
+    """Raise ValidationError if a SELECT needs too many or overlapping reads.
+
+    In a batch, the service reports these errors before an incomplete key.
+    """
     if statement.source.index is not None:
         return
     try:
@@ -159,9 +171,9 @@ def check_several(table: Table, prepared: Prepared, statement: SelectStatement) 
 
 
 def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item]:
-    """Return a function that projects an item to the selected paths. Results are named after the end of each path.
+    """Return a function that returns the selected paths of an item. `shown_name` determines the names in the result.
 
-    Raises ValidationError for a path below a key attribute.
+    Raises ValidationError if a path refers to a member inside a key attribute.
     """
     check_scalar_paths(table, [path.parts for path in shown])
     wanted = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in shown]
@@ -174,9 +186,9 @@ def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item
 
 
 def _check_shown(index: Index | None, shown: Sequence[PathTerm] | None) -> bool:
-    """Return True if the projection requires fetching items.
+    """Return True if the projection contains an attribute that must be fetched from the table.
 
-    Raises ValidationError if a global index does not project an attribute.
+    Raises ValidationError if a global index does not project a selected attribute.
     """
     if index is None or index.projection == "ALL" or shown is None:
         return False
@@ -241,7 +253,7 @@ def _place_of(token: str, digest: bytes, steps: int) -> _Place:
 
 
 def _is_key(key: Any) -> bool:
-    """Return True if the value has the form of a key, a map of names to scalar attribute values."""
+    """Return True if the value has the structure of a key, which maps attribute names to scalar attribute values."""
     return isinstance(key, dict) and all(
         isinstance(value, dict) and len(value) == 1 and all(isinstance(content, str) for content in value.values())
         for value in key.values()

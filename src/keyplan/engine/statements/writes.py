@@ -1,4 +1,4 @@
-"""Writes of INSERT, UPDATE, DELETE and EXISTS statements as actions on one item."""
+"""INSERT, UPDATE, DELETE and EXISTS statements, which are translated to actions on one item."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Attempt(NamedTuple):
-    """The result of a statement: the returned items, the consumed capacity, and the error, if any."""
+    """The result of running a statement: the returned items, the consumed capacity, and the error, if it failed."""
 
     items: list[Any]
     receipt: Receipt
@@ -43,7 +43,9 @@ class Attempt(NamedTuple):
 
 
 class Located(NamedTuple):
-    """The action of a writing statement with its table and key, valid as long as the table does not change."""
+    """The action of a writing statement with its table and stored key, valid as long as the table definition is the
+    same.
+    """
 
     table: Table
     change: actions.Action
@@ -51,7 +53,7 @@ class Located(NamedTuple):
 
 
 class _MustBeNew(WriteCondition):
-    """A condition that the item does not exist."""
+    """A condition that requires that the item does not exist."""
 
     __slots__ = ()
 
@@ -61,7 +63,7 @@ class _MustBeNew(WriteCondition):
 
 
 class _IfThere(WriteCondition):
-    """A condition that applies only to an existing item."""
+    """A condition that is checked only if the item exists."""
 
     __slots__ = ()
 
@@ -71,7 +73,10 @@ class _IfThere(WriteCondition):
 
 
 def action(table: Table, prepared: Prepared) -> actions.Action:
-    """Return the action of a writing statement or EXISTS. Raises ValidationError if it is invalid for the table."""
+    """Return the action of an INSERT, UPDATE, DELETE or EXISTS statement.
+
+    Raises ValidationError if the statement is invalid for the table.
+    """
     match prepared.statement:
         case InsertStatement():
             return _insert(table, prepared)
@@ -86,7 +91,7 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
 
 
 def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
-    """Return the key error of a statement's item, as reported in a cancellation reason, or None."""
+    """Return the error in the key of a statement's item, as reported in a cancellation reason, or None."""
     statement = prepared.statement
     if isinstance(statement, InsertStatement):
         assert prepared.item is not None
@@ -152,7 +157,9 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
-    """Return the key of the item and the remaining condition of the statement."""
+    """Return the key in the WHERE clause and the remaining condition. Raises ValidationError if the key is
+    incomplete.
+    """
     equal, rest = nodes.equalities(where, table.key.names)
     if len(equal) < len(table.key.names):
         raise ValidationError(messages.INCOMPLETE_KEY)
@@ -160,7 +167,10 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
 
 
 def key_of(table: Table, prepared: Prepared, found: Mapping[str, Term]) -> Item:
-    """Return the key from the terms. Raises ValidationError if a value's type differs from the table's key schema."""
+    """Return the key whose attributes have the values of the terms in `found`.
+
+    Raises ValidationError if the type of a value differs from the key schema of the table.
+    """
     key = {name: prepared.values.of(found[name]) for name in table.key.names}
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
         if kind not in key[name]:
@@ -179,7 +189,10 @@ def _guard(kind: type[WriteCondition], term: Term, prepared: Prepared) -> WriteC
 
 
 def locate(database: Database, prepared: Prepared) -> Located:
-    """Return the action and item of a writing statement. Raises ServiceError if it is invalid for its table."""
+    """Return the action of a writing statement, with its table and stored key.
+
+    Raises ServiceError if the table does not exist or the statement is invalid for it.
+    """
     table = database.table(prepared.source.table)
     change = action(table, prepared)
     return Located(table, change, change.locate(table))
@@ -188,10 +201,10 @@ def locate(database: Database, prepared: Prepared) -> Located:
 def attempt(
     database: Database, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
 ) -> Attempt:
-    """Run one writing statement and return its result, including a failed condition.
+    """Run one writing statement and return its result. A failed condition is part of the result.
 
-    A failed condition consumes the capacity of a write of the stored or the given item, whichever is larger. `located`
-    is an earlier result of `locate`, which is computed again if the table has changed.
+    A failed condition consumes the capacity of a write of the stored item or of the given item, whichever is larger.
+    `located` is an earlier result of `locate`, which is computed again if the table has changed.
     """
     if located is None or database.table(prepared.source.table) is not located.table:
         located = locate(database, prepared)
