@@ -10,20 +10,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The source of time and randomness of the engine."""
+    """The interface of the engine's source of time and randomness."""
 
     @property
     def random(self) -> random.Random:
         """The source of randomness, which can be seeded for repeatable runs."""
 
     def now(self) -> float:
-        """Return seconds since the Unix epoch."""
+        """Return the current time in seconds since the Unix epoch."""
 
     def monotonic(self) -> float:
-        """Return seconds that never decrease."""
+        """Return a time in seconds that never decreases, for measuring durations."""
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for the event for at most this many seconds. Return True if it was set."""
+        """Wait until the event is set, but at most `seconds` seconds. Return True if the event is set."""
 
 
 class SystemClock:
@@ -33,27 +33,27 @@ class SystemClock:
         self.random = random.Random(seed)  # noqa: S311 - for ids and faults, not for secrets
 
     def now(self) -> float:
-        """Return seconds since the Unix epoch."""
+        """Return the current time in seconds since the Unix epoch."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds that never decrease."""
+        """Return a time in seconds that never decreases, for measuring durations."""
         return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for the event for at most this many seconds. Return True if it was set."""
+        """Wait until the event is set, but at most `seconds` seconds. Return True if the event is set."""
         return event.wait(seconds)
 
 
 class ManualClock:
-    """A clock that changes only by `advance`, for tests of waiting and expiry."""
+    """A clock whose time changes only when `advance` is called, for tests of waiting and expiry."""
 
     def __init__(self, now: float = 1_700_000_000.0, seed: int = 0) -> None:
         self.random = random.Random(seed)  # noqa: S311 - for ids and faults, not for secrets
         self._now = now
 
     def now(self) -> float:
-        """Return the time that the clock is set to, in seconds since the Unix epoch."""
+        """Return the current time of this clock in seconds since the Unix epoch."""
         return self._now
 
     def monotonic(self) -> float:
@@ -61,7 +61,7 @@ class ManualClock:
         return self._now
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Return immediately whether the event is set, because only `advance` changes the time."""
+        """Return True if the event is set, without waiting, because only `advance` changes the time."""
         del seconds
         return event.is_set()
 

@@ -60,7 +60,7 @@ class EngineClosedError(KeyplanError):
 
 
 class ServiceError(KeyplanError):
-    """An error response of the service."""
+    """An error response of DynamoDB."""
 
     code: ClassVar[str] = "InternalServerError"
     namespace: ClassVar[str] = DYNAMODB
@@ -74,7 +74,7 @@ class ServiceError(KeyplanError):
 
     @property
     def wire_type(self) -> str:
-        """The `__type` of the response: the namespace, a hash sign, and the code."""
+        """The `__type` member of the response: the namespace, a hash sign, and the code."""
         return f"{self.namespace}#{self.code}"
 
 
@@ -114,7 +114,7 @@ class IncompleteSignatureError(ServiceError):
 
 
 class InvalidSignatureError(ServiceError):
-    """The signature does not match the request, or is too old."""
+    """The signature does not match the request, or its timestamp is too old."""
 
     code = "InvalidSignatureException"
     namespace = CORAL_SERVICE
@@ -225,13 +225,13 @@ class LimitExceededError(ServiceError):
 
 
 class ConditionalCheckFailedError(ServiceError):
-    """The condition of a write is false. `members["Item"]` is the item, if requested."""
+    """The condition of a write is false. `members["Item"]` contains the item, if the request asks for it."""
 
     code = "ConditionalCheckFailedException"
 
 
 class TransactionCanceledError(ServiceError):
-    """The transaction was cancelled. `members["CancellationReasons"]` has one reason per action, in order."""
+    """The transaction was cancelled. `members["CancellationReasons"]` contains one reason per action, in order."""
 
     code = "TransactionCanceledException"
 

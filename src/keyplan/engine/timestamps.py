@@ -1,4 +1,4 @@
-"""Timestamps in requests and in messages."""
+"""Conversion of timestamps in requests and in messages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # years 1 to 9999, the ran
 
 
 def epoch_s(given: datetime | float) -> float:
-    """Return a Timestamp in seconds since 1970. It is a datetime in Python requests and a number in JSON.
+    """Return a timestamp from a request as epoch seconds. It is a datetime in a Python request and a number in JSON.
 
-    Raises SerializationError for a value that is not a finite number or is not a valid timestamp.
+    Raises SerializationError for a value that is not finite or cannot be converted.
     """
     try:
         at_s = given.timestamp() if isinstance(given, datetime) else float(given)
@@ -26,6 +26,6 @@ def epoch_s(given: datetime | float) -> float:
 
 
 def text(at_s: float) -> str:
-    """Format a timestamp like the service does in messages, in UTC and with a precision of seconds."""
+    """Format a timestamp in UTC with a precision of seconds, as in DynamoDB's messages."""
     time = datetime.fromtimestamp(min(max(at_s, _FIRST_S), _LAST_S), UTC)
     return time.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,1 +1,1 @@
-"""Rows on disk: sorted trees of keys and bodies, append-only logs, and named documents."""
+"""Storage on disk: sorted trees of rows, append-only logs of records, and named JSON documents."""

@@ -7,11 +7,11 @@ a continuous writer, or a disk slower than the writer, the log would still grow.
 therefore wait until the checkpoint is complete.
 
 A PASSIVE checkpoint syncs the log, so the next one runs only when the log has grown by the same amount again. SQLite
-syncs the database file only when a checkpoint moves the whole log, which a RESTART checkpoint does while writers wait.
+syncs the database file only when a checkpoint copies the whole log, which a RESTART checkpoint does while writers wait.
 This thread therefore syncs the file first. Otherwise, the RESTART checkpoint would write all pages of the log to the
-disk, which takes hundreds of milliseconds. A RESTART checkpoint also blocks writers while it waits for readers. It is
-therefore not tried while a long read holds the log: the log grows, and writers do not wait. The second threshold
-doubles each time that a RESTART checkpoint fails.
+disk, which takes hundreds of milliseconds. A RESTART checkpoint also blocks writers while it waits for readers.
+Therefore no RESTART checkpoint is attempted while a long read prevents it: the log grows, and writers do not wait. The
+second threshold doubles each time that a RESTART checkpoint fails while writers wait.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """Owner of one connection and one thread, which sleeps until the log has grown."""
+    """A thread with its own connection that runs checkpoints. It sleeps until the log has grown."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -55,7 +55,9 @@ class Checkpointer:
         self._thread: threading.Thread | None = None
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        """Start or wake the thread if the log is long. SQLite calls this hook after each commit."""
+        """Start or wake the thread if the log is long. SQLite calls this hook after each commit with the log's length
+        in pages.
+        """
         if pages < self.pages:  # the log was restarted
             self._begin_anew()
         self.pages = pages
@@ -72,19 +74,21 @@ class Checkpointer:
         return apsw.SQLITE_OK
 
     def wait_for_calm(self) -> bool:
-        """Wait until the checkpoint of a long log has ended. Return False if that takes too long.
+        """Wait until the checkpoint of a long log has ended. Return False if this takes too long.
 
-        This method is for background work. Its writes would otherwise make the log grow while a checkpoint shortens it,
+        Only background work calls this method. Without the wait, its writes would make the log grow during a checkpoint
         until all writers have to wait, and its reads would prevent a restart of the log.
         """
         return self.pages < RESTART_PAGES or self._calm.wait(CALM_S)
 
     def wait_for_room(self) -> None:
-        """Wait until the running checkpoint is complete, so that the log can be restarted."""
+        """Wait until the running checkpoint is complete, so that the log can be restarted. The wait is limited."""
         self._room.wait(2 * BUSY_MS / 1000)
 
     def _have_writers_wait(self) -> None:
-        """Block writers until this checkpoint is complete, and then wake them. SQLite itself would make them poll."""
+        """Block writers until this checkpoint is complete, and then wake them. Without this, SQLite would make them
+        poll.
+        """
         self._room.clear()
         self.crowded = True
 
@@ -132,7 +136,7 @@ class Checkpointer:
             _log.exception("checkpoint failed")
 
     def _catch_up(self, moved: int) -> None:
-        """Sync the file, and checkpoint newly committed pages, until only a few pages are new."""
+        """Sync the database file and checkpoint newly committed pages, repeatedly, until only a few pages are new."""
         for _ in range(MOST_ROUNDS):
             sync_file(self._connection)
             before, (_, moved) = moved, self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -141,14 +145,14 @@ class Checkpointer:
         sync_file(self._connection)
 
     def _begin_anew(self) -> None:
-        """Set the thresholds, in log pages, for a restarted log."""
+        """Reset both thresholds, in log pages, for a restarted log."""
         self._checkpoint_at = PASSIVE_PAGES
         self._crowded_at = CROWDED_PAGES
 
     def _give_up_for_now(self, writers_wait: bool) -> None:
-        """Raise the second threshold if writers waited in vain, so that they do not wait repeatedly.
+        """Raise the second threshold if writers waited for a failed checkpoint, so that they do not wait repeatedly.
 
-        If the log grew only because writers are faster than the disk, they must wait, and the threshold stays the same.
+        If writers did not wait, the threshold stays the same.
         """
         if writers_wait:
             self._crowded_at = max(self._crowded_at, 2 * self.pages)

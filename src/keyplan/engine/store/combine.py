@@ -1,9 +1,9 @@
-"""Group commit, which combines the writes of many threads.
+"""Group commit, which combines the writes of many threads in one transaction.
 
-A thread that finds no leader becomes the leader. It runs all queued calls, including its own, in one transaction. While
-its commit is written to disk, the next thread in the queue leads the calls that were queued since. Each call requires
-one wake-up of its thread. No lock is passed between the calls of a batch, because in Python this would take longer than
-the calls themselves.
+If no other thread leads, a thread becomes the leader. It runs all queued calls, including its own, in one transaction.
+While its commit is written to disk, the next thread in the queue leads the calls that have been queued since. Each call
+requires one wake-up of its thread. No lock is passed between the calls of a batch, because in Python this would take
+longer than the calls themselves.
 
 Threads that received their results together tend to call again one after another. The leader lets them run first, as
 long as this adds more calls, because the other calls would otherwise have to wait for a separate commit.
@@ -25,11 +25,13 @@ from typing import Any
 from keyplan.errors import StorageError
 
 LOOKS_IN_VAIN = 4
-"""The number of times that the leader lets other threads run without getting a new call before a batch starts."""
+"""The number of consecutive times that the leader lets other threads run without getting a new call, before
+it starts.
+"""
 
 
 class CombinedCall:
-    """A queued call with its result."""
+    """A queued call and, after it has run, its result or error."""
 
     __slots__ = ("batch", "done", "error", "leads", "result", "settled", "ticket", "wake", "work")
 
@@ -49,9 +51,10 @@ class CombinedCall:
 
 
 class Combiner:
-    """Runner of calls in batches.
+    """A queue of calls from several threads, which runs the calls in batches.
 
-    `run` computes the results of a batch, and `settle` makes them durable. Neither may raise an exception.
+    `run` computes the results of a batch, and `settle` makes them durable. Both store errors in the calls and do not
+    raise them.
     """
 
     def __init__(
@@ -65,7 +68,10 @@ class Combiner:
         self._company = 0  # the expected number of concurrent calls
 
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
-        """Run the work in a batch. Return its result, or raise the exception of the work or of the batch."""
+        """Run `work` as part of a batch and return its result.
+
+        Raises the exception of the work or of the whole batch.
+        """
         call = CombinedCall(work, settled)
         try:
             with self._mutex:
@@ -89,7 +95,7 @@ class Combiner:
         return call.result
 
     def _withdraw(self, call: CombinedCall) -> None:
-        """Leave the queue, and pass leadership to the next thread in the queue."""
+        """Remove a call from the queue, and let the next thread in the queue become the leader."""
         with self._mutex:
             if call in self._queue:
                 self._queue.remove(call)
@@ -97,7 +103,9 @@ class Combiner:
         _wake(call)
 
     def _hand_on(self, own: CombinedCall) -> None:
-        """If this thread is the leader, make the first thread in the queue the leader. Requires the mutex."""
+        """If the call's thread is the leader, make the first thread in the queue the leader. The caller must hold the
+        mutex.
+        """
         others = bool(self._queue)
         if own.leads:
             own.leads, self._led = False, others
@@ -136,7 +144,7 @@ class Combiner:
 
 
 def _wake(own: CombinedCall) -> None:
-    """Wake the threads of a batch. After an interruption, a second call wakes the remaining threads."""
+    """Wake the threads of a batch. If this is interrupted, calling it again wakes the remaining threads."""
     for call in own.batch:
         if not call.done:
             call.done = True
@@ -145,5 +153,5 @@ def _wake(own: CombinedCall) -> None:
 
 
 def give_way() -> None:
-    """Let other runnable threads run."""
+    """Yield the processor to other runnable threads."""
     time.sleep(0)

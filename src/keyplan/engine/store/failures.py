@@ -1,4 +1,4 @@
-"""Translation of SQLite errors to storage errors."""
+"""Translation of SQLite errors to keyplan's storage errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keyplan.errors import (
 )
 
 Failure = apsw.Error
-"""Base class of SQLite's exceptions."""
+"""The base class of all SQLite exceptions."""
 
 _KINDS: tuple[tuple[type[apsw.Error], type[StorageError], str], ...] = (
     (apsw.BusyError, DatabaseLockedError, "is locked by another process"),
@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[type[apsw.Error], type[StorageError], str], ...] = (
 
 
 def storage_error(error: apsw.Error, path: str) -> StorageError:
-    """Return the storage error for an SQLite error on a file."""
+    """Return the StorageError that corresponds to an SQLite error. `path` is named in the message."""
     for kind, public, what in _KINDS:
         if isinstance(error, kind):
             return public(f"{path} {what} ({error})")
@@ -41,16 +41,17 @@ def storage_error(error: apsw.Error, path: str) -> StorageError:
 
 
 def is_missing_tree(error: apsw.Error) -> bool:
-    """Return True if the failure means only that another process has dropped the tree.
+    """Return True if the error means only that another process has dropped the tree.
 
-    It is a SchemaChangeError if tables were created or dropped while SQLite looked up the tree again.
+    SQLite raises SchemaChangeError instead of SQLError if tables were created or dropped while it looked up the tree
+    again.
     """
     return isinstance(error, (apsw.SQLError, apsw.SchemaChangeError)) and "no such table" in str(error)
 
 
 @contextmanager
 def failures(path: str) -> Iterator[None]:
-    """Translate SQLite errors in the block to storage errors of a file."""
+    """Translate SQLite errors in the block to storage errors that name the file."""
     try:
         yield
     except (apsw.ConnectionClosedError, apsw.CursorClosedError):

@@ -1,4 +1,4 @@
-"""The database file: opening, verifying, initializing and copying it."""
+"""The database file: functions to open, verify, initialize and copy it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def connect(path: str) -> apsw.Connection:
 
 
 def prepare(connection: apsw.Connection, path: str) -> None:
-    """Verify that a file is a keyplan database of a known version, or initialize an empty file.
+    """Verify that the file is a keyplan database of a known version, or initialize it if it is empty.
 
-    Raises DatabaseVersionError, DatabaseCorruptError, and SQLite errors.
+    Raises DatabaseVersionError, DatabaseCorruptError, or SQLite errors.
     """
     if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
         return
@@ -77,9 +77,10 @@ def _is_ours(connection: apsw.Connection, path: str) -> bool:
 
 
 def sync_file(connection: apsw.Connection) -> None:
-    """Sync the database file of a connection to disk through SQLite's own descriptor, ignoring failures.
+    """Sync the database file to disk through the file descriptor of SQLite's connection. Failures are ignored.
 
-    Closing another descriptor would release all of SQLite's locks on the file in this process.
+    A separate descriptor is not used, because closing it would release all of SQLite's locks on the file in this
+    process.
     """
     file = ctypes.c_void_p()
     if not connection.file_control("main", apsw.SQLITE_FCNTL_FILE_POINTER, ctypes.addressof(file)) or not file.value:
@@ -90,7 +91,9 @@ def sync_file(connection: apsw.Connection) -> None:
 
 
 def copy(source: apsw.Connection, target: apsw.Connection) -> None:
-    """Copy all pages in one step under a single read lock, so that writers cannot make the copy inconsistent."""
+    """Copy all pages in one step under a single read lock, so that concurrent writes cannot make the copy
+    inconsistent.
+    """
     with target.backup("main", source, "main") as backup:
         backup.step()
 
@@ -103,7 +106,7 @@ def check_free(path: str) -> None:
 
 @contextmanager
 def new_file(path: str) -> Iterator[apsw.Connection]:
-    """Yield an empty database, which appears at its path only when the block completes without an error."""
+    """Yield a connection to an empty database, which is moved to `path` when the block ends without an error."""
     unfinished = Path(f"{path}-{uuid.uuid4().hex[:8]}-unfinished")  # a unique name
     connection = apsw.Connection(str(unfinished))
     try:

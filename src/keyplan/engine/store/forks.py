@@ -1,8 +1,8 @@
-"""Protection against forks, because a child process must not use the connections of its parent.
+"""Protection against forks: a child process must not use the connections of its parent.
 
-SQLite's locks belong to the process that acquired them. When the parent closes its database, the file appears unused
-and its log is removed. Later writes of a child would be acknowledged and lost. Therefore every store that was open at
-the time of a fork counts as closed in the child.
+SQLite's locks belong to the process that acquired them. When the parent closes its database, SQLite considers the file
+unused and removes the log. Later writes of a child would be acknowledged and lost. Therefore every store that was open
+at the time of a fork counts as closed in the child.
 
 Source: SQLite, "How To Corrupt An SQLite Database File", "Carrying an open database connection across a fork()".
 """
@@ -22,11 +22,14 @@ class Store(Protocol):
     """A store that may be open when the process forks."""
 
     def leave_behind(self) -> object:
-        """Mark the store as closed. Return its connections, which must not be freed because this would close them."""
+        """Mark the store as closed in a child process.
+
+        Return the store's connections, which must not be freed, because freeing a connection closes it.
+        """
 
 
 class LeftBehind:
-    """Replacement for a connection in a child process."""
+    """A replacement for a connection in a child process. Any use of it raises EngineClosedError."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -1,14 +1,14 @@
-"""Views of rows through SQLite connections, with a separate connection for each reading thread.
+"""Views of rows through SQLite connections.
 
-Each thread has its own connection. The thread that wrote last also reads through the write connection.
+Each reading thread has its own connection. The thread that wrote last also reads through the write connection.
 
 A connection drops all its cached pages when it sees another connection's commit. A thread that reads its own recent
-write through its own connection would therefore fetch every page again. With the write connection, this is not
-necessary. Only the write connection maps the file into memory, for the same reason: SQLite also drops the mapping after
-another connection's commit. If other processes commit frequently, a mapping costs more than it saves, so it is ended.
-This also applies to large files. Most reads access their pages for the first time, which causes a page fault, and this
-takes longer than the system call of a read. For a page that is not in memory, the kernel fetches all pages around it,
-up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), while a read fetches only that page.
+write through its own connection would therefore fetch every page again. The write connection avoids this. For the same
+reason, only the write connection maps the file into memory: SQLite also drops the mapping after another connection's
+commit. If other processes commit frequently, a mapping costs more than it saves, so it is removed. Large files are not
+mapped either. Most reads of a large file access their pages for the first time, which causes a page fault, and a page
+fault takes longer than the system call of a read. For a page that is not in memory, the kernel fetches all pages around
+it, up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), while a read fetches only that page.
 
 If a disk fails under a mapped page, or a program truncates the file, a SIGBUS signal ends the process, while an
 ordinary read would raise an error. Acknowledged writes are not lost.
@@ -40,15 +40,15 @@ BRIEF_ROWS = 100  # the maximum for reads that block writers
 FIRST_ROWS = 25  # rows fetched first: most spans are shorter, and a page of large rows needs few
 READS_PER_LOOK = 64
 MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024
-"""Files of at least this size are not mapped."""
+"""The file size from which a file is not mapped into memory."""
 FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # a mapping is kept if at most one check in eight finds a foreign commit
 CHUNK_ROWS = 256
 COUNTED_ROWS = 20_000
-"""The number of rows that one statement counts, which takes a few milliseconds if the rows are in memory."""
+"""The maximum number of rows that one statement counts, which takes a few milliseconds if the rows are in memory."""
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
-    """Return the rest of a span after the rows up to `last`."""
+    """Return the key range that remains after the rows up to the key `last` have been read."""
     return (low, last) if reverse else (last + b"\x00", high)
 
 
@@ -69,7 +69,7 @@ class Connected:
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield rows with low <= key < high in key order. A `limit` of -1 means no limit."""
+        """Yield the rows with low <= key < high in key order. A `limit` of -1 means no limit."""
         cursor = self.connection.cursor()
         try:
             if high is None:
@@ -89,10 +89,11 @@ class Connected:
         return found.fetchall()  # type: ignore[return-value]  # the columns of `Row`
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Return the number of rows and the sum of their sizes, for the whole tree or a span.
+        """Return the number of rows and the sum of their sizes in bytes, for a whole tree or for the keys low <= key <
+        high.
 
-        A whole tree is counted in parts, so that no read outside a transaction holds the log for long. Each part sees
-        the rows as of the time of its read.
+        A whole tree is counted in parts, so that no read outside a transaction delays a restart of the log for long.
+        Each part sees the rows as of the time of its read.
         """
         if low is not None:
             of_span: tuple[int, int] = self._get(tree.span_totals, low, high)
@@ -105,7 +106,7 @@ class Connected:
         return rows, size
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count some rows after a row number.
+        """Count up to `COUNTED_ROWS` rows after the row number `last`.
 
         Returns the number of rows, the sum of their sizes, the last row number, and True if the tree has no more rows.
         """
@@ -117,29 +118,29 @@ class Connected:
         return self._get(tree.newest) or 0
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records of a shard, starting at a sequence."""
+        """Return records of a shard, starting at a sequence number, as (sequence, written at, body)."""
         return self._all(log.read, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence of the existing records of a shard."""
+        """Return the first and last sequence number of the existing records of a shard."""
         found: tuple[int | None, int | None] = self._get(log.bounds, shard)
         return found
 
     def document(self, name: str) -> bytes | None:
-        """Return a named document, or None."""
+        """Return the stored document with this name, or None."""
         found: bytes | None = self._get(statements.GET_DOCUMENT, name)
         return found
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        """Return all documents whose name starts with the prefix, by name."""
+        """Return all documents whose name starts with the prefix, sorted by name."""
         return self._all(statements.LIST_DOCUMENTS, prefix, prefix + "\U0010ffff")
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named sequence."""
+        """Return the value of a named sequence, or 0 before its first use."""
         return self._get(statements.GET_SEQUENCE, name) or 0
 
     def _get(self, statement: str, *given: Any) -> Any:
-        """Return the row of a query, or the value of its only column, or None if no row matches."""
+        """Run a query that returns at most one row. Return the row, or its value if it has one column, or None."""
         return self._cursor.execute(statement, given).get
 
     def _all(self, statement: str, *given: Any) -> list[Any]:
@@ -148,10 +149,10 @@ class Connected:
 
 
 class Writing(Connected):
-    """Reads and writes of the current transaction on the write connection."""
+    """Reads and writes of the current transaction, through the write connection."""
 
     foreign = False
-    """True if another connection has committed since the last reset."""
+    """Whether another connection has committed since this flag was set to False."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
@@ -165,11 +166,13 @@ class Writing(Connected):
         self.execute(tree.upsert, (key, size, body))
 
     def put_all(self, tree: Tree, rows: Sequence[Row]) -> None:
-        """Write several rows, replacing any existing rows, with one prepared statement."""
+        """Write several rows with one prepared statement, replacing any existing rows."""
         self._cursor.executemany(tree.upsert, rows)
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
-        """Move a row to a new key, replacing any existing row. The old row may be missing."""
+        """Move a row to a new key, replacing any existing row there. If the old row does not exist, only write the new
+        row.
+        """
         self.execute(tree.move, (key, size, body, old_key))
         if not self.connection.changes():
             self.execute(tree.upsert, (key, size, body))
@@ -179,28 +182,29 @@ class Writing(Connected):
         self.execute(tree.delete, (key,))
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
-        """Append a record and return its sequence."""
+        """Append a record to a log and return its sequence number."""
         self._cursor.execute(log.append, (written_at, shard, body))
         return self.connection.last_insert_rowid()
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence of the last of up to `most` records at the start of a shard that are older than a time.
+        """Return the sequence number of the last record to trim from a shard, or 0 if no record is old enough.
 
-        Returns 0 if no such record exists.
+        Only the first `most` records of the shard are considered, up to the first record written at or after the time
+        `before`.
         """
         return self._get(log.last_of_older, shard, before, most) or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Delete the records of a shard up to a sequence, and return their number."""
+        """Delete the records of a shard up to the sequence number `last`, and return their number."""
         self._cursor.execute(log.trim, (shard, last))
         return self.connection.changes()
 
     def put_document(self, name: str, body: bytes) -> None:
-        """Write a named document."""
+        """Write a document with this name, replacing any existing document."""
         self._cursor.execute(statements.PUT_DOCUMENT, (name, body))
 
     def delete_document(self, name: str) -> None:
-        """Remove a named document."""
+        """Delete the document with this name, if it exists."""
         self._cursor.execute(statements.DELETE_DOCUMENT, (name,))
 
     def next_sequence(self, name: str) -> int:
@@ -215,7 +219,7 @@ class Writing(Connected):
         return tree
 
     def drop_tree(self, tree: Tree) -> None:
-        """Remove a tree and its rows."""
+        """Delete a tree and its rows."""
         self._cursor.execute(tree.drop)
 
     def create_log(self) -> Log:
@@ -225,12 +229,14 @@ class Writing(Connected):
         return log
 
     def drop_log(self, log: Log) -> None:
-        """Remove a log and its records."""
+        """Delete a log and its records."""
         self._cursor.execute(log.drop)
 
 
 class Locked(Connected):
-    """Reads of an in-memory database in chunks, through the database's only connection and under its lock."""
+    """Reads of an in-memory database through its only connection. Each read holds the lock and fetches rows
+    in chunks.
+    """
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         super().__init__(connection)
@@ -266,7 +272,7 @@ class Locked(Connected):
 
 
 class MemoryReaders:
-    """Views of an in-memory database, which all use its only connection."""
+    """Source of read views of an in-memory database, which all use its only connection."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         self._lock = lock
@@ -283,15 +289,15 @@ class MemoryReaders:
             yield self._view
 
     def close(self) -> None:
-        """Do nothing, because there is only one connection."""
+        """Do nothing, because no separate connection for reads exists."""
 
     def leave_behind(self) -> object:
-        """Return None, because each process has its own copy of the memory."""
+        """Return None, because a child process has its own copy of the memory."""
         return None
 
 
 class FileReaders:
-    """Views of a database file, by thread."""
+    """Source of read views of a database file, with one connection per thread."""
 
     def __init__(self, path: str, writing: Writing, lock: threading.RLock) -> None:
         self._path = path
@@ -348,7 +354,7 @@ class FileReaders:
             _close(connection)
 
     def leave_behind(self) -> object:
-        """Permanently drop all connections in a child process. Return objects that must not be freed."""
+        """Drop all connections permanently in a child process. Return objects that must not be freed."""
         left, self._local, self._opening = self._local, threading.local(), threading.Lock()
         self._closed = WHY
         return left
@@ -371,9 +377,9 @@ def _close(connection: apsw.Connection) -> None:
 
 
 class Mapping:
-    """The memory mapping of the file, for reads through the write connection.
+    """The memory mapping of the database file, used for reads through the write connection.
 
-    It covers the file as of the last check. Files of at least `MOST_MAPPED_BYTES` are not mapped.
+    The mapping covers the file as of the last check. Files of at least `MOST_MAPPED_BYTES` are not mapped.
     """
 
     def __init__(self, path: str, writing: Writing) -> None:
@@ -387,9 +393,9 @@ class Mapping:
         self._map_growth()
 
     def look(self) -> None:
-        """Map the growth of the file, or end the mapping permanently. Requires the writer's lock.
+        """Map newly added pages of the file, or remove the mapping permanently. The caller must hold the writer's lock.
 
-        The mapping ends if other processes commit frequently or the file has become large.
+        The mapping is removed if other processes commit frequently or the file has become large.
         """
         if self._given_up:
             return
@@ -409,7 +415,7 @@ class Mapping:
         self._connection.pragma("mmap_size", 0)
 
     def _map_growth(self) -> None:
-        """Map the whole file again by changing its limit, because SQLite does not extend a mapping by itself."""
+        """Map the file again if it has grown. SQLite extends a mapping only when its limit is changed."""
         try:
             size = self._path.stat().st_size
         except FileNotFoundError:  # some systems can remove an open file
@@ -422,7 +428,7 @@ class Mapping:
 
 
 class Borrowing(Connected):
-    """Reads of one thread. Short reads use the write connection if the thread wrote last."""
+    """Reads of one thread. Short reads use the write connection if this thread was the last to write."""
 
     def __init__(self, connection: apsw.Connection, writing: Writing, lock: threading.RLock, mapping: Mapping) -> None:
         super().__init__(connection)
@@ -453,7 +459,7 @@ class Borrowing(Connected):
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows in key order. Later rows may be as of a later point in time than the first rows."""
+        """Yield the rows in key order. Later rows may be as of a later time than the first rows."""
         wanted = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
         rows = self.rows(tree, low, high, reverse=reverse, limit=wanted)
         if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:

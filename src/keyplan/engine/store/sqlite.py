@@ -1,9 +1,9 @@
 """The SQLite store, with one writer, a reader for each thread, and group commit.
 
-A database file is in write-ahead log mode: readers see the last commit and never wait. There is a single write
-connection, which is protected by a lock in this process and by SQLite's own lock between processes. With
-`durability="full"`, every commit is synced before it is acknowledged (`store/sync.py`). The sync happens outside the
-lock, so that writers share it. An in-memory database uses a single connection for everything.
+A database file is in write-ahead log mode: readers see the last commit and never wait. The single write connection is
+protected by a lock in this process and by SQLite's own lock between processes. With `durability="full"`, every commit
+is synced before it is acknowledged (`store/sync.py`). The sync happens outside the lock, so that writers share it. An
+in-memory database uses a single connection for everything.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Durability = Literal["normal", "full"]
 
 MEMORY = ":memory:"
 INTEGRITY_STEPS = 10_000
-"""The number of steps of SQLite's virtual machine between two progress reports, which take a few milliseconds."""
+"""The number of steps of SQLite's virtual machine between two progress reports. These steps take a few milliseconds."""
 
 
 class SqliteStore:
-    """A database file or an in-memory database."""
+    """A store in a database file or in memory."""
 
     def __init__(self, path: str, *, durability: Durability = "normal") -> None:
         if not path:  # SQLite would open a temporary database
@@ -78,10 +78,10 @@ class SqliteStore:
     # Writes.
 
     def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
-        """Run the work in one transaction and commit it, or roll back if the work raises an exception.
+        """Run `work` in one transaction and commit it, or roll back if the work raises an exception.
 
-        With `settled`, the work never raises an exception after its first write, so that it needs no savepoint within a
-        group. If SQLite raises an error during the work, the whole group fails.
+        Set `settled` if the work never raises an exception after its first write. It then needs no savepoint inside a
+        group. If SQLite raises an error during such work, the whole group fails.
         """
         if self._group_thread == threading.get_ident():
             return self._write_in_group(work, settled)
@@ -93,14 +93,15 @@ class SqliteStore:
 
     @property
     def commits_at_once(self) -> bool:
-        """Return True if a write of this thread is its own transaction and not part of a larger one."""
+        """Return True if each write of this thread is a separate transaction and not part of a group."""
         return self._combiner is None and self._group_thread != threading.get_ident()
 
     def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
-        """Write a row in its own transaction if a named sequence has a given value. Return True if the row was written.
+        """Write a row in a separate transaction if the named sequence has the given value. Return True if the row was
+        written.
 
-        A single statement does this, which is faster than a begin, a write and a commit. Raises SQLite errors: a failed
-        statement leaves nothing to undo, and the caller handles a dropped tree.
+        A single statement does this, which is faster than a begin, a write and a commit. SQLite errors are not
+        translated. A failed statement has no effect, and the caller handles the case that the tree has been dropped.
         """
         with self._lock:
             self._wait_for_room()
@@ -113,15 +114,17 @@ class SqliteStore:
             return written
 
     def wait_for_calm(self) -> None:
-        """Wait for a limited time until a long log has been shortened. Called by background work between chunks."""
+        """Wait, for a limited time, until the checkpoint of a long log has ended. Background work calls this between
+        chunks.
+        """
         if self._checkpointer is not None:
             self._checkpointer.wait_for_calm()
 
     def write_apart(self, work: Callable[[Transaction], T]) -> T:
-        """Run the work in its own transaction, even inside a group. The next transaction counts as foreign.
+        """Run `work` in a separate transaction, even inside a group.
 
-        Earlier writes of a group are committed first. Use this method for changes after which callers must reload
-        cached state.
+        Earlier writes of the group are committed first. Use this method for changes after which callers must reload
+        cached state: the next transaction has the flag `foreign` set.
         """
         with self._lock:
             if self._group_thread == threading.get_ident():
@@ -134,7 +137,7 @@ class SqliteStore:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """Commit the writes of this thread in the block together, at its end."""
+        """Commit all writes that this thread makes in the block together, at the end of the block."""
         if self.in_memory or self._group_thread == threading.get_ident():
             yield
             return
@@ -173,7 +176,7 @@ class SqliteStore:
         return result
 
     def _undo(self, error: BaseException) -> None:
-        """Roll back, and raise SQLite errors as storage errors."""
+        """Roll back the transaction, and raise a StorageError if the error is an SQLite error."""
         with failures(self.path):
             self._rollback()
             if isinstance(error, apsw.Error):
@@ -196,7 +199,10 @@ class SqliteStore:
                 raise
 
     def _lose_group(self, error: apsw.Error) -> None:
-        """Fail the whole group. SQLite has rolled it back, for example on a full disk, or it is rolled back here."""
+        """Make all writes of the group fail.
+
+        The group is rolled back, unless SQLite has already done so, for example because the disk is full.
+        """
         self._group_lost = storage_error(error, self.path)
         self._group_begun = False
         self._rollback()
@@ -216,9 +222,10 @@ class SqliteStore:
         return result
 
     def _run_batch(self, calls: list[CombinedCall]) -> int:
-        """Run the calls of several threads in one transaction, and return the number of the commit.
+        """Run the calls of several threads in one transaction, and return the number of commits so far.
 
-        Raises exceptions of a signal handler, which do not belong to the other threads.
+        Errors are stored in the calls. An exception that a signal handler raised is not, because it does not belong to
+        the other threads.
         """
         try:
             with self._lock:
@@ -254,7 +261,7 @@ class SqliteStore:
                 call.error = error
 
     def _settle_batch(self, calls: list[CombinedCall], commit: int) -> None:
-        """Wait until the commit is on disk. If the disk fails, every call of the batch fails."""
+        """Wait until the commit is on disk. If the disk fails, all calls of the batch fail."""
         if self.sync is None or all(call.error is not None for call in calls):
             return
         try:
@@ -299,13 +306,13 @@ class SqliteStore:
     # The file.
 
     def copy_to(self, path: str) -> None:
-        """Copy the whole database, as of one point in time, into a new file."""
+        """Copy the whole database as of one point in time into a new file."""
         check_free(path)
         with failures(f"{path}, a copy of {self.path},"), new_file(path) as target:
             self._copy(target)
 
     def copy(self) -> SqliteStore:
-        """Return an in-memory database with the same content, as of one point in time."""
+        """Return an in-memory store with the same content as of one point in time."""
         copied = SqliteStore(MEMORY)
         with failures(self.path):
             self._copy(copied._writing.connection)
@@ -324,9 +331,9 @@ class SqliteStore:
             source.close()
 
     def integrity(self, progress: Callable[[], None] = lambda: None) -> list[str]:
-        """Return the problems that SQLite's own check finds in the file.
+        """Return the problems that SQLite's integrity check finds in the file. The list is empty if the file is intact.
 
-        The list is empty if there are none. `progress` is called repeatedly.
+        `progress` is called repeatedly during the check.
         """
 
         def goes_on() -> bool:
@@ -352,7 +359,7 @@ class SqliteStore:
         return left
 
     def close(self) -> None:
-        """Close all connections. Calling it twice has no effect."""
+        """Close all connections. Closing the store again has no effect."""
         with self._lock:
             if self._closed:
                 return

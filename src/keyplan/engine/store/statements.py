@@ -1,6 +1,7 @@
 """SQL statements and the database layout of the store.
 
     keyplan_document (name, body)             table descriptions and settings, as JSON
+    keyplan_sequence (name, value)            counters, such as the number of catalog changes
     tree_N (id, k, size, body)                one sorted tree, such as a table's items or an index's entries
     log_N (sequence, written_at, shard, body) one stream's records, in order of commit
 
@@ -45,7 +46,7 @@ INTEGRITY = "PRAGMA integrity_check"
 
 
 class TreeStatements(NamedTuple):
-    """The SQL statements of one tree."""
+    """The SQL statements for one tree."""
 
     number: int
     create: str
@@ -65,7 +66,7 @@ class TreeStatements(NamedTuple):
 
 
 def tree(number: int) -> TreeStatements:
-    """Return the statements for tree `number`."""
+    """Return the SQL statements for the tree with this number."""
     name = f"tree_{number}"
     columns = f"SELECT k, size, body FROM {name}"
     replaced = "ON CONFLICT (k) DO UPDATE SET size = excluded.size, body = excluded.body"
@@ -98,7 +99,7 @@ def tree(number: int) -> TreeStatements:
 
 
 class LogStatements(NamedTuple):
-    """The SQL statements of one log."""
+    """The SQL statements for one log."""
 
     number: int
     create: str
@@ -111,9 +112,9 @@ class LogStatements(NamedTuple):
 
 
 def log(number: int) -> LogStatements:
-    """Return the statements for log `number`.
+    """Return the SQL statements for the log with this number.
 
-    AUTOINCREMENT ensures that a sequence is never used twice, even after a trim.
+    AUTOINCREMENT ensures that a sequence number is never used twice, even after a trim.
     """
     name = f"log_{number}"
     return LogStatements(

@@ -3,13 +3,13 @@
 SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL). `durability="full"`
 adds a sync of the log before a commit is acknowledged. Because this sync is not part of SQLite's COMMIT, later
 transactions run while the disk works, and one sync covers all of them. A log frame is valid only with its checksum and
-its commit mark, so a crash before the sync leaves the state before the commit, and never a part of the commit. When a
-checkpoint moves frames into the database file, SQLite first syncs the log and then the file, also with
-synchronous=NORMAL.
+its commit mark. After a crash before the sync, the database is therefore in the state before the commit, and never
+contains only a part of the commit. When a checkpoint copies frames into the database file, SQLite first syncs the log
+and then the file, also with synchronous=NORMAL.
 
 Syncing bytes that extend a file takes two or three times as long as syncing overwritten bytes. Therefore the log file
-is extended with zeros ahead of the commits, by a large piece at a time. Zeros are not a valid frame, so SQLite still
-finds the end of the log at the same position.
+is extended with zeros in advance, in large pieces. Zeros are not a valid frame, so SQLite still finds the end of the
+log at the same position.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from keyplan.errors import StorageError
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 FRAME_BYTES = 24 + 4096
-"""The size of a page in the log, with its frame header."""
+"""The size in bytes of one page in the log, including its frame header."""
 LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 
 class LogSync:
-    """Commit counter of a database, which syncs the log up to a commit."""
+    """The commit counter of a database, which syncs the log to disk up to a given commit."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -43,10 +43,10 @@ class LogSync:
         self._reach = 0  # a lower bound of the log file's length
 
     def make_room(self, pages: int) -> None:
-        """Extend the log file well beyond a number of pages.
+        """Extend the log file well beyond its used part, which has this number of pages.
 
-        Call this method in a write transaction, when no other process writes to the log and the bytes after its end are
-        unused. If the method fails, the next commit extends the file itself or reports the error.
+        Call this method in a write transaction, when no other process writes to the log and the bytes after its used
+        part are free. If the file cannot be extended, the next commit extends it itself or reports the error.
         """
         used, descriptor = pages * FRAME_BYTES, self._descriptor  # the first sync opens the file and reports errors
         if used + LEAST_PIECE_BYTES > self._reach and descriptor is not None and hasattr(os, "pwrite"):
@@ -61,7 +61,7 @@ class LogSync:
             os.pwrite(descriptor, bytes(self._reach - end), end)
 
     def wait(self, commit: int) -> None:
-        """Wait until the given number of commits are on disk. Raises StorageError if the disk fails."""
+        """Wait until the commit with this number is on disk. Raises StorageError if the disk fails."""
         while self.synced < commit:
             with self._lock:
                 if self.synced < commit:
@@ -87,7 +87,7 @@ class LogSync:
         return self._descriptor
 
     def _sync_folder(self) -> None:
-        """Sync the folder once, so that the file names of a new database are durable."""
+        """Sync the folder, so that the file names of a new database are durable."""
         if os.name == "nt":
             return  # on Windows, syncing a file also syncs its name
         folder = os.open(Path(self._path).resolve().parent, os.O_RDONLY)
@@ -97,7 +97,7 @@ class LogSync:
             os.close(folder)
 
     def close(self) -> None:
-        """Close the log after waiting for all commits. The file may be removed immediately afterwards."""
+        """Close the log file, after a running sync has ended. The file may be removed immediately afterwards."""
         with self._lock:
             if self._descriptor is not None:
                 os.close(self._descriptor)

@@ -1,4 +1,4 @@
-"""Starting background threads, with a fallback if no thread can be started."""
+"""Start of background threads, with a fallback if no thread can be started."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Streams of tables: shards, records, iterators, retention."""
+"""Streams of tables: shards, records, shard iterators and retention."""

@@ -1,7 +1,8 @@
-"""Storage of stream records in one log per stream, which outlives the stream's table.
+"""Storage of stream records, in one log per stream, which remains when the stream's table is deleted.
 
 A stream ends when it is disabled or its table is deleted. Its records stay readable for 24 hours. Therefore each stream
-has a document, named `stream:` plus its ARN, which contains the log and, for an ended stream, the end time.
+has a stored document, named `stream:` plus its ARN, which contains the number of the log and, for an ended stream, the
+end time.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -26,7 +27,7 @@ _MILLISECOND = 0.001
 
 
 def begin(database: Database, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
-    """Add a new, empty stream to the document of a table."""
+    """Create an empty stream and add it to the document of its table."""
     description = document["description"]
     arn, label = _name(transaction, description["TableArn"], database.clock.now())
     stream = {
@@ -52,7 +53,10 @@ def begin(database: Database, transaction: Transaction, document: dict[str, Any]
 
 
 def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
-    """End the stream in the document of a table, if the table has a stream. The stream's records remain."""
+    """End the current stream of a table, if it has one, and remove it from the table's document.
+
+    The stream's records remain readable for 24 hours.
+    """
     stream = document.pop("stream", None)
     if stream is None:
         return
@@ -69,7 +73,7 @@ def find(view: StoreView, arn: str) -> dict[str, Any] | None:
 
 
 def save(transaction: Transaction, stream: dict[str, Any]) -> None:
-    """Write a stream's document."""
+    """Store a stream's document."""
     transaction.put_document(_DOCUMENT_PREFIX + stream["arn"], orjson.dumps(stream))
 
 
@@ -85,20 +89,20 @@ def is_gone(stream: dict[str, Any], now: float) -> bool:
 
 
 def drop(transaction: Transaction, stream: dict[str, Any]) -> None:
-    """Remove a stream's document and its records."""
+    """Delete a stream's document and its records."""
     transaction.drop_log(statements.log(stream["log"]))
     transaction.delete_document(_DOCUMENT_PREFIX + stream["arn"])
 
 
 def purge(transaction: Transaction, now: float) -> None:
-    """Drop the streams that ended more than 24 hours ago."""
+    """Delete the streams that ended at least 24 hours ago."""
     for stream in stored(transaction):
         if is_gone(stream, now):
             drop(transaction, stream)
 
 
 def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, str]:
-    """Return the ARN and label of a new stream. The label is the time, made unique among the table's streams."""
+    """Return the ARN and label of a new stream. The label is the current time, or the next unused millisecond."""
     while True:
         label = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         arn = f"{table_arn}/stream/{label}"

@@ -1,14 +1,14 @@
-"""Streams, with their shards, sequence numbers, shard iterators and change records.
+"""Shards, sequence numbers, shard iterators and change records of streams.
 
-`logs` starts and ends a stream. Its document, which is found by the ARN, outlives the stream's table. `retention`
-writes the member `trimmed`, which contains the last removed sequence of each shard.
+`logs` starts and ends a stream. The stream's document is stored by ARN and remains when the stream's table is deleted.
+`retention` writes the member `trimmed`, which contains the last removed sequence number of each shard.
 
 A shard iterator is an opaque string with the position of the next records in a shard:
 
     <stream ARN>|1|<base64 of: shard, position, creation time, whether it is at the horizon, check>
 
-The check is a digest of the ARN and the content, which detects truncated or altered strings. It is not secret, because
-a client with access to the stream can read all of it.
+The check is a digest of the ARN and the content, which detects truncated or altered strings. The content is not secret,
+because a client with access to the stream can read all of it.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
-"""The userIdentity of deletions by time to live."""
+"""The userIdentity in stream records for items that time to live has deleted."""
 
 _SERVICE_MEMBER = b'"userIdentity":' + orjson.dumps(SERVICE) + b","
 _NEW = frozenset(("NEW_IMAGE", "NEW_AND_OLD_IMAGES"))
@@ -51,7 +51,10 @@ _NUMBER_BASE = 10**20  # makes sequence numbers at least 21 digits long, as in t
 
 
 def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
-    """Return the document of a readable stream. Raises ResourceNotFoundError or ValidationError."""
+    """Return the document of a stream whose records can be read.
+
+    Raises ValidationError for an invalid ARN, and ResourceNotFoundError if the stream does not exist or has expired.
+    """
     check_arn(arn)
     document = logs.find(view, arn)
     if document is None or logs.is_gone(document, now):
@@ -60,23 +63,23 @@ def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
 
 
 def log_of(document: dict[str, Any]) -> Log:
-    """Return the log with the records of the stream."""
+    """Return the log that contains the records of the stream."""
     return statements.log(document["log"])
 
 
 def trimmed(document: dict[str, Any], shard: int) -> int:
-    """Return the last sequence that retention removed from a shard, or 0 if none was removed."""
+    """Return the sequence number of the last record that was trimmed from a shard, or 0 if none was trimmed."""
     removed: list[int] | None = document.get("trimmed")
     return 0 if removed is None else removed[shard]
 
 
 def end(view: StoreView, document: dict[str, Any], shard: int) -> int:
-    """Return the last sequence of a shard so far, which is final for a closed shard."""
+    """Return the sequence number of the last record in a shard so far. For a closed shard, it is final."""
     return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
 
 
 def check_arn(arn: str) -> None:
-    """Raise ValidationError unless the string has the form of a stream ARN."""
+    """Raise ValidationError unless the string looks like a stream ARN."""
     if not arn.startswith("arn:") or ":table/" not in arn or "/stream/" not in arn:
         raise ValidationError(messages.INVALID_ARN)
 
@@ -85,12 +88,12 @@ def check_arn(arn: str) -> None:
 
 
 def shard_id(document: dict[str, Any], shard: int) -> str:
-    """Return the ID of a shard, which contains the creation time of its stream in milliseconds and its number."""
+    """Return the ID of a shard, which consists of the stream's creation time in milliseconds and the shard's number."""
     return f"shardId-{int(document['created_at'] * 1000):020d}-{shard:08x}"
 
 
 def shard_number(document: dict[str, Any], name: str) -> int | None:
-    """Return the number of the shard with an ID, or None if the stream does not have it."""
+    """Return the number of the shard with the ID `name`, or None if the stream has no such shard."""
     for shard in range(document["shards"]):
         if shard_id(document, shard) == name:
             return shard
@@ -98,19 +101,19 @@ def shard_number(document: dict[str, Any], name: str) -> int | None:
 
 
 def sequence_number(sequence: int) -> str:
-    """Format a sequence as a SequenceNumber like the service does, with at least 21 digits."""
+    """Format a record's sequence in the log as a SequenceNumber, which has at least 21 digits, as in DynamoDB."""
     return str(_NUMBER_BASE + sequence)
 
 
 def sequence_of(number: str) -> int:
-    """Parse a SequenceNumber. Raises ValidationError."""
+    """Parse a SequenceNumber and return the record's sequence in the log. Raises ValidationError if it is invalid."""
     if not (number.isascii() and number.isdigit()) or int(number) < _NUMBER_BASE:
         raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
     return int(number) - _NUMBER_BASE
 
 
 def event_id(arn: str, sequence: int) -> bytes:
-    """Return the eventID of a record: 32 hexadecimal digits, which are the same in each read."""
+    """Return the eventID of a record: 32 hexadecimal digits, which are the same every time the record is read."""
     return hashlib.md5(b"%b|%d" % (arn.encode(), sequence), usedforsecurity=False).hexdigest().encode()
 
 
@@ -127,10 +130,10 @@ def record(
     new: Version | None,
     by_service: bool,
 ) -> None:
-    """Append the record of a change to the table's stream, unless nothing has changed.
+    """Append a record of the change to the table's stream, unless both versions of the item are equal.
 
-    The body is the middle part of the record as GetRecords returns it. The time and the sequence number come from the
-    log.
+    The stored body is the middle part of the record as GetRecords returns it. The time and the sequence number are
+    stored in the log.
     """
     stream = table.stream
     assert stream is not None
@@ -164,26 +167,26 @@ _VERSION = "1"
 
 
 class ShardIterator(NamedTuple):
-    """A position in a shard."""
+    """A position in a shard at which to continue reading."""
 
     arn: str
     shard: int
     position: int
-    """The first sequence that may be returned."""
+    """The first sequence number to return."""
     issued_at: float
     """The creation time of the iterator in epoch seconds."""
     at_horizon: bool
-    """Whether the iterator points to the oldest record, even after trimming."""
+    """Whether the iterator starts at the oldest record that exists when it is used (TRIM_HORIZON)."""
 
 
 def render_iterator(iterator: ShardIterator) -> str:
-    """Format an iterator for the client."""
+    """Return the string that represents the iterator for clients."""
     content = _LAYOUT.pack(iterator.shard, iterator.position, iterator.issued_at, iterator.at_horizon)
     return f"{iterator.arn}|{_VERSION}|{b64encode(content + _iterator_digest(iterator.arn, content)).decode()}"
 
 
 def parse_iterator(text: str, now: float) -> ShardIterator:
-    """Parse an iterator. Raises ValidationError, or ExpiredIteratorError after 15 minutes."""
+    """Parse a client's iterator string. Raises ValidationError, or ExpiredIteratorError after 15 minutes."""
     arn, _, rest = text.partition("|")
     version, _, encoded = rest.partition("|")
     try:

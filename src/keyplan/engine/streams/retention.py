@@ -1,9 +1,9 @@
 """Retention of streams: records and ended streams are removed after 24 hours.
 
-The background thread trims regularly. If records are due, a read of a stream trims it first, so that clients never see
-records that are too old, even if the thread is late. Records are removed only from the start of a shard. If the clock
-was set back, a record that is due stays until the record before it is removed. Trims use small write transactions, so
-that writers never wait long.
+The background thread trims streams regularly. A read of a stream first trims records that are due, so that clients
+never see records that are too old, even if the thread is late. Records are removed only from the start of a shard. If
+the clock was set back, a record that is due stays until the record before it is removed. Trims use small write
+transactions, so that writers never wait long.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 
 TRIM_RECORDS = 1_000
-"""The number of records per shard that one transaction removes, which takes a few milliseconds."""
+"""The maximum number of records per shard that one transaction removes, which takes a few milliseconds."""
 
 
 def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Remove records older than 24 hours and streams that ended earlier. Return the number of removed records.
+    """Remove records older than 24 hours, and streams that ended at least 24 hours ago. Return the number of removed
+    records.
 
-    `stopped` is called between transactions. If it returns True, the rest is left for the next call.
+    `stopped` is called before each transaction. If it returns True, the remaining records are left for the next call.
     """
     now = database.clock.now()
     view = database.store.view()
@@ -38,7 +39,7 @@ def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False
 
 
 def trim_if_due(database: Database, arn: str) -> None:
-    """Trim one stream before it is read."""
+    """Trim a stream if it contains records that are too old. Call this before the stream is read."""
     view = database.store.view()
     document = logs.find(view, arn)
     if document is not None and _is_due(view, document, database.clock.now()):
@@ -74,7 +75,7 @@ def _trim(database: Database, arn: str, stopped: Callable[[], bool]) -> int:
 
 
 def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
-    """Remove some due records of a stream. Return their number, and True if none is left."""
+    """Remove some records that are due from a stream. Return their number, and True if none is left."""
     document = logs.find(transaction, arn)
     if document is None:
         return 0, True
@@ -93,10 +94,10 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
 
 
 def last_before(view: StoreView, log: Log, shard: int, before: float) -> int:
-    """Return the last sequence of a shard that was written before a time, or 0 if there is none.
+    """Return the sequence number of the last record in a shard that was written before a time, or 0 if there is none.
 
-    Times increase with sequences unless the clock was set back, so a binary search is possible without reading every
-    body.
+    A binary search finds the record without reading all records, because later records have later times unless the
+    clock was set back.
     """
     first, last = view.bounds(log, shard)
     if first is None or last is None:

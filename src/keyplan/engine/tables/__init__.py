@@ -1,1 +1,1 @@
-"""Tables and indexes: their documents, states, settings and changes."""
+"""Tables and indexes: their stored documents, states, settings and changes."""

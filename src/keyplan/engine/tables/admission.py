@@ -1,7 +1,7 @@
-"""Checks of table changes against other changes in progress.
+"""Checks whether a change to a table is possible while other changes are in progress.
 
-The service reports the state that prevents a change, with specific rules for each kind of change. Without a state
-delay, the only change that takes time is the backfill of an index. Observed on the service, October 2026.
+The service reports the state that prevents a change, with specific rules for each kind of change. If `state_delay_s` is
+0, the only change that takes time is the backfill of an index. Observed on the service, October 2026.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def check_state(table: Table, now: float) -> None:
 
 
 def check_change(table: Table, wanted: set[str], deleted: str | None, now: float) -> None:
-    """Raise the error for the state that prevents the requested kinds of change.
+    """Raise an error if the state of the table prevents one of the changes in `wanted`.
 
-    Kinds of change are defined in `descriptions`, plus ON_DEMAND. `deleted` is the index to delete. Raises
-    ResourceInUseError, or LimitExceededError for a second index.
+    The kinds of change are constants in `descriptions`, and ON_DEMAND. `deleted` is the name of the index to delete.
+    Raises ResourceInUseError, or LimitExceededError if another index is being created or deleted.
     """
     if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:
         raise ResourceInUseError(messages.index_allocating(table.name, deleted))

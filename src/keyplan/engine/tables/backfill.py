@@ -1,9 +1,10 @@
-"""Backfills of new global indexes and expiry trees of live tables, and row copies for backups and restores.
+"""Backfills of new global indexes and of time to live in existing tables, and row copies for backups and restores.
 
-After the change is committed, every write maintains the new tree. The backfill adds existing items in chunks. Each
-chunk is read and written in one transaction, so entries always match the current items. The progress of a backfill is
-stored in a document next to that of its table, so that the backfill continues after a crash and several processes can
-share it. Items with invalid index key attributes are skipped, as in the service.
+Rows are stored in trees, which are sorted sets of rows. After a table change is committed, every write maintains the
+new tree. The backfill adds existing items in chunks. Each chunk is read and written in one transaction, so entries
+always match the current items. The progress of a backfill is stored in a separate document, so that the backfill
+continues after a crash and several processes can share it. Items with invalid index key attributes are skipped, as in
+the service.
 
 The rows of backups and restored tables are copied in the same way (see `copies`). For a restored table, this happens
 before any other backfill.
@@ -36,25 +37,25 @@ if TYPE_CHECKING:
 
 DOCUMENT_PREFIX = "backfill:"
 EXPIRY = ":expiry"
-"""Name of the backfill of a table's expiry entries. No index can have this name."""
+"""The name of the backfill that adds expiry times of existing items. An index cannot have this name."""
 
 ROWS = ":rows"
-"""Name of the backfill that copies rows, which comes first. A backup, identified by its ARN, has only this backfill."""
+"""The name of the backfill that copies rows. It runs before all others, and is the only one for a backup."""
 
 COLLECTIONS = ":collections"
-"""Name of the backfill of item collection sizes, for a table to which clients cannot write yet."""
+"""The name of the backfill that computes item collection sizes, for a table to which clients cannot write yet."""
 
 CHUNK_ROWS = 250
-"""Maximum number of rows in a chunk. The number is reduced if writers would wait too long."""
+"""The maximum number of rows in a chunk. The number is reduced if writers would wait too long."""
 
 CHUNKS_AT_ONCE = 8
-"""Number of chunks that `begin` fills, so that small tables are ready at once."""
+"""The number of chunks that `begin` fills immediately, so that small tables are ready when it returns."""
 
 _log = logging.getLogger(__name__)
 
 
 def forget(transaction: Transaction, tree: Tree) -> None:
-    """Delete the progress document of a tree's backfill."""
+    """Delete the progress document of the backfill that fills the tree."""
     transaction.delete_document(_progress_name(tree))
 
 
@@ -63,10 +64,10 @@ def _progress_name(tree: Tree) -> str:
 
 
 def pending(database: Database) -> list[tuple[str, str]]:
-    """Return unfinished backfills.
+    """Return the unfinished backfills, each as an owner and a name.
 
-    Each entry contains the name of a table and the name of an index, EXPIRY, COLLECTIONS or ROWS. For a backup, it
-    contains the ARN and ROWS.
+    The owner is the name of a table or the ARN of a backup. The name is that of an index, or EXPIRY, COLLECTIONS or
+    ROWS.
     """
     return [(owner, ROWS) for owner in copies.pending(database.store.view())] + [
         (table.name, name)
@@ -77,7 +78,10 @@ def pending(database: Database) -> list[tuple[str, str]]:
 
 
 def begin(database: Database, owner: str, *names: str) -> None:
-    """Fill the first chunks of each tree. If rows are left, the engine's thread continues."""
+    """Run the first chunks of each named backfill. If rows are left, the engine's thread continues.
+
+    `owner` is the name of a table or the ARN of a backup.
+    """
     for name in names:
         if not fill_some(database, owner, name, CHUNKS_AT_ONCE):
             database.wake_backfiller()
@@ -106,9 +110,10 @@ def _place(database: Database, owner: str, name: str) -> str:
 
 
 def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
-    """Fill a number of chunks. Return True if the backfill has ended, or its table or index was dropped.
+    """Run up to `chunks` chunks of a backfill. Return True if the backfill has ended, or its table or index was
+    dropped.
 
-    `pace` adapts the chunk size to the duration of earlier chunks.
+    `pace` adapts the number of rows per chunk to the duration of earlier chunks.
     """
     pace = pace or Pace(database.clock, CHUNK_ROWS)
 
@@ -143,9 +148,9 @@ def _target(table: Table, name: str) -> Tree:
 
 
 def _bring_in(view: StoreView, owner: str, name: str, limit: int) -> None:
-    """Read the rows of the next chunk, and the pages for their entries, before the transaction.
+    """Read the rows of the next chunk, and look up their entries, before the transaction starts.
 
-    The pages are then in memory, so that writers need not wait for the disk.
+    The pages are then in memory, so that the transaction does not wait for the disk while it blocks writers.
     """
     if name == ROWS:
         copies.bring_in(view, owner)
@@ -165,7 +170,7 @@ def _next_rows(view: StoreView, table: Table, target: Tree, limit: int) -> list[
 
 
 def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
-    """Return the stored key of the row to backfill for an item, or None if the item has none."""
+    """Return the stored key of the entry that a backfill adds for an item, or None if it adds no entry."""
     if name == EXPIRY:
         assert table.expiry is not None
         at = expiry.expires_at(table.expiry, item)
@@ -174,7 +179,7 @@ def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
 
 
 def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> bool:
-    """Fill in the next rows. Return True if no rows are left, or if the backfill has ended for another reason."""
+    """Add the entries for the next rows. Return True if no rows are left, or if the backfill has already ended."""
     if name == ROWS:
         return copies.fill_chunk(transaction, owner)
     table = _unfinished(transaction, owner, name)
@@ -206,7 +211,7 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
 
 
 def _finish(database: Database, transaction: Transaction, owner: str, name: str) -> None:
-    """Mark the tree as complete. An index becomes readable after the engine's delay."""
+    """Mark the backfill as complete. If `state_delay_s` is set, an index becomes readable after this delay."""
     if name == ROWS:
         copies.end(database, transaction, owner)
     table = _unfinished(transaction, owner, name)
@@ -230,7 +235,7 @@ def _finish(database: Database, transaction: Transaction, owner: str, name: str)
 
 
 class Backfiller(Worker[tuple[str, str]]):
-    """The engine's thread for unfinished backfills, which runs only while there are any."""
+    """The engine's thread for unfinished backfills, which runs only while backfills are unfinished."""
 
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-backfill")

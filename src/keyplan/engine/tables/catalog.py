@@ -1,7 +1,7 @@
-"""Tables and indexes in the engine, and the cache of their definitions.
+"""Definitions of tables and indexes, and the engine's cache of these definitions.
 
 A table is a JSON document in the store, which contains the DescribeTable result and the location of the rows. It is
-parsed into an immutable `Table`. A change to a table writes a new document, and a new Table replaces the old one. A
+parsed into an immutable `Table`. A change to a table writes a new document, and a new `Table` replaces the old one. A
 sequence in the store counts the changes, so that other processes can detect them.
 """
 
@@ -27,27 +27,29 @@ DOCUMENT_PREFIX = "table:"
 CHANGES = "catalog"
 
 WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_MAX}}}"
-"""Pattern of the characters and the length of a table's name, for use in a longer pattern."""
+"""A regular expression for a complete table name, for use in a longer pattern."""
 
 
 class CatalogChanged(Exception):  # noqa: N818 - a signal to start over, never raised outside the engine
-    """Raised if the table has changed since the operation looked it up. The operation starts over."""
+    """Raised if the table has changed since the operation looked it up. The operation is then run again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A secondary index."""
+    """The definition of a secondary index."""
 
     name: str
     is_global: bool
     key: IndexKey
     projection: str
-    """ALL, KEYS_ONLY or INCLUDE."""
+    """The projection type: ALL, KEYS_ONLY or INCLUDE."""
     attributes: frozenset[str]
-    """Attributes of an entry, including keys; empty for ALL."""
+    """The names of the projected attributes, including keys; empty for ALL."""
     tree: Tree
     backfilling: bool = False
-    """Whether a backfill is running. Writes already maintain the index, but reads must not use it yet."""
+    """Whether existing items are still being added. Writes already maintain the index, but reads must not
+    use it yet.
+    """
 
     def project(self, item: Item) -> Item:
         """Return the attributes of an item that the index projects."""
@@ -57,7 +59,7 @@ class Index:
         return {name: value for name, value in item.items() if name in attributes}
 
     def row(self, item: Item, size: int, body: bytes) -> tuple[int, bytes]:
-        """Return the size and body of the index entry for an item with the given size and body."""
+        """Return the size and body of the index entry for an item, given the item's own size and body."""
         if self.projection == "ALL":
             return size, body
         projected = self.project(item)
@@ -66,7 +68,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The time to live setting: the attribute, and the tree of expiry entries."""
+    """The time to live setting of a table: the attribute, and the tree that contains the expiry times of items."""
 
     attribute: str
     tree: Tree
@@ -74,7 +76,7 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The stream of a table."""
+    """The enabled stream of a table."""
 
     arn: str
     label: str
@@ -85,7 +87,9 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The point-in-time recovery setting: the tree of earlier versions (`history`), the start time and the period."""
+    """The point-in-time recovery setting of a table: the tree of earlier item versions, the start time and
+    the period.
+    """
 
     tree: Tree
     since_s: float
@@ -94,35 +98,38 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table."""
+    """The definition of a table, with the trees that contain its data."""
 
     name: str
     document: dict[str, Any] = field(repr=False)
-    """The stored document: `description` as DescribeTable returns it, and the engine's own members."""
+    """The stored document: `description` is the DescribeTable result, and the other members belong to the engine."""
     key: PrimaryKey
     tree: Tree
     indexes: dict[str, Index]
     collections: Tree | None
-    """The tree of item collection sizes, which exists for tables with local indexes."""
+    """The tree that contains item collection sizes, for tables with local indexes."""
     expiry: Expiry | None
     stream: Stream | None
     recovery: Recovery | None
     copies: tuple[Tree, ...]
-    """Trees in which changes record earlier versions of items, for unfinished copies of the table."""
+    """Trees to which writes save earlier versions of items, because copies of the table are unfinished."""
     ready_at: float
     """The time in epoch seconds when the table becomes ACTIVE, or 0 if it is already ACTIVE."""
     gone_at: float | None
-    """The time in epoch seconds when the deletion of the table ends."""
+    """The time in epoch seconds when the deletion of the table ends, or None if the table is not being deleted."""
     settles_at: float
-    """The time in epoch seconds when the next index may become readable, or 0 for any time."""
+    """The time in epoch seconds when the next index may become readable, or 0 if this can happen at any time."""
     plain: bool
-    """Whether a write changes only the table's own tree."""
+    """Whether a write changes only the row of the item, and no index, stream or other data."""
     blind: bool
-    """Whether a write need not read the earlier version: the table's key determines the keys of all index entries."""
+    """Whether a write need not read the earlier version of the item.
+
+    This requires that the table's key determines the keys of all index entries.
+    """
 
 
 def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
-    """Return the table for a stored document. `observed` is explained in `Catalog`."""
+    """Return the table that a stored document defines. `observed` is documented in `Catalog`."""
     description = document["description"]
     kinds = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
@@ -164,13 +171,13 @@ def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
 
 
 def stored_table(view: StoreView, name: str) -> Table | None:
-    """Return the table with a name as stored in a view, regardless of the catalog."""
+    """Return the table with this name as stored in a view, bypassing the cache. Return None if it does not exist."""
     body = view.document(DOCUMENT_PREFIX + name)
     return None if body is None else parse(orjson.loads(body))
 
 
 def stored_tables(view: StoreView) -> list[Table]:
-    """Return all tables as stored in a view, sorted by name, regardless of the catalog."""
+    """Return all tables as stored in a view, sorted by name, bypassing the cache."""
     return [parse(orjson.loads(body)) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
@@ -217,7 +224,7 @@ def _settles_at(document: dict[str, Any], after: float) -> float:
 
 
 def _settled(table: Table, now: float) -> Table:
-    """Return the table, with each index marked readable that is ready by now."""
+    """Return the table, in which indexes that have become readable by now are not marked as backfilling."""
     due = (name for name, at in table.document.get("index_ready_at", {}).items() if at <= now)
     ready = {name for name in due if table.indexes[name].backfilling}
     if not ready:
@@ -229,17 +236,17 @@ def _settled(table: Table, now: float) -> Table:
 
 
 def table_name(name_or_arn: str) -> str:
-    """Return the name of a table from its name or ARN."""
+    """Return the table name in a table name or ARN."""
     if name_or_arn.startswith("arn:"):
         return name_or_arn.partition(":table/")[2].partition("/")[0] or name_or_arn
     return name_or_arn
 
 
 class Catalog:
-    """Cache of parsed tables, as of a change count of the store.
+    """A cache of the table definitions in the store, valid as of a number of changes.
 
-    In an observed catalog, every change to an item must include the item's earlier version. Therefore none of its
-    tables is `plain` or `blind`.
+    If `observed` is True, every change to an item must include the item's earlier version. Therefore none of the tables
+    is `plain` or `blind`.
     """
 
     def __init__(self, view: StoreView, *, observed: bool = False) -> None:
@@ -251,7 +258,7 @@ class Catalog:
         self.reload(view)
 
     def reload(self, view: StoreView) -> None:
-        """Read every table again if the catalog has changed."""
+        """Read the table definitions again if a table has changed."""
         changes = view.sequence(CHANGES)
         if changes == self._changes:
             return
@@ -272,7 +279,7 @@ class Catalog:
                 self._changes = changes
 
     def find(self, name: str, view: StoreView) -> Table | None:
-        """Return the table with a name or ARN in any state, or None."""
+        """Return the table with this name or ARN, in any state, or None."""
         table = self._tables.get(name)
         if table is not None:
             return table
@@ -280,13 +287,13 @@ class Catalog:
         return self._tables.get(table_name(name))
 
     def steady(self, name: str) -> Table | None:
-        """Return the table if it is ready and its state cannot change until the catalog changes, or None."""
+        """Return the table if it is ready and its state can change only by a change to the catalog, or None."""
         return self._steady.get(name)
 
     def active(self, name: str, view: StoreView, now: float) -> Table:
         """Return a table that is ready for item operations.
 
-        Raises ResourceNotFoundError with the message of item operations.
+        Raises ResourceNotFoundError, with the message of item operations, if the table does not exist or is not ready.
         """
         table = self.find(name, view)
         if table is not None and table.ready_at == math.inf:
@@ -316,7 +323,7 @@ class Catalog:
         return settled
 
     def check(self, table: Table, transaction: Transaction) -> None:
-        """Raise CatalogChanged unless the table is current."""
+        """Raise CatalogChanged unless `table` is the current definition of the table."""
         if transaction.foreign:
             self.reload(transaction)
             transaction.foreign = False
@@ -324,13 +331,16 @@ class Catalog:
             raise CatalogChanged
 
     def look(self, table: Table, view: StoreView) -> None:
-        """Raise CatalogChanged unless the table is current, including changes by other processes."""
+        """Reload the catalog, and raise CatalogChanged unless `table` is the current definition of the table."""
         self.reload(view)
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
 
     def as_of(self, table: Table) -> int:
-        """Return the change count at which the table is current. Raises CatalogChanged if it is not current."""
+        """Return the number of catalog changes as of which `table` is the current definition.
+
+        Raises CatalogChanged if it is not the current definition.
+        """
         changes = self._changes  # read the count first, because a reload in another thread changes it last
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
@@ -341,17 +351,20 @@ class Catalog:
         return [table for _, table in sorted(self._tables.items())]
 
     def known_table(self, name_or_arn: str) -> Table | None:
-        """Return a table as of the last reload. `Database.alter` transactions start with a reload."""
+        """Return the table with this name or ARN as of the last reload, or None.
+
+        `Database.alter` reloads the catalog at the start of its transaction.
+        """
         return self._tables.get(table_name(name_or_arn))
 
     def save(self, transaction: Transaction, document: dict[str, Any]) -> Table:
-        """Write a new or changed table document in a `Database.alter` transaction."""
+        """Write a new or changed table document in a `Database.alter` transaction, and return the table."""
         name = document["description"]["TableName"]
         transaction.put_document(DOCUMENT_PREFIX + name, orjson.dumps(document))
         transaction.next_sequence(CHANGES)
         return parse(document, observed=self._observed)
 
     def remove(self, transaction: Transaction, name: str) -> None:
-        """Delete a table document in a `Database.alter` transaction."""
+        """Delete the document of a table in a `Database.alter` transaction."""
         transaction.delete_document(DOCUMENT_PREFIX + name)
         transaction.next_sequence(CHANGES)

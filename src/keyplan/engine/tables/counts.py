@@ -1,10 +1,10 @@
 """Item counts and sizes of tables and indexes, which are cached if counting is expensive.
 
-The store counts a tree by reading all of it. The result for more than a few rows is therefore cached for twenty times
-the duration of the count. The caller counts a tree of up to 100,000 rows. A larger tree takes seconds, so a thread
-counts it and the caller gets the previous result. Before the first count has ended, the result is an estimate based on
-the number of the newest row. A write transaction accepts cached results of any age, because other writers would wait
-for a count. The service updates its counts about every six hours.
+The store counts a tree, a sorted set of rows, by reading all of it. The result for more than a few rows is therefore
+cached for twenty times the duration of the count. Up to 100,000 rows are counted in the thread of the caller. A larger
+tree takes seconds, so a background thread counts it and the caller gets the previous result. Before the first count has
+ended, the result is an estimate based on the number of the newest row. A write transaction accepts cached results of
+any age, because other writers would wait for a count. The service updates its counts about every six hours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from keyplan.engine.store.rows import StoreView, Tree
 from keyplan.errors import EngineClosedError
 
 COUNTED_AT_ONCE = 100_000
-"""Maximum number of rows that the caller's thread counts."""
+"""The maximum number of rows that are counted in the thread of the caller."""
 
 _FEW_ROWS = 10_000
 _PATIENCE = 20
@@ -33,7 +33,7 @@ class _Known(NamedTuple):
 
 
 class _Count(NamedTuple):
-    """The rows and bytes of a tree up to row number `last`. `complete` is True if no row follows."""
+    """The number and size of the rows of a tree up to the row number `last`. `complete` is True if no rows follow."""
 
     rows: int
     size_bytes: int
@@ -42,7 +42,7 @@ class _Count(NamedTuple):
 
 
 class TreeCounts(Worker[Tree]):
-    """Row counts and sizes of trees, by tree number, with a thread that counts large trees."""
+    """Cached row counts and sizes of trees, with a thread that counts large trees."""
 
     def __init__(self, clock: Clock, view: Callable[[], StoreView]) -> None:
         super().__init__("keyplan-counts")
@@ -52,9 +52,9 @@ class TreeCounts(Worker[Tree]):
         self._wanted: dict[int, Tree] = {}
 
     def of(self, view: StoreView, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
-        """Return the number of rows and the sum of their sizes in bytes.
+        """Return the number of rows in a tree and the sum of their sizes in bytes.
 
-        With `any_age`, cached results of any age are accepted.
+        If `any_age` is True, a cached result of any age is accepted.
         """
         begun = self._clock.monotonic()
         kept = self._kept.get(tree.number)
@@ -120,6 +120,6 @@ def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Co
 
 
 def _estimate(view: StoreView, tree: Tree, count: _Count, begun: float) -> _Known:
-    """Estimate the count of a tree from its first rows and its newest row number. The result is marked as outdated."""
+    """Estimate the count of a tree from its first rows and its newest row number. The result counts as outdated."""
     rows = count.rows + max(0, view.newest(tree) - count.last)
     return _Known(begun, 0.0, rows, count.size_bytes * rows // count.rows)

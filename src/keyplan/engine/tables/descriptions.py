@@ -1,18 +1,18 @@
-"""TableDescription of a table: its definition, its state as of a time, and its current counts.
+"""The TableDescription of a table: its definition, its state as of a time, and its current item counts.
 
-States are computed instead of stored. A document contains the time until which a table is CREATING or UPDATING, the
-time at which a table or index in deletion disappears, and the indexes that are still being filled. A table becomes
-ACTIVE only through the passage of time.
+States are computed and not stored. The document of a table contains the time until which a table is CREATING or
+UPDATING, the time at which a table or index in deletion disappears, and the indexes that are still being filled. Only
+the passage of time makes a table ACTIVE.
 
-    ready_at          the table is CREATING until then
-    building          it is CREATING until its backfills are complete
+    ready_at          the table is CREATING until this time
+    building          the table is CREATING until its backfills are complete
     restore           RestoreSummary of a restored table while it is CREATING
-    gone_at           it is DELETING, and does not exist from then on
-    changes           changes in progress, each with `what`, `until` and, where the description keeps the old
-                      value until then, that value (`shown`)
+    gone_at           the table is DELETING, and does not exist from this time on
+    changes           changes in progress, each with `what`, `until` and, if the description shows the old value
+                      until that time, the old value (`shown`)
     backfills         names of indexes that are being filled
-    index_ready_at    filled indexes by name: CREATING until then
-    index_changes     as `changes`, by index
+    index_ready_at    times until which filled indexes are CREATING, by index
+    index_changes     like `changes`, by index
     indexes_leaving   descriptions of indexes that are DELETING, each with its `gone_at`
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 PENDING = 0.0
-"""A time before the end of every state. Like in the service, responses to changes show the state as of this time."""
+"""A time before the end of every state. As in DynamoDB, the response to a change shows the state as of this time."""
 
 CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
 """Changes during which a table is UPDATING."""
@@ -42,7 +42,7 @@ ENCRYPTION, WARM = "encryption", "warm"
 """Changes that are visible only in their own part of the description."""
 
 MODE_SUMMARIES = ("BillingModeSummary", "TableThroughputModeSummary")
-"""The members for the billing mode. The second member has the same value under a newer name.
+"""The members of a description that contain the billing mode. The second one is a newer name for the same value.
 
 Source: AWS SDK for Java developer guide, "Deserialization differences", which shows a DescribeTable response.
 """
@@ -56,18 +56,18 @@ def table_arn(database: Database, name: str) -> str:
 
 
 def find(database: Database, name_or_arn: str) -> Table:
-    """Return the table in any state, for operations that only read.
+    """Return the table in any state, for an operation that does not change it.
 
-    Raises ResourceNotFoundError with the message of table operations.
+    Raises ResourceNotFoundError, with the message of table operations, if the table does not exist.
     """
     database.catalog.reload(database.store.view())
     return find_known(database, name_or_arn)
 
 
 def find_known(database: Database, name_or_arn: str) -> Table:
-    """Return the table in a `Database.alter` transaction.
+    """Return the table as of the catalog's last reload, for use in a `Database.alter` transaction.
 
-    Raises ResourceNotFoundError, or ValidationError for the ARN of another Region.
+    Raises ResourceNotFoundError if the table does not exist, and ValidationError for an ARN in another Region.
     """
     if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != database.settings.region:
         raise ValidationError(request_messages.other_region(name_or_arn))
@@ -89,7 +89,7 @@ def is_gone(table: Table, now: float) -> bool:
 
 
 def status(table: Table, at: float) -> str:
-    """Return the TableStatus at a time."""
+    """Return the TableStatus as of the time `at`."""
     if table.gone_at is not None:
         return "DELETING"
     if table.ready_at > at:
@@ -100,12 +100,12 @@ def status(table: Table, at: float) -> str:
 
 
 def changes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Return the changes that are in progress at a time."""
+    """Return the changes to a table that are in progress at the time `at`."""
     return [change for change in document.get("changes", ()) if change["until"] > at]
 
 
 def index_status(table: Table, name: str, at: float) -> str:
-    """Return the IndexStatus of an index at a time."""
+    """Return the IndexStatus of an index as of the time `at`."""
     document = table.document
     if table.gone_at is not None:
         return "DELETING"
@@ -119,7 +119,7 @@ def index_status(table: Table, name: str, at: float) -> str:
 
 
 def allocated_at(document: dict[str, Any], index: str) -> float:
-    """Return when a new index is allocated and its backfill starts, as shown in descriptions."""
+    """Return the time at which a new index is allocated and its backfill starts, as shown in descriptions."""
     for change in document.get("changes", ()):
         if change["what"] == INDEXES and change["details"] == {"done": "created", "index": index}:
             until: float = change["until"]
@@ -128,12 +128,12 @@ def allocated_at(document: dict[str, Any], index: str) -> float:
 
 
 def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Return the descriptions of indexes that are being deleted at a time."""
+    """Return the descriptions of the indexes that are being deleted at the time `at`."""
     return [each["description"] for each in document.get("indexes_leaving", ()) if each["gone_at"] > at]
 
 
 def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
-    """Return a copy of a document without the states that have ended."""
+    """Return a copy of a table's document without the states that have ended."""
     settled: dict[str, Any] = orjson.loads(orjson.dumps(document))
     if settled.get("ready_at", PENDING) <= now:
         settled.pop("ready_at", None)
@@ -157,7 +157,7 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
-    """Set a member to the remaining entries, or remove the member if no entries remain."""
+    """Set a member of `holder` to `rest`, or remove the member if `rest` is empty."""
     if rest:
         holder[member] = rest
     else:
@@ -165,7 +165,10 @@ def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) 
 
 
 def count(database: Database, name_or_arn: str) -> None:
-    """Count the rows of a table before the transaction that describes it, so that writers need not wait."""
+    """Count the rows of a table and its indexes before a transaction that describes the table.
+
+    The transaction then uses the cached counts, so that other writers do not wait for a count.
+    """
     table = present(database, name_or_arn)
     if table is not None:
         for tree in (table.tree, *(index.tree for index in table.indexes.values())):
@@ -173,10 +176,11 @@ def count(database: Database, name_or_arn: str) -> None:
 
 
 def describe(database: Database, view: StoreView, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
-    """Return the TableDescription at a timestamp. For PENDING, show every state that was not settled yet.
+    """Return the TableDescription as of the time `at`. For PENDING, states that have ended but are still stored are
+    shown too.
 
-    A change is described inside its own transaction (`writing`), because the table may be dropped after the commit.
-    Other writers wait for that transaction, so call `count` before it.
+    Set `writing` to describe a change inside its own transaction, which is necessary because the table may be dropped
+    after the commit. Other writers wait for that transaction, so call `count` before it.
     """
     document = table.document
     answer: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
@@ -233,7 +237,7 @@ def _complete_throughput(database: Database, answer: dict[str, Any], mode: str) 
 
 
 def _show(answer: dict[str, Any], pending: list[dict[str, Any]]) -> None:
-    """Replace new values by former values for changes that are still in progress."""
+    """Replace new values in a description with the former values, for changes that are still in progress."""
     for change in pending:
         for member, value in change.get("shown", {}).items():
             if value is None:

@@ -1,14 +1,15 @@
 """Stored documents of tables, which are created by CreateTable and removed by DeleteTable.
 
-`catalog` parses a document, and `descriptions` documents the members that are states. Members:
+`catalog` parses a document. `descriptions` documents the members that determine states. Other members:
 
     description        DescribeTable result without states and counts
-    tree               number of the table's tree; `index_trees`: the numbers for indexes, by name
-    collections_tree   number of the tree of item collections, for tables with local indexes
+    tree               number of the tree (a sorted set of rows) that contains the items
+    index_trees        numbers of the trees that contain index entries, by index
+    collections_tree   number of the tree of item collection sizes, for tables with local indexes
     stream, expiry     see `catalog.Stream`, `catalog.Expiry`
     recovery           see `catalog.Recovery`
-    copies             numbers of the trees that record changes; see `copies`
-    rows_kept          the table is being deleted, and its tree belongs to a backup
+    copies             numbers of the trees that save earlier item versions; see `copies`
+    rows_kept          the table is being deleted, and its rows belong to a backup
     tags               tag values by key
 """
 
@@ -35,7 +36,7 @@ _DEFAULT_KEY = "alias/aws/dynamodb"
 def create(
     database: Database, transaction: Transaction, description: dict[str, Any], request: dict[str, Any]
 ) -> dict[str, Any]:
-    """Create the trees of a new table and return its document."""
+    """Create the trees of a new table and return the table's document."""
     document: dict[str, Any] = {
         "description": description,
         "tree": transaction.create_tree().number,
@@ -55,7 +56,7 @@ def create(
 
 
 def drop(database: Database, transaction: Transaction, table: Table) -> None:
-    """Remove a table and its data. The records of its stream remain, and so do rows that belong to a backup."""
+    """Delete a table and its data, except stream records and rows that belong to a backup."""
     trees = [index.tree for index in table.indexes.values()]
     if not table.document.get("rows_kept"):
         trees.append(table.tree)
@@ -74,14 +75,14 @@ def drop(database: Database, transaction: Transaction, table: Table) -> None:
 
 
 def drop_tree(database: Database, transaction: Transaction, tree: Tree) -> None:
-    """Remove a tree and cached data about it."""
+    """Delete a tree, the progress of its backfill and its cached count."""
     copies.drop_tree(transaction, tree)
     backfill.forget(transaction, tree)
     database.counts.forget(tree)
 
 
 def purge(database: Database, transaction: Transaction) -> None:
-    """Remove tables whose deletion has ended, and streams that are no longer readable."""
+    """Delete tables whose deletion has ended, and streams whose records are no longer readable."""
     now = database.clock.now()
     for table in database.catalog.known():
         if descriptions.is_gone(table, now):
@@ -90,7 +91,7 @@ def purge(database: Database, transaction: Transaction) -> None:
 
 
 def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a new table. Raises ValidationError."""
+    """Return the description of a new table. Raises ValidationError for invalid throughput or encryption settings."""
     name = table_name(request["TableName"])
     arn = descriptions.table_arn(database, name)
     mode = request.get("BillingMode") or throughput.PROVISIONED
@@ -124,18 +125,18 @@ def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def definitions(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return AttributeDefinitions sorted by name, like the service."""
+    """Return the AttributeDefinitions for a description, sorted by name as in DynamoDB."""
     listed = [{name: each[name] for name in ("AttributeName", "AttributeType")} for each in given]
     return sorted(listed, key=lambda each: each["AttributeName"])
 
 
 def key_schema(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return a KeySchema in the order of the service."""
+    """Return the KeySchema for a description, with the members of each element in DynamoDB's order."""
     return [{name: each[name] for name in ("AttributeName", "KeyType")} for each in given]
 
 
 def global_index(request: dict[str, Any], arn: str, mode: str) -> dict[str, Any]:
-    """Return the description of a new global index. Raises ValidationError."""
+    """Return the description of a new global index. Raises ValidationError for invalid throughput settings."""
     return {**_index(request, arn), **throughput.new(request, mode, request["IndexName"])}
 
 
@@ -153,14 +154,14 @@ def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
 
 
 def bare_index(described: dict[str, Any]) -> dict[str, Any]:
-    """Return an index as a request defines it, without capacity, state and counts."""
+    """Return the name, key schema and projection in an index description."""
     return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
 def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the SSEDescription for an SSESpecification, or None for the default key of the service.
+    """Return the SSEDescription for an SSESpecification, or None for encryption with the default key.
 
-    Raises ValidationError.
+    Raises ValidationError if the specification is invalid.
     """
     enabled, kind, key = given.get("Enabled"), given.get("SSEType"), given.get("KMSMasterKeyId")
     if enabled is False:
@@ -178,10 +179,10 @@ def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | No
 
 
 def _key_arn(database: Database, key: str) -> str:
-    """Return the ARN of a key given by ARN, alias or ID.
+    """Return the ARN of a KMS key that is given as an ARN, alias or ID.
 
-    The service resolves an alias when the table is created or changed. The engine has no key management service, so
-    each alias represents a separate, fixed key.
+    DynamoDB resolves an alias when the table is created or changed. The engine has no key management service, so each
+    alias represents a separate, fixed key.
     """
     base = f"arn:aws:kms:{database.settings.region}:{database.settings.account}:"
     key_arn = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")

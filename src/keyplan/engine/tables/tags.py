@@ -1,4 +1,4 @@
-"""Tags of tables and streams: their rules, their limits, and lookup of the tagged resource by ARN.
+"""Tags of tables and streams: validation, limits, and lookup of the tagged resource by ARN.
 
 Source: developer guide, "Tagging restrictions in DynamoDB".
 """
@@ -27,20 +27,20 @@ _VALUE_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class TaggedResource:
-    """A resource with tags: a table, or its current stream, which has separate tags."""
+    """A resource that can have tags: a table, or the table's current stream, which has separate tags."""
 
     table: Table
     is_stream: bool
 
     @property
     def tags(self) -> dict[str, str]:
-        """Return the tags as a dict."""
+        """Return the tag values by key."""
         document = self.table.document
         tags: dict[str, str] = document["stream"].get("tags", {}) if self.is_stream else document["tags"]
         return tags
 
     def with_tags(self, tags: dict[str, str]) -> dict[str, Any]:
-        """Return the table document with these tags on the resource."""
+        """Return the table's document in which the resource has these tags."""
         document = self.table.document
         if self.is_stream:
             return {**document, "stream": {**document["stream"], "tags": tags}}
@@ -48,9 +48,9 @@ class TaggedResource:
 
 
 def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the existing tags, updated with the new tags.
+    """Return the existing tags, updated with the given tags.
 
-    Raises ValidationError for an invalid tag, or if the tags are too many or too large.
+    Raises ValidationError if a tag is invalid or repeated, or if the resource would have too many or too large tags.
     """
     seen: set[str] = set()
     for tag in given:
@@ -68,7 +68,7 @@ def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def check_keys(keys: list[str]) -> None:
-    """Raise ValidationError for an invalid tag key, or for more keys than a resource supports."""
+    """Raise ValidationError if a tag key is invalid, or if more keys are given than a resource can have."""
     if len(keys) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
     for key in keys:
@@ -89,16 +89,16 @@ def _check_key(key: str | None) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """Return True if the string consists of letters, digits, spaces and basic punctuation."""
+    """Return True if the string consists only of letters, digits, spaces and the punctuation that tags allow."""
     return all(character in _PUNCTUATION or unicodedata.category(character)[0] in "LNZ" for character in text)
 
 
 def find_resource(database: Database, arn: str) -> TaggedResource:
-    """Return the resource with an ARN, as of the last reload.
+    """Return the resource with this ARN, according to the catalog as of its last reload.
 
-    Raises AccessDeniedError, ValidationError or ResourceNotFoundError. Tables of other accounts and Regions do not
-    exist in this engine. A stream has its own tags while it is enabled (observed on the service, October 2026). A
-    stream that has ended is not found.
+    Raises AccessDeniedError for an ARN of another account, ValidationError for an ARN in another Region, and
+    ResourceNotFoundError if the resource does not exist. A stream has separate tags while it is enabled, and is not
+    found after it has ended (observed on the service, October 2026).
     """
     _, _, _, region, account, _ = arn.split(":", 5)
     if account != database.settings.account:
@@ -115,7 +115,10 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
 
 
 def find_taggable(database: Database, arn: str) -> TaggedResource:
-    """Return a resource whose tags can be changed. Raises ResourceInUseError while the table is being deleted."""
+    """Return the resource with this ARN, whose tags can be changed.
+
+    Raises ResourceInUseError while the table is being deleted, and the errors of `find_resource`.
+    """
     resource = find_resource(database, arn)
     if resource.table.gone_at is not None:
         raise ResourceInUseError(messages.being_deleted(resource.table.name))

@@ -1,7 +1,7 @@
 """Provisioned, on-demand and warm throughput in the descriptions of tables and indexes.
 
-Every function accepts the description of a table or of one of its global indexes, and the billing mode of the table.
-The name of an index is passed for messages.
+Functions accept the description of a table or of one of its global indexes, and the billing mode of the table. The name
+of an index is used in error messages.
 
 Sources: API reference (ProvisionedThroughputDescription, OnDemandThroughput, TableWarmThroughputDescription); developer
 guide, "DynamoDB warm throughput" (the initial values of a table).
@@ -30,13 +30,16 @@ _UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecon
 
 
 def billing_mode(table: Description) -> str:
-    """Return PROVISIONED or PAY_PER_REQUEST."""
+    """Return the billing mode in a table description: PROVISIONED or PAY_PER_REQUEST."""
     mode: str = table.get("BillingModeSummary", {}).get("BillingMode", PROVISIONED)
     return mode
 
 
 def new(request: dict[str, Any], mode: str, index: str | None = None) -> Description:
-    """Return the throughput members for the description of a new table or index. Raises ValidationError."""
+    """Return the throughput members for the description of a new table or index.
+
+    Raises ValidationError if the warm or maximum throughput in the request is invalid.
+    """
     described: Description = {"ProvisionedThroughput": provisioned(request.get("ProvisionedThroughput"))}
     asked = request.get("WarmThroughput") or {}
     for member, units in _UNITS_OF_WARM.items():
@@ -54,7 +57,7 @@ def new(request: dict[str, Any], mode: str, index: str | None = None) -> Descrip
 
 
 def provisioned(given: dict[str, Any] | None) -> dict[str, Any]:
-    """Return ProvisionedThroughput for a new table or index, with zeros for on-demand capacity."""
+    """Return the ProvisionedThroughput for a new table or index. The units are zero for on-demand capacity."""
     return {
         "NumberOfDecreasesToday": 0,
         "ReadCapacityUnits": int(given["ReadCapacityUnits"]) if given else 0,
@@ -70,10 +73,11 @@ def units(capacity: dict[str, Any]) -> tuple[int, int]:
 def set_provisioned(
     described: Description, given: dict[str, Any], now: float, delay_s: float, index: str | None
 ) -> Description:
-    """Change the provisioned throughput, and return the values to show until the change is complete.
+    """Change the provisioned throughput in a description, and return the values to show until the change is complete.
 
-    Until the change is complete, its time is the time of the request. Afterwards, it is the completion time, which is
-    always later. Raises ValidationError if nothing changes.
+    Until the change is complete, the description shows the time of the request as the time of the last increase or
+    decrease. Afterwards, it shows the completion time, which is always later. Raises ValidationError if the request
+    changes nothing.
     """
     current = described["ProvisionedThroughput"]
     before, after = units(current), units(given)
@@ -96,13 +100,13 @@ def set_provisioned(
 
 
 def changed_at(capacity: dict[str, Any], now: float) -> float:
-    """Return the time of the last change to a ProvisionedThroughput, which is never later than now."""
+    """Return the time of the last change in a ProvisionedThroughput, but not later than `now`."""
     dates = [capacity[name] for name in _DATES if name in capacity]
     return min(now, max(dates, default=now))
 
 
 def decreases_today(capacity: dict[str, Any], now: float) -> int:
-    """Return NumberOfDecreasesToday at a time. Days are in UTC."""
+    """Return NumberOfDecreasesToday as of the time `now`. A day starts at midnight UTC."""
     counted: int = capacity["NumberOfDecreasesToday"]
     return counted if _is_today(capacity.get("LastDecreaseDateTime"), now) else 0
 
@@ -114,10 +118,10 @@ def _is_today(changed_at: float | None, now: float) -> bool:
 
 
 def switch(described: Description, mode: str, given: dict[str, Any] | None, now: float) -> Description:
-    """Switch to the other billing mode, and return the values to show until the switch is complete.
+    """Change the billing mode in a description, and return the values to show until the change is complete.
 
-    The new capacity units are shown at once, but the new warm throughput is not. During a switch to on-demand capacity,
-    the service also shows a decrease, which it removes afterwards.
+    The new capacity units are shown immediately, but the new warm throughput is not. During a switch to on-demand
+    capacity, DynamoDB also shows the time of a decrease, which it removes afterwards.
     """
     before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(given))}
@@ -130,14 +134,17 @@ def switch(described: Description, mode: str, given: dict[str, Any] | None, now:
 
 
 def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
-    """Return only the capacity units of a ProvisionedThroughput, as in a request."""
+    """Return the capacity units of a ProvisionedThroughput without its other members."""
     return {name: capacity[name] for name in _UNITS_OF_WARM.values()}
 
 
 def set_maxima(
     described: Description, given: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
 ) -> None:
-    """Set the maximum on-demand throughput, or remove it (-1). Raises ValidationError."""
+    """Set the maximum on-demand throughput in a description. The value -1 removes the maximum.
+
+    Raises ValidationError for a value out of range, or if the billing mode is PROVISIONED.
+    """
     maxima = dict(described.get("OnDemandThroughput", {}))
     for member in MAXIMA:
         maximum = given.get(member)
@@ -157,9 +164,10 @@ def set_maxima(
 
 
 def set_warm(described: Description, given: dict[str, Any], mode: str, index: str | None) -> Description | None:
-    """Raise the warm throughput, and return the values to show until this is complete, or None if `given` is empty.
+    """Raise the warm throughput in a description, and return the values to show until the change is complete.
 
-    A request for the current value also takes time. Raises ValidationError for a decrease.
+    Return None if `given` is empty. A request for the current value also takes time to complete. Raises ValidationError
+    for a decrease.
     """
     current = warm(described, mode)
     wanted = {**current, **{name: int(given[name]) for name in current if given.get(name) is not None}}
@@ -173,7 +181,7 @@ def set_warm(described: Description, given: dict[str, Any], mode: str, index: st
 
 
 def warm(described: Description, mode: str) -> dict[str, Any]:
-    """Return the current WarmThroughput, which never decreases and is at least what the billing mode provides."""
+    """Return the current WarmThroughput, which never decreases and is at least the throughput of the billing mode."""
     kept = described.get("WarmThroughput", {})
     return {name: max(least, kept.get(name) or 0) for name, least in _least_warm(described, mode).items()}
 
@@ -188,7 +196,7 @@ def _least_warm(described: Description, mode: str) -> dict[str, int]:
 
 
 def partitions(described: Description, mode: str) -> int:
-    """Return the initial number of partitions, assuming that each has its maximum throughput."""
+    """Return the initial number of partitions, assuming that each partition provides its maximum throughput."""
     per_second = warm(described, mode)
     by_reads: int = math.ceil(per_second["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
     by_writes: int = math.ceil(per_second["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)

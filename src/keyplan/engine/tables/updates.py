@@ -1,7 +1,7 @@
 """Changes that UpdateTable makes to a table and to its indexes.
 
-A change takes effect at once. If the service needs seconds or minutes for the change, only the description shows this.
-The change adds a pending entry, with the values to show until it is complete.
+A change takes effect immediately. If DynamoDB needs seconds or minutes for a change, only the description shows the
+delay: the change is recorded in the table's document, with the values to show until it is complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Request = dict[str, Any]
 
 
 def check_combination(request: Request) -> None:
-    """Raise ValidationError for changes that cannot be requested together."""
+    """Raise ValidationError if the request contains changes that cannot be combined."""
     given = {name for name in request if _is_change(request, name)}
     updates = request.get("GlobalSecondaryIndexUpdates")
     if updates == [] and len(given) > 1:
@@ -60,7 +60,7 @@ def _is_about_warmth(given: set[str], updates: list[Request] | None) -> bool:
 
 
 def _is_change(request: Request, name: str) -> bool:
-    """Return True if a member counts as a change. An empty maximum or warm throughput does not."""
+    """Return True if the request member `name` counts as a change. An empty maximum or warm throughput does not."""
     if name in {"OnDemandThroughput", "WarmThroughput"}:
         return any(units is not None for units in (request[name] or {}).values())
     return request[name] is not None and name not in {"TableName", "AttributeDefinitions"}
@@ -71,11 +71,11 @@ _ALONE = {
     "TableClass": "TableClass",
     "DeletionProtectionEnabled": "DeletionProtection",
 }
-"""Changes that must be alone in their request, in the order in which the service reports them."""
+"""Changes that cannot be combined with other changes in a request, in the order in which DynamoDB reports them."""
 
 
 def wanted(document: Document, request: Request, at: float) -> set[str]:
-    """Return the kinds of change in a request, as named in `admission`."""
+    """Return the kinds of change that a request makes, as defined for `admission.check_change`."""
     kinds = {kind for member, kind in _KINDS.items() if request.get(member) is not None}
     if request.get("BillingMode") not in (None, _settled_mode(document, at)):
         kinds.add(descriptions.CAPACITY)
@@ -95,7 +95,7 @@ _KINDS = {
 
 
 def _settled_mode(document: Document, at: float) -> str:
-    """Return the effective billing mode, which is the previous one until a switch is complete."""
+    """Return the effective billing mode as of the time `at`, which is the previous mode until a switch is complete."""
     mode = throughput.billing_mode(document["description"])
     if any("BillingModeSummary" in change.get("shown", {}) for change in descriptions.changes(document, at)):
         return throughput.ON_DEMAND if mode == throughput.PROVISIONED else throughput.PROVISIONED
@@ -103,7 +103,9 @@ def _settled_mode(document: Document, at: float) -> str:
 
 
 def change_table(database: Database, transaction: Transaction, document: Document, request: Request) -> None:
-    """Make all requested changes to the table itself. Raises ValidationError."""
+    """Make the requested changes to the table itself, excluding its indexes. Raises ValidationError for an invalid
+    change.
+    """
     _change_capacity(database, document, request)
     description = document["description"]
     mode = throughput.billing_mode(description)
@@ -126,7 +128,11 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 def pend(
     database: Database, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Mark a change as pending for the engine's delay. A None in `shown` means that the member is absent until then."""
+    """Record that a change of the kind `what` is in progress for `state_delay_s` seconds.
+
+    Until then, the description shows the values in `shown`. A value of None means that the description omits the
+    member.
+    """
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if shown:
         change["shown"] = shown
@@ -136,7 +142,7 @@ def pend(
 
 
 def _pend_nothing(database: Database, document: Document, what: str) -> None:
-    """Mark a request without changes as pending in its own response only, which shows UPDATING."""
+    """Record a request without an effect, so that its own response shows UPDATING, as in DynamoDB."""
     document.setdefault("changes", []).append({"what": what, "until": database.clock.now()})
 
 
@@ -233,7 +239,9 @@ _MEMBER = "GlobalSecondaryIndexes"  # the member of descriptions; the kind of ch
 
 
 def check_names(table: Table, request: Request, now: float) -> None:
-    """Raise the error for the first update of an index that does not exist or cannot be updated."""
+    """Raise an error for the first index update whose index does not exist, already exists, or cannot be
+    updated now.
+    """
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         for kind in ("Update", "Delete"):
             if update.get(kind) is not None:
@@ -264,9 +272,10 @@ def _check_exists(table: Table, name: str, verb: str, now: float) -> None:
 def change_indexes(
     database: Database, transaction: Transaction, document: Document, request: Request, switched: bool
 ) -> list[str]:
-    """Make all requested changes to indexes, and return the names of new indexes, which need a backfill.
+    """Make the requested changes to indexes, and return the names of new indexes, which need a backfill.
 
-    `switched` is True if the request changes the billing mode. Raises ValidationError or LimitExceededError.
+    `switched` is True if the request changes the billing mode. Raises ValidationError or LimitExceededError for an
+    invalid change.
     """
     if switched:
         _switch_others(database, document)
@@ -283,9 +292,9 @@ def change_indexes(
 
 
 def _switch_others(database: Database, document: Document) -> None:
-    """Switch the remaining indexes to on-demand capacity together with the table.
+    """Switch all indexes to on-demand capacity together with the table.
 
-    For provisioned capacity, each index needs its own update.
+    For a switch to provisioned capacity, the request must update each index.
     """
     description = document["description"]
     if throughput.billing_mode(description) == throughput.PROVISIONED:
@@ -321,7 +330,7 @@ def _update(database: Database, document: Document, given: dict[str, Any], switc
 
 
 def _is_about_demand(given: dict[str, Any]) -> bool:
-    """Return True if an update of an index changes its on-demand settings."""
+    """Return True if an index update changes the maximum on-demand throughput or the warm throughput."""
     return bool(given.get("OnDemandThroughput") or given.get("WarmThroughput"))
 
 
@@ -359,7 +368,7 @@ def _check_units(given: dict[str, Any], mode: str) -> None:
 
 
 def _define_attributes(description: dict[str, Any], given: dict[str, Any], request: Request) -> None:
-    """Add the attribute definitions that the new index needs. Other definitions in the request are ignored."""
+    """Add the definitions of a new index's key attributes. Other definitions in the request are ignored."""
     defined = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
     }
@@ -380,12 +389,12 @@ def _set_definitions(description: dict[str, Any], defined: dict[str, str]) -> No
 
 
 def _role(description: dict[str, Any], name: str) -> str:
-    """Return the KeyType of an attribute at its first occurrence in a key."""
+    """Return the KeyType that an attribute has where it first occurs in a key of the table or an index."""
     return next(element["KeyType"] for element in _key_elements(description) if element["AttributeName"] == name)
 
 
 def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
-    """Return the key elements of the table and all its indexes."""
+    """Return the key schema elements of the table and all its indexes."""
     indexes = [*description.get("LocalSecondaryIndexes", ()), *description.get(_MEMBER, ())]
     return [*description["KeySchema"], *(element for index in indexes for element in index["KeySchema"])]
 

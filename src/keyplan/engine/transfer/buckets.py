@@ -1,4 +1,4 @@
-"""Buckets, which store exports and imports.
+"""Buckets, which store the files of exports and imports.
 
 A bucket is a folder by default: with `buckets="data/buckets"`, `s3://lake/2026/items.json` is the file
 `data/buckets/lake/2026/items.json`. With `buckets="s3://"`, the buckets of Amazon S3 or of a compatible service are
@@ -35,30 +35,33 @@ _CHUNK_BYTES = 1 << 20
 
 
 class BucketError(TransferError):
-    """Raised if a bucket cannot be used."""
+    """Raised if a bucket or an object in it cannot be accessed."""
 
 
 class Buckets(Protocol):
-    """Interface of named buckets, which contain objects by key."""
+    """Interface for access to buckets by name and to their objects by key."""
 
     def check_key(self, key: str) -> None:
-        """Raise ValidationError for an unsupported key or key prefix."""
+        """Raise ValidationError if the key or key prefix is not supported."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys of non-empty objects with a prefix, in order. Raises BucketError."""
+        """Yield the keys of all non-empty objects whose key starts with the prefix, in order. Raises BucketError."""
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
-        """Open an object for reading. Raises OSError."""
+        """Open an object for reading. Raises OSError if this fails."""
 
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> AbstractContextManager[BinaryIO]:
-        """Open a file that becomes the object when the block ends without an error. Raises BucketError."""
+        """Return a context manager for a file, which becomes the object when the block ends without an error.
+
+        Raises BucketError if the object cannot be written.
+        """
 
     def etag(self, bucket: str, key: str) -> str:
-        """Return the ETag of an object. Raises BucketError."""
+        """Return the ETag of an object. Raises BucketError if this fails."""
 
 
 def opened(given: str | os.PathLike[str] | Buckets) -> Buckets:
-    """Return the buckets for an engine option: a folder, "s3://", or a Buckets object.
+    """Return the buckets for the engine option `buckets`: a folder, "s3://", or a `Buckets` object.
 
     Raises ValueError if the folder does not exist, and ImportError if the S3 packages are missing.
     """
@@ -75,19 +78,19 @@ def opened(given: str | os.PathLike[str] | Buckets) -> Buckets:
 
 
 class FolderBuckets:
-    """A folder whose subfolders are buckets. Keys cannot refer to files outside of it."""
+    """A folder whose subfolders are buckets. Keys cannot refer to files outside the folder."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder).absolute()
 
     def check_key(self, key: str) -> None:
-        """Raise ValidationError for a key that is not a path of ordinary file names."""
+        """Raise ValidationError if the key is not a relative path of ordinary file names."""
         parts = key.split("/")
         if any(part in {"", ".", ".."} for part in parts[:-1]) or parts[-1] in {".", ".."} or _is_odd(key):
             raise ValidationError(messages.outside_buckets(key))
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys of all regular files, sorted by their bytes."""
+        """Yield the keys of all non-empty files whose key starts with the prefix, sorted by their bytes."""
         base = self._bucket(bucket)
         start = self._place(bucket, prefix.rpartition("/")[0])
         names = []
@@ -101,12 +104,14 @@ class FolderBuckets:
         yield from sorted(names)
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
-        """Open the file of a key."""
+        """Open the file that the key refers to."""
         return self._place(bucket, key).open("rb")
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:  # noqa: ARG002 - for S3
-        """Yield a temporary file next to the key's path, which is moved to this path at the end."""
+        """Yield a temporary file in the folder of the key's path, which is moved to this path at the end of
+        the block.
+        """
         self._bucket(bucket)
         path = self._place(bucket, key)
         aside = path.with_name(f"{_ASIDE}{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -124,7 +129,10 @@ class FolderBuckets:
             raise _bucket_error(error) from error
 
     def etag(self, bucket: str, key: str) -> str:
-        """Return the ETag that S3 assigns to an object uploaded in one part, the MD5 of the part's MD5."""
+        """Return the ETag that S3 would assign to the object after a multipart upload with a single part.
+
+        The ETag is the MD5 of the part's MD5, followed by `-1`.
+        """
         digest = hashlib.md5(usedforsecurity=False)
         try:
             with self.reading(bucket, key) as file:
@@ -141,7 +149,7 @@ class FolderBuckets:
         return path
 
     def _place(self, bucket: str, key: str) -> Path:
-        """Return the path of a key. Raises BucketError for a path through a symbolic link."""
+        """Return the file path of a key. Raises BucketError if a part of the path is a symbolic link."""
         path = self._folder
         for part in (bucket, *key.split("/")) if key else (bucket,):
             path /= part
@@ -155,7 +163,7 @@ class FolderBuckets:
 
 
 class S3Buckets:
-    """Buckets of Amazon S3 or a compatible service. `options` are passed to s3fs's file system."""
+    """Buckets of Amazon S3 or of a compatible service. `options` are passed to `s3fs.S3FileSystem`."""
 
     def __init__(self, **options: Any) -> None:
         try:
@@ -168,7 +176,7 @@ class S3Buckets:
         """Accept any key, as S3 does."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys that S3 lists, page by page, sorted by their bytes."""
+        """Yield the keys of all non-empty objects whose key starts with the prefix, sorted by their bytes."""
         more: dict[str, str] = {}
         while True:
             try:
@@ -186,7 +194,7 @@ class S3Buckets:
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:
-        """Yield a local file, which is uploaded at the end."""
+        """Yield a local file, which is uploaded at the end of the block."""
         with tempfile.TemporaryDirectory(prefix="keyplan-") as folder:
             path = Path(folder) / "object"
             try:
@@ -211,19 +219,19 @@ def _raise_unless_missing(error: OSError) -> None:
 
 
 def _is_object(path: Path) -> bool:
-    """Return True if a file is a non-empty object with a UTF-8 key."""
+    """Return True if the file counts as an object: a regular, non-empty file whose name is valid UTF-8."""
     if not encodable(path.name):
         return False
     return not path.name.startswith(_ASIDE) and not path.is_symlink() and path.is_file() and path.stat().st_size > 0
 
 
 def _is_odd(key: str) -> bool:
-    """Return True if a key contains characters that some file systems do not allow in names."""
+    """Return True if the key contains characters that some file systems do not allow in file names."""
     return "\\" in key or "\x00" in key or (os.name == "nt" and ":" in key)
 
 
 def _bucket_error(error: OSError) -> BucketError:
-    """Convert a file or S3 error to an error of an export or import."""
+    """Convert a file or S3 error to the error that an export or import reports."""
     if isinstance(error, FileNotFoundError):
         text = str(error)
         return BucketError(NO_SUCH_BUCKET, text if messages.NO_BUCKET in text else f"{messages.NO_BUCKET} ({text})")

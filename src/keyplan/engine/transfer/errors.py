@@ -1,18 +1,18 @@
-"""Errors that end the processing of an export or import."""
+"""Exceptions that end the processing of an export or import."""
 
 from __future__ import annotations
 
 
 class StoppedError(Exception):
-    """Raised if the engine is being closed."""
+    """Raised if the engine is being closed during an export or import."""
 
 
 class LostError(Exception):
-    """Raised if the job has ended or another runner has claimed it."""
+    """Raised if the export or import has ended, or if another process has taken it over."""
 
 
 class TransferError(Exception):
-    """Raised if an export or import fails. DescribeExport and DescribeImport report the code and message."""
+    """Raised if an export or import fails. DescribeExport and DescribeImport report its code and message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

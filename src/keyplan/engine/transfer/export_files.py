@@ -1,19 +1,19 @@
-"""The files of an export, in the format of the service.
+"""The files of an export, in DynamoDB's format.
 
-    PREFIX/AWSDynamoDB/EXPORT/_started               empty; proves that the bucket is writable and the export started
+    PREFIX/AWSDynamoDB/EXPORT/_started               empty; shows that the bucket is writable and the export started
     PREFIX/AWSDynamoDB/EXPORT/data/NAME.json.gz      a full export: lines {"Item": {...}}
     PREFIX/AWSDynamoDB/data/NAME.json.gz             an incremental export: lines with keys and images
     PREFIX/AWSDynamoDB/EXPORT/manifest-files.json    a line for each data file
     PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json  a summary of the export
 
-Each manifest has a file with its MD5 next to it.
+Next to each manifest is a file that contains the MD5 of the manifest.
 
-For each partition that the table would have in the service, at least one data file exists, which may be empty. A new
-file starts when the current file would become too large. Names depend only on the export, so an export that restarts
-after a crash overwrites its earlier files.
+For each partition that the table would have in DynamoDB, at least one data file exists, which may be empty. A new file
+starts when the current file would become too large. Names depend only on the export, so an export that restarts after a
+crash overwrites its earlier files.
 
-Sources: developer guide, "DynamoDB table export output format"; `.md5` for the checksums (`.checksum` in the guide) and
-metadata as `{"N": "..."}`, as users report for files of the service.
+Sources: developer guide, "DynamoDB table export output format". Checksum files are named `.md5` (`.checksum` in the
+guide) and metadata is written as `{"N": "..."}`, as users report for files of the service.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _BUFFER_BYTES = 64 * 1024
 _NAME_BYTES = 16
 
 Line = tuple[bytes, int, bytes]
-"""An item's key, its size as the service counts it, and its line in a data file."""
+"""A line of a data file: the item's key, the item's size according to DynamoDB's rules, and the text of the line."""
 
 Beat = Callable[[], None]
 
 
 @dataclass
 class ExportFolder:
-    """Destination of an export: the bucket, the folder of the export, and the folder of its data files."""
+    """The destination of an export: the bucket, the folder of the export, and the folder of its data files."""
 
     buckets: Buckets
     bucket: str
@@ -57,7 +57,7 @@ class ExportFolder:
     headers: dict[str, str] = field(default_factory=dict)
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a small file to the folder of the export."""
+        """Write a small file with this name to the folder of the export."""
         with self.buckets.writing(self.bucket, f"{self.folder}/{name}", self.headers) as file:
             file.write(content)
 
@@ -76,12 +76,12 @@ def headers(algorithm: str | None, key: str | None) -> dict[str, str]:
 
 
 def item_line(body: bytes) -> bytes:
-    """Return the line for an item in a full export, given its stored body."""
+    """Return the line of a full export for an item, given the item's stored body."""
     return b'{"Item":%b}\n' % body.lstrip()
 
 
 def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, old: bytes | None) -> bytes:
-    """Return the line for a change in an incremental export. Images that are None are left out."""
+    """Return the line of an incremental export for a changed item. An image of None is omitted."""
     line: dict[str, Any] = {"Metadata": {"WriteTimestampMicros": {"N": str(round(written_at_s * 1e6))}}, "Keys": keys}
     if new is not None:
         line["NewImage"] = encoding.WIRE.stored(new)
@@ -92,7 +92,7 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 @dataclass
 class DataFile:
-    """The written data files: item count, billed bytes, and a manifest line for each file."""
+    """Totals of the written data files: item count, billed bytes, and a manifest line for each file."""
 
     items: int = 0
     size: int = 0
@@ -100,7 +100,7 @@ class DataFile:
 
 
 def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], beat: Beat) -> DataFile:
-    """Write all data files. Raises BucketError.
+    """Write all data files and return their totals. Raises BucketError if a file cannot be written.
 
     `beat` is called repeatedly and can raise an exception to stop the export.
     """
@@ -117,12 +117,12 @@ def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iter
 
 
 def _partition(key: bytes, partitions: int) -> int:
-    """Return the partition of an item. Each partition contains an equal share of the hash range."""
+    """Return the number of the partition that contains a key. All partitions have an equal share of the hash range."""
     return keybytes.hash_of(key) * partitions // keybytes.HASH_SPACE
 
 
 class _DataFiles:
-    """The data files of one export."""
+    """Writer of the data files of one export."""
 
     def __init__(self, place: ExportFolder, export_id: str, beat: Beat) -> None:
         self._place = place
@@ -131,7 +131,7 @@ class _DataFiles:
         self.written = DataFile()
 
     def write(self, partition: int, lines: Iterator[Line]) -> None:
-        """Write the files of one partition, at least one file."""
+        """Write the files for one partition. At least one file is written."""
         number = 0
         line = self._file(self._name(partition, number), next(lines, None), lines)
         while line is not None:
@@ -144,7 +144,9 @@ class _DataFiles:
         return f"{b32encode(digest).decode().rstrip('=').lower()}.json.gz"
 
     def _file(self, name: str, line: Line | None, lines: Iterator[Line]) -> Line | None:
-        """Write one file, starting with the given line, until it is full. Return the first line of the next file."""
+        """Write one file, starting with `line`, until the file is full. Return the first line of the next file, or
+        None.
+        """
         self._beat()
         place, written = self._place, self.written
         key = f"{place.data}/{name}"
@@ -170,7 +172,7 @@ class _DataFiles:
 
 
 class Compressed:
-    """Lines that are compressed with gzip and written to a file in blocks. `taken` counts the uncompressed bytes."""
+    """A gzip writer for lines, which writes to a file in blocks. `taken` counts the uncompressed bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -181,7 +183,7 @@ class Compressed:
         self.taken = 0
 
     def add(self, line: bytes) -> bool:
-        """Add a line. Return True if this wrote a block to the file."""
+        """Add a line. Return True if a block was written to the file."""
         self._buffer.append(line)
         self._buffered += len(line)
         self.taken += len(line)
@@ -193,7 +195,7 @@ class Compressed:
         return True
 
     def end(self) -> None:
-        """Write the rest of the buffered data."""
+        """Write the buffered data and the end of the gzip stream."""
         self._write(self._zlib.compress(b"".join(self._buffer)) + self._zlib.flush())
 
     def _write(self, content: bytes) -> None:
@@ -202,12 +204,12 @@ class Compressed:
 
     @property
     def md5(self) -> str:
-        """Return the MD5 of the file in base64."""
+        """Return the MD5 of the compressed file in base64."""
         return b64encode(self._md5.digest()).decode()
 
 
 def write_manifests(place: ExportFolder, summary: dict[str, Any], written: DataFile) -> str:
-    """Write both manifests with their checksums, and return the key of the summary."""
+    """Write both manifests and their checksum files, and return the key of the summary."""
     files = b"".join(written.manifest)
     summary = {**summary, "manifestFilesS3Key": f"{place.folder}/manifest-files.json"}
     for name, content in (("manifest-files", files), ("manifest-summary", orjson.dumps(_in_order(summary)))):
@@ -245,5 +247,5 @@ def _in_order(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def timestamp(at_s: float) -> str:
-    """Format a timestamp for manifests."""
+    """Format a timestamp for manifests, in UTC with a precision of milliseconds."""
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Exports of tables to files, which an operation starts and the engine's job thread writes.
+"""Exports of tables to files, which an operation starts and a background thread writes.
 
 A full export contains the items of a table as of one point in time. An incremental export contains the changes to the
 items that were written in a period. Both read the records of point-in-time recovery in chunks, so that writers can
@@ -49,13 +49,17 @@ BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
 PIECE_ROWS = 250
 PIECE_BYTES = 4 * limits.MIB
-"""The size limit of a piece. A piece ends with the row that exceeds it."""
+"""The size in bytes at which a chunk of rows ends. The row that reaches this size is the last of its chunk."""
 
 _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
 
 def run(database: Database, document: Document, hold: Hold) -> None:
-    """Write all files and complete the export. Raises TransferError and the errors of `buckets` and `jobs`."""
+    """Write all files of an export and complete it.
+
+    Raises TransferError if the export fails, StoppedError if the engine is being closed, and LostError if another
+    process has taken over the export.
+    """
     described = document["description"]
     incremental = described["ExportType"] == INCREMENTAL
     export_id = described["ExportArn"].rpartition("/")[2]
@@ -85,14 +89,14 @@ def run(database: Database, document: Document, hold: Hold) -> None:
 
 
 def fail(database: Database, hold: Hold, code: str, message: str) -> None:
-    """End an export that cannot be completed. Raises LostError."""
+    """End an export that cannot be completed. Raises LostError if another process has taken it over."""
     database.store.write(
         lambda transaction: hold.finish(transaction, jobs.FAILED, FailureCode=code, FailureMessage=message)
     )
 
 
 def _table(view: StoreView, document: Document) -> Table:
-    """Return the stored table with its recovery settings. Raises TransferError if either no longer exists."""
+    """Return the exported table as stored. Raises TransferError if it was deleted or its recovery was disabled."""
     described = document["description"]
     table = stored_table(view, document["table"])
     if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
@@ -107,7 +111,7 @@ def _check_reach(table: Table, from_s: float, now: float) -> None:
 
 
 def _items(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """Yield the lines of all matching items as of the time of the export."""
+    """Yield the lines of a full export: all selected items as of the time of the export."""
     selection = compiled(document["filter"], encoding.WIRE) if document.get("filter") else None
     time_s = document["time_s"]
     low: bytes | None = b""
@@ -131,7 +135,7 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
 
 
 def _piece(found: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """Return the next rows, up to the number of bytes that should be in memory at once."""
+    """Return the next chunk of rows, which is limited so that it fits in memory."""
     piece: list[T] = []
     size = 0
     for each in islice(found, PIECE_ROWS):
@@ -155,7 +159,9 @@ def _change_bytes(change: history.RecordedChange) -> int:
 
 
 def _changes(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """Yield the lines of all items that were written in the export's period, including its start but not its end."""
+    """Yield the lines of an incremental export: all items written in its period, including its start but
+    not its end.
+    """
     from_s, to_s = document["period_s"]
     both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
     low: bytes | None = b""
@@ -210,7 +216,7 @@ def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> 
 
 
 def describe(document: Document, form: Form) -> dict[str, Any]:
-    """Return the ExportDescription. Like the service, it includes the type only if the request did."""
+    """Return the ExportDescription. As in DynamoDB, it contains ExportType only if the request did."""
     described: dict[str, Any] = document["description"]
     if "ExportType" not in document["parameters"]:
         described = {name: value for name, value in described.items() if name != "ExportType"}
@@ -223,7 +229,7 @@ def describe(document: Document, form: Form) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The items that an export selects from a table."""
+    """The compiled FilterSpecification of an export, which selects items and attributes of a table."""
 
     values: Item | None
     key_condition: KeyCondition | None
@@ -231,7 +237,7 @@ class Selection:
     projection: CompiledProjection | None
 
     def check(self, table: Table) -> None:
-        """Raise ValidationError if the selection is invalid for the table."""
+        """Raise ValidationError if the specification is invalid for the table."""
         schema = table.key.schema
         if self.key_condition is not None:
             reads.check_key_types(schema, self.key_condition, self.values)
@@ -241,13 +247,13 @@ class Selection:
         reads.check_scalar_keys(table, self.projection)
 
     def span(self, table: Table) -> Span:
-        """Return the span of the stored keys that the selection can contain."""
+        """Return the range of stored keys that the selected items can have."""
         if self.key_condition is None:
             return Span(b"", None)
         return ranges.condition_span(None, self.key_condition.bind(self.values, *table.key.schema.roles))
 
     def shown(self, body: bytes) -> bytes | None:
-        """Return the part of an item's stored body to export, or None if the item is not selected."""
+        """Return the selected attributes of an item as a stored body, or None if the item is not selected."""
         if self.filter is None and self.projection is None:
             return body
         item = encoding.decode(body)
@@ -257,7 +263,7 @@ class Selection:
 
 
 def compiled(given: dict[str, Any], form: Form) -> Selection:
-    """Compile a FilterSpecification. Raises ValidationError."""
+    """Compile a FilterSpecification. Raises ValidationError if it is invalid."""
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         raise ValidationError(messages.FILTER_EMPTY)
@@ -279,7 +285,7 @@ def compiled(given: dict[str, Any], form: Form) -> Selection:
 
 
 def to_be_kept(given: dict[str, Any], selection: Selection) -> dict[str, Any]:
-    """Return the specification with its values in wire format, which is used for storage and descriptions."""
+    """Return the FilterSpecification with its values in JSON form, to be stored and returned in descriptions."""
     kept = {name: value for name, value in given.items() if value is not None}
     if selection.values is not None:
         kept["ExpressionAttributeValues"] = selection.values

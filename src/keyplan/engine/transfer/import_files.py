@@ -1,4 +1,4 @@
-"""Reading of import files, which yields the content of each line or its error.
+"""Readers for the files of an import, which yield each item of a file or the error of the item.
 
 If a line is not an item, the rest of its file is skipped. If an item is invalid for the table, only that item is
 skipped. Both count as one error.
@@ -32,7 +32,7 @@ from keyplan.dynamodb.shapes.wire import canonical_base64
 from keyplan.errors import SerializationError, ValidationError
 
 LINE_BYTES = 16 * limits.MIB
-"""The maximum size of an item's text. A CSV row can span several lines."""
+"""The maximum size in bytes of an item's text. In CSV, this text can span several lines."""
 
 _BLANKS = re.compile(r"\s*")
 _CHUNK_BYTES = 256 * 1024
@@ -40,26 +40,28 @@ _GZIP = 31  # zlib's code for a gzip header and trailer
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 
 check_item: shapes.Check = shapes.compile(Structure("Import", {"Item": ITEM}, required=("Item",)))
-"""Decoder of a line with an Item. It checks the types of attribute values, but not the rules for values."""
+"""A check of a decoded line, which must have the structure {"Item": {...}}. Attribute values are not fully
+validated.
+"""
 
 
 class MalformedError(Exception):
-    """Raised if the rest of a file cannot be read."""
+    """Raised if a file is malformed, so that the rest of it cannot be read."""
 
 
 class Rejected(str):
-    """The error of one item. Later items may be valid."""
+    """An error message for one item. Later items in the file may be valid."""
 
     __slots__ = ()
 
 
 Entry = dict[str, Any] | Rejected
-"""An item as attribute values in wire form, or the error of the item."""
+"""An item in DynamoDB JSON, or the error of an item."""
 
 
 @dataclass(frozen=True)
 class Csv:
-    """CSV options: the delimiter, the column names (None for a header), and the types of key attributes."""
+    """CSV options: the delimiter, the column names (None if the file has a header), and the types of key attributes."""
 
     delimiter: str = ","
     names: Sequence[str] | None = None
@@ -68,7 +70,7 @@ class Csv:
 
 @dataclass
 class Count:
-    """Counter of the uncompressed bytes that have been read from a file or a row."""
+    """A counter of the uncompressed bytes that have been read from a file or row."""
 
     size: int = 0
 
@@ -88,9 +90,9 @@ def _zstd() -> Any:
 
 
 def entries(file: IO[bytes], compression: str, read: Csv | None, count: Count) -> Iterator[Entry]:
-    """Yield the items of a file, as CSV with the options `read` or, if it is None, as DynamoDB JSON.
+    """Yield the items of a file. The file is CSV with the options `read` or, if `read` is None, DynamoDB JSON.
 
-    Raises MalformedError and OSError.
+    Raises MalformedError if the file is malformed, and OSError if it cannot be read.
     """
     chunks = _counted(_DECOMPRESSED[compression](file), count)
     lines = _lines(chunks)
@@ -103,7 +105,7 @@ def _plain(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the content of all members of a gzip file."""
+    """Yield the decompressed content of a gzip file, which can have several members."""
     member = None
     pending = file.read(_CHUNK_BYTES)
     while pending:
@@ -144,7 +146,7 @@ def _counted(chunks: Iterator[bytes], count: Count) -> Iterator[bytes]:
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the lines, including their ends. Raises MalformedError for a line that is longer than any item."""
+    """Yield lines with their line ends. Raises MalformedError if a line exceeds the maximum size of an item."""
     kept: list[bytes] = []
     length = 0
     for chunk in chunks:
@@ -175,7 +177,7 @@ def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:
 
 
 def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
-    """Yield the items of a line with several objects, which the service also accepts."""
+    """Yield the items of a line that contains several JSON objects, which DynamoDB also accepts."""
     decoder = json.JSONDecoder()
     try:
         text = line.decode().strip()
@@ -224,9 +226,9 @@ def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
 
 
 def _text(lines: Iterator[bytes], length: Count) -> Iterator[str]:
-    """Yield the lines as str.
+    """Yield lines as str.
 
-    Raises MalformedError if `length`, the length of the current row, exceeds the maximum size of an item.
+    `length` counts the bytes of the current CSV row. Raises MalformedError if they exceed the maximum size of an item.
     """
     encoding = "utf-8-sig"  # the first line may start with a byte order mark
     for line in lines:

@@ -1,4 +1,4 @@
-"""Imports of files into new tables, which an operation starts and the engine's job thread writes.
+"""Imports of files into new tables, which an operation starts and a background thread performs.
 
 The table is created at the start and is CREATING until the import has ended, so clients cannot read or write it before.
 Items are written in batches. Each transaction also stores the progress of the import, so that it can continue after a
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 NOT_BEFORE_END = 1e12
-"""The `ready_at` of a table that is being imported, which is later than any current time."""
+"""The `ready_at` of a table while an import fills it, which is later than any current time."""
 
 BATCH_ITEMS = 500
 BATCH_BYTES = limits.MIB
@@ -50,7 +50,11 @@ _log = logging.getLogger(__name__)
 
 
 def run(database: Database, document: Document, hold: Hold) -> None:
-    """Import all objects and complete the import. Raises TransferError and the errors of `buckets` and `jobs`."""
+    """Import all objects and end the import.
+
+    Raises TransferError if the import fails, StoppedError if the engine is being closed, and LostError if another
+    process has taken over the import.
+    """
     buckets = database.buckets
     assert buckets is not None
     source = document["description"]["S3BucketSource"]
@@ -77,7 +81,10 @@ def run(database: Database, document: Document, hold: Hold) -> None:
 
 
 def fail(database: Database, hold: Hold, code: str, message: str) -> None:
-    """End an import that cannot be completed, and drop the table unless items were written. Raises LostError."""
+    """End an import that cannot be completed, and delete the table unless items were imported.
+
+    Raises LostError if another process has taken over the import.
+    """
     _end(database, hold, jobs.FAILED, FailureCode=code, FailureMessage=message)
 
 
@@ -104,7 +111,9 @@ def _importing(view: StoreView, document: Document) -> Table | None:
 
 @dataclass
 class ImportProgress:
-    """Progress of an import: all objects before `key`, and the first `entries` entries of `key`, are complete."""
+    """Progress of an import. All objects before `key` are complete, and so are the first `entries` items of the object
+    `key`.
+    """
 
     key: str = ""
     entries: int = 0
@@ -114,7 +123,7 @@ class ImportProgress:
     first_error: tuple[str, int, list[str]] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the progress in its stored form."""
+        """Return the progress in the form in which it is stored."""
         return dict(vars(self))
 
 
@@ -138,7 +147,7 @@ class _Import:
         self._csv = _csv_of(described, self.table) if described["InputFormat"] == "CSV" else None
 
     def read(self, buckets: Buckets, key: str) -> None:
-        """Import one object, unless it was already imported."""
+        """Import the object with this key, unless it has already been imported."""
         progress = self.progress
         if key < progress.key:
             return
@@ -189,7 +198,7 @@ class _Import:
         self.hold.beat()
 
     def write(self) -> None:
-        """Write the batch and the progress."""
+        """Write the current batch of items and store the progress in one transaction."""
         batch, progress = self.batch, self.progress.document()
 
         def work(transaction: Transaction) -> None:
@@ -219,7 +228,7 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
 
 
 def _checked(table: Table, given: dict[str, Any]) -> _Write:
-    """Return an item as a row to write. Raises ValidationError if it is invalid for the table."""
+    """Return the write of an imported item. Raises ValidationError if the item is invalid for the table."""
     new = versions.given(given, wire=True)
     key = table.key.of_item(new.item)
     writes.check_index_keys(table, new.item)
@@ -227,7 +236,7 @@ def _checked(table: Table, given: dict[str, Any]) -> _Write:
 
 
 def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
-    """Write the rows and their index entries. No other data depends on a table that is being imported."""
+    """Write a batch of items and their index entries. A table that is being imported has no other data to maintain."""
     last = {key: (key, item, new) for key, item, new in batch}
     if not table.blind:
         for key, old in _olds(transaction, table, last):
@@ -236,7 +245,7 @@ def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
 
 
 def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
-    """Yield the stored items that the batch will overwrite."""
+    """Yield the key and content of stored items that the batch will overwrite."""
     for key in keys:
         old = versions.load(transaction, table, key)
         if old is not None:

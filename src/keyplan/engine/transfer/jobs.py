@@ -1,8 +1,8 @@
-"""Export and import jobs, which are stored in the database and run by a thread.
+"""Export and import jobs, which are stored in the database and run by a background thread.
 
-An operation writes the document of a job. The engine's thread claims the oldest job without a runner, records itself as
-its `runner` and renews this claim regularly (`beat_s`). After a crash, the next engine that opens the database takes
-over any job without a heartbeat for half a minute. An engine that is closed properly releases its job at once. Every
+An operation stores the document of a job. The thread claims the oldest job without a runner, records itself as its
+`runner` and renews this claim regularly (`beat_s`). After a crash, the next engine that opens the database takes over
+any job without a heartbeat for half a minute. An engine that is closed properly releases its job immediately. Every
 write of a job checks that the job still belongs to its runner, so that only one of two competing runners continues.
 
 Members of the document: `kind`, `description` (the service's description of the job), `parameters` (the request without
@@ -46,7 +46,7 @@ def arn_of(document: Document) -> str:
 
 
 def status_of(document: Document) -> str:
-    """Return the status of a job."""
+    """Return the status of a job, such as IN_PROGRESS."""
     status: str = document["description"][_STATUS[document["kind"]]]
     return status
 
@@ -56,28 +56,28 @@ _STATUS = {EXPORT: "ExportStatus", IMPORT: "ImportStatus"}
 
 
 def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
-    """Return the ARN of a new job, which ends in the time and a random number."""
+    """Return the ARN of a new job, which ends with the time in milliseconds and a random number."""
     return f"{table_arn}/{kind}/{now_ms:014d}-{database.clock.random.getrandbits(32):08x}"
 
 
 def stored(view: StoreView, kind: str) -> list[Document]:
-    """Return the jobs of one kind, sorted by ARN."""
+    """Return the documents of all jobs of one kind, sorted by ARN."""
     return [orjson.loads(body) for _, body in view.documents(f"{kind}:")]
 
 
 def find(view: StoreView, kind: str, arn: str) -> Document | None:
-    """Return the job with an ARN, or None."""
+    """Return the document of the job with this ARN, or None."""
     body = view.document(f"{kind}:{arn}")
     return None if body is None else orjson.loads(body)
 
 
 def save(transaction: Transaction, document: Document) -> None:
-    """Write the document of a job."""
+    """Store the document of a job."""
     transaction.put_document(f"{document['kind']}:{arn_of(document)}", orjson.dumps(document))
 
 
 def begin(transaction: Transaction, document: Document, now: float) -> Document:
-    """Write a new job without a runner, and delete the expired jobs of its kind."""
+    """Store a new job without a runner, and delete the expired jobs of the same kind."""
     _purge(transaction, document["kind"], now)
     document = {**document, "runner": None, "beat_s": now}
     save(transaction, document)
@@ -85,21 +85,24 @@ def begin(transaction: Transaction, document: Document, now: float) -> Document:
 
 
 def _purge(transaction: Transaction, kind: str, now: float) -> None:
-    """Delete expired jobs, which are no longer listed."""
+    """Delete jobs that have ended and are so old that they are no longer listed."""
     for document in stored(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
 
 
 def check_number(documents: list[Document], kind: str) -> None:
-    """Raise LimitExceededError if the maximum number of jobs of a kind is already running."""
+    """Raise LimitExceededError if the maximum number of jobs of this kind is in progress."""
     most = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
     if sum(status_of(document) == IN_PROGRESS for document in documents) >= most:
         raise LimitExceededError(messages.too_many_jobs(f"{kind}s", most))
 
 
 def with_token(documents: list[Document], token: str, now: float) -> Document | None:
-    """Return the job with a token, or None. A token is valid until eight hours after the end of its job."""
+    """Return the job that was started with this client token, or None.
+
+    A token is valid until eight hours after the end of its job.
+    """
     for document in documents:
         described = document["description"]
         if described["ClientToken"] == token and described.get("EndTime", now) + limits.JOB_TOKEN_S > now:
@@ -108,7 +111,7 @@ def with_token(documents: list[Document], token: str, now: float) -> Document | 
 
 
 class Hold:
-    """The claim of a runner on its job."""
+    """The claim of a runner (an engine's thread) on a job."""
 
     def __init__(self, database: Database, runner: str, document: Document, stop: threading.Event) -> None:
         self._database = database
@@ -118,7 +121,11 @@ class Hold:
         self._beaten_at = database.clock.monotonic()
 
     def beat(self) -> None:
-        """Record periodically that the job is running. Raises StoppedError or LostError."""
+        """Record, every few seconds, that the job is running.
+
+        Raises StoppedError if the engine is being closed, and LostError if the job does not belong to this runner any
+        longer.
+        """
         if self._stop.is_set():
             raise StoppedError
         now = self._database.clock.monotonic()
@@ -127,18 +134,21 @@ class Hold:
             self._database.store.write(lambda transaction: self.save(transaction, self.confirm(transaction)))
 
     def confirm(self, transaction: Transaction) -> Document:
-        """Return the stored job. Raises LostError unless it still belongs to this runner."""
+        """Return the stored document of the job. Raises LostError unless the job still belongs to this runner."""
         document = find(transaction, self._kind, self._arn)
         if document is None or status_of(document) != IN_PROGRESS or document["runner"] != self._runner:
             raise LostError
         return document
 
     def save(self, transaction: Transaction, document: Document) -> None:
-        """Write the job with the current time as its heartbeat."""
+        """Store the document of the job, with the current time as its heartbeat."""
         save(transaction, {**document, "beat_s": self._database.clock.now()})
 
     def finish(self, transaction: Transaction, status: str, **members: Any) -> Document:
-        """End the job in a transaction that also makes the related changes."""
+        """End the job with a status, in the transaction that makes the related changes, and return its document.
+
+        `members` are added to the description. Raises LostError if the job does not belong to this runner any longer.
+        """
         document = self.confirm(transaction)
         ended = {_STATUS[self._kind]: status, "EndTime": round(self._database.clock.now(), 3), **members}
         document = {**document, "description": {**document["description"], **ended}, "runner": None}
@@ -146,7 +156,10 @@ class Hold:
         return document
 
     def release(self) -> None:
-        """Release the job for another runner. Raises LostError."""
+        """Release the job, so that another runner can claim it.
+
+        Raises LostError if the job does not belong to this runner any longer.
+        """
 
         def work(transaction: Transaction) -> None:
             save(transaction, {**self.confirm(transaction), "runner": None})
@@ -160,11 +173,11 @@ _DEFAULT_PAGE = 10
 _LEAST_BYTES = 56  # tokens have at least 112 hexadecimal digits, in groups of 16
 
 Order = Callable[[str], Any]
-"""Function that computes a job's sort key from its ARN. Jobs are listed in descending order."""
+"""A function that returns the sort key of a job, given the job's ARN. Jobs are listed in descending order."""
 
 
 def listed(database: Database, kind: str) -> list[Document]:
-    """Return the jobs of one kind that are still listed, and wake the thread if jobs are unfinished."""
+    """Return the jobs of one kind that are still listed. Wake the thread if a job is in progress."""
     jobs = stored(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in jobs):
         database.wake_jobs()
@@ -173,7 +186,7 @@ def listed(database: Database, kind: str) -> list[Document]:
 
 
 def find_listed(database: Database, kind: str, arn: str) -> Document | None:
-    """Return the job with an ARN, or None. Wake the thread if the job is unfinished."""
+    """Return the job with this ARN, or None. Wake the thread if the job is in progress."""
     document = find(database.store.view(), kind, arn)
     if document is not None and status_of(document) == IN_PROGRESS:
         database.wake_jobs()
@@ -183,7 +196,10 @@ def find_listed(database: Database, kind: str, arn: str) -> Document | None:
 def page(
     documents: list[Document], kind: str, order: Order, *, size: int | None, token: str | None
 ) -> tuple[list[Document], str | None]:
-    """Return a page of jobs in descending order, with the token of the next page. Raises ValidationError."""
+    """Return a page of jobs in descending order, and the token of the next page or None.
+
+    Raises ValidationError if the given token is invalid.
+    """
     ordered = sorted(documents, key=lambda document: order(arn_of(document)), reverse=True)
     if token is not None:
         after = order(_arn_of_token(kind, token))

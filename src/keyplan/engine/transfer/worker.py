@@ -1,4 +1,4 @@
-"""The engine's thread for exports and imports, which claims jobs, runs them, and releases them on shutdown."""
+"""The background thread for exports and imports, which claims jobs, runs them, and releases them on shutdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class Jobs(Worker[Document]):
-    """The engine's thread for jobs, which runs only while jobs are left."""
+    """The engine's thread for export and import jobs, which runs only while jobs are in progress."""
 
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-jobs")
@@ -56,9 +56,10 @@ class Jobs(Worker[Document]):
             _log.exception("exports and imports were interrupted")
 
     def _next(self) -> Document | None:
-        """Claim and return the next job.
+        """Claim the next job and return it, or return None if no job is in progress.
 
-        Waits for jobs of other runners. Returns None if no work is left here.
+        While other runners process all jobs, wait. With a ManualClock, return None instead, because waiting does not
+        advance such a clock.
         """
         clock = self._database.clock
         while pending := self._look():
