@@ -27,7 +27,7 @@ class Show:
     """Settings for running the demo in a browser."""
 
     pace_s: float = 1.0
-    """Time of one step, in seconds; 0 plays as fast as the browser can."""
+    """Duration of a step in seconds. With 0, the demo runs as fast as the browser can."""
     headless: bool = False
 
 
@@ -40,10 +40,10 @@ def demo(
     stays: bool = False,
     show: Show | None = None,
 ) -> None:
-    """Run the scenario of every system. Without a URL, run the systems in a temporary folder.
+    """Run the demo of each system. If `url` is None, start the systems first, with a temporary data folder.
 
-    With `stays`, these systems keep running until Ctrl-C. With `show`, the scenario runs in a browser instead of using
-    the APIs. Raises UpError if no server responds, or if it responds differently than expected.
+    If `stays` is True, these systems keep running until Ctrl-C. If `show` is given, the demo runs in a browser instead
+    of using the APIs. Raises UpError if no server responds, or if a response is unexpected.
     """
     with ExitStack() as stack:
         kept = None if url is None else folder  # a temporary folder is deleted after the demo
@@ -88,7 +88,7 @@ def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
 
 
 def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
-    """Run the scenario in a browser. Raises UpError.
+    """Run the demo in a browser. Raises UpError if it fails.
 
     The windows of the last system stay open until the user closes them.
     """

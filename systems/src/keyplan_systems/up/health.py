@@ -1,6 +1,6 @@
-"""The health of the systems in one process.
+"""The health of the systems in this process.
 
-A system is `failing` if a check of its API fails, and `degraded` if only a worker fails.
+A system is `failing` if one of its health checks fails, and `degraded` if only one of its workers fails.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ class SystemHealth:
 
     status: Status
     body: dict[str, object]
-    """Status, checks and workers as JSON. For each worker, they contain the numbers of completed units and of
-    consecutive failures, and the kind of the last failure."""
+    """Status, checks and workers for the JSON response.
+
+    For each worker, it contains the number of completed tasks, the number of consecutive failures, and the class of the
+    last error.
+    """
 
     @classmethod
     async def of(cls, built: Built, workers: Workers) -> SystemHealth:
-        """Run the checks of a system's API, and get the state of its workers."""
+        """Run a system's health checks, and add the state of its workers."""
         checks = await run_checks(checks_of(built.app))
         states = [state for state in workers.states if state.worker in built.workers]
         status = _status("failing" in checks.values(), states)
@@ -44,7 +47,7 @@ async def health_of_all(systems: Iterable[Built], workers: Workers) -> list[Syst
 
 
 def overall(systems: Sequence[SystemHealth]) -> Status:
-    """Return `failing` if no system works, `ok` if all are ok, or else `degraded`."""
+    """Return `ok` if all systems are ok, `failing` if all are failing, or `degraded` otherwise."""
     statuses = {system.status for system in systems}
     return statuses.pop() if len(statuses) == 1 else "degraded"
 

@@ -1,4 +1,4 @@
-"""Home page of the systems, with their health, workers, sample people, patterns, findings and costs."""
+"""The home page, with each system's health, workers, sample users, access patterns, findings and costs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ async def overview(
 ) -> Overview:
     """Return the content of the home page.
 
-    `has_endpoint`: True if this address also serves DynamoDB. `signs_in_samples`: True if sample people can sign in.
+    `has_endpoint` is True if the server is also a DynamoDB endpoint, and `has_console` if it serves the web console.
+    `signs_in_samples` is True if users can sign in as sample users.
     """
     health = await health_of_all([entry.built for entry in hosted], workers)
     root = root_of(request)

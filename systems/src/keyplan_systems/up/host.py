@@ -1,4 +1,4 @@
-"""The application that serves each system under its name, the DynamoDB endpoint, a home page and health."""
+"""The application that serves each system under its name, the DynamoDB endpoint, the home page and health routes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from keyplan_systems.web.sign_in import SampleSignIn, SignIn
 from keyplan_systems.web.tokens import TokenVerifier
 
 _API_DOCS: Final = ("/docs", "/redoc", "/openapi.json", "/schema.graphql")
-"""Paths of a system that describe its API."""
+"""Paths at which a system documents its API."""
 
 _log = logging.getLogger("keyplan_systems.up")
 
@@ -51,11 +51,11 @@ class Host:
         sign_in: SignIn | None = None,
         sessions: Callable[[ASGIApp], ASGIApp] = lambda app: app,
     ) -> None:
-        """Mount the systems.
+        """Create the application.
 
-        With a `guard`, the home page, API docs and health details require a token that it accepts, or a signed-in
-        session. `console` is served at /console. `sign_in` adds its pages. `sessions` wraps everything except the
-        DynamoDB endpoint.
+        If `guard` is given, the home page, API docs and health details require a token that it accepts, or a signed-in
+        session. `console` is served at /console. `sign_in` provides the sign-in routes. `sessions` is a middleware that
+        is applied to everything except the DynamoDB endpoint.
         """
         self.hosted, self.workers, self._dynamodb, self.console = hosted, workers, dynamodb, console
         self._signs_in_samples = isinstance(sign_in, SampleSignIn)
@@ -85,7 +85,7 @@ class Host:
         self._application = sessions(self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request or connection. Requests that are signed for DynamoDB are passed to the endpoint."""
+        """Handle a request or connection. DynamoDB requests are passed to the DynamoDB endpoint."""
         if scope["type"] != "lifespan":
             send = with_security_headers(send)
         if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):
@@ -97,7 +97,7 @@ class Host:
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         """Start the systems and then the workers.
 
-        The caller stops the workers after the last write, so that they process it.
+        The caller stops the workers after the server has stopped, so that they also process the last writes.
         """
         async with AsyncExitStack() as stack:
             for entry in self.hosted:
@@ -114,7 +114,7 @@ class Host:
         )
 
     async def overview(self, request: Request) -> Overview:
-        """Return the content of the home page, which the console shows too."""
+        """Return the content of the home page, which the console also shows."""
         return await home.overview(
             self.hosted,
             self.workers,
@@ -140,7 +140,7 @@ class Host:
 
 
 class _Guard:
-    """Middleware that responds with 401 to requests for the home page and API docs without a valid token."""
+    """Middleware that requires a token or session for the home page, API docs and health details."""
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
         self._app = app
@@ -148,7 +148,11 @@ class _Guard:
         self._reduced = {"/health", *(f"/health/{name}" for name in names), *(f"/{name}/health" for name in names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the token if it is required. Other requests are passed through, because the systems check them."""
+        """Check the request if its path is protected.
+
+        Without a valid token or session, respond with 401, redirect browsers to the sign-in page, or hide the health
+        details. Requests to other paths are passed through, because the systems check them.
+        """
         if scope["type"] == "http" and scope["path"] in self._closed | self._reduced:
             request = Request(scope)
             try:
@@ -169,7 +173,7 @@ async def _liveness(request: Request) -> Response:
 
 
 async def _not_found(_request: Request, error: Exception) -> Response:
-    """Return an error such as 404 for a path outside of all systems, in the error format of the systems."""
+    """Return an error response in the systems' error format, for a path that does not belong to a system."""
     problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
     return problem_response(problem, ProblemStyle())
 

@@ -1,4 +1,4 @@
-"""The steps of `keyplan up`. Every failure is reported in one sentence."""
+"""The implementation of `keyplan up`. Each error is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 LogLevel = Literal["info", "warning"]
 AUDIENCE = "keyplan"
 CLIENT_SECRET_VARIABLE = "KEYPLAN_CLIENT_SECRET"  # noqa: S105 - a name, no password
-"""Environment variable with the client secret for `--client-id`. A public client has no secret."""
+"""Environment variable with the client secret that belongs to `--client-id`. A public client has no secret."""
 _GRACE_S = 10
 _OTHER_VERSION = (
     "Another version of the system created the table; nothing was changed. Start with another folder (--folder),"
@@ -64,7 +64,7 @@ _OTHER_VERSION = (
 
 
 class UpError(Exception):
-    """Raised if the systems cannot start. The message contains the reason and the fix."""
+    """Raised if the systems cannot be started. The message contains the reason and the fix."""
 
 
 @dataclass(frozen=True)
@@ -72,31 +72,32 @@ class Settings:
     """The settings of `keyplan up`."""
 
     folder: Path
-    """Folder of the database, keys and the systems' own files. Created, readable by its owner only, if it is
-    missing."""
+    """Folder for the database, the keys and the systems' own files. If it does not exist, it is created for its owner
+    only.
+    """
     host: str = "127.0.0.1"
     port: int = 8000
     systems: tuple[str, ...] = ()
     """Names of the systems to run. If empty, all systems run."""
     url: str | None = None
-    """Another DynamoDB endpoint, as http://host:port or aws://region. If None, the embedded engine is used."""
+    """DynamoDB endpoint to use, as http://host:port or aws://region. If None, the embedded engine is used."""
     sample: bool = True
     log_level: LogLevel = "warning"
-    """Log level: "info" logs a line for each request."""
+    """Log level. With "info", each request is logged."""
     issuer: str | None = None
-    """Issuer whose tokens are accepted. If None, tokens that are signed with the folder's own key are accepted."""
+    """Issuer whose tokens are accepted. If None, tokens that are signed with the key in the folder are accepted."""
     audience: str | None = None
-    """Required audience of the issuer's tokens."""
+    """Audience that the issuer's tokens must have."""
     keys: str | None = None
-    """The issuer's public keys, a JWKS: a URL or a file."""
+    """URL or file with the issuer's public keys as a JSON Web Key Set (JWKS)."""
     client_id: str | None = None
-    """Client ID of this server at the issuer, for sign-in to the pages."""
+    """ID of this server as a client of the issuer, for sign-in to the web pages."""
     public_url: str | None = None
-    """URL at which browsers reach the server if it differs from the server's own URL, for example behind a proxy."""
+    """URL at which browsers reach the server if it differs from the listening address, for example behind a proxy."""
 
 
 def up(settings: Settings, say: Callable[[str], None]) -> None:
-    """Run until a signal stops the process. Raises UpError."""
+    """Run the systems until a signal stops the process. Raises UpError if they cannot be started."""
     with ExitStack() as stack:
         listener = stack.enter_context(_socket(settings.host, settings.port))
         address = f"http://{settings.host}:{listener.getsockname()[1]}"
@@ -118,9 +119,10 @@ def prepare(
     *,
     address: str = "http://127.0.0.1",
 ) -> Host:
-    """Check the designs, create the tables, build the systems and load the samples. Raises UpError.
+    """Check the designs, create the tables, build the systems and load the sample data.
 
-    `stack` releases the resources. `address` is the URL that the server listens on.
+    `stack` releases the resources at the end. `address` is the URL at which the server listens. Raises UpError if a
+    step fails.
     """
     clock = clock or SystemClock()
     systems = _systems(settings.systems)
@@ -171,7 +173,10 @@ def prepare(
 def _console(
     settings: Settings, designs: dict[str, Design], connection: Connection, engine: Engine | None, stack: ExitStack
 ) -> Console | None:
-    """Return the web console, or None if any client that can reach the server could open it. Raises UpError."""
+    """Return the web console, or None if other machines could open it without a token.
+
+    Raises UpError if its settings are invalid.
+    """
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None and not _is_private(settings):
         return None
@@ -193,7 +198,7 @@ def _console(
 
 
 async def _no_overview(_request: object) -> Overview:
-    """Return an empty overview, which is used until the host exists."""
+    """Return an empty overview, which the console uses until the host has been created."""
     return Overview(())
 
 
@@ -204,7 +209,7 @@ def _sign_in(
     public_url: str,
     id_tokens: Callable[[], TokenVerifier],
 ) -> SignIn:
-    """Return the sign-in method of the pages. Raises UpError."""
+    """Return the sign-in method for the web pages. Raises UpError if the settings contradict each other."""
     wordings = {system.name: system.wording for system in systems if system.wording is not None}
 
     def wording(request: Request) -> Wording:
@@ -226,7 +231,9 @@ def _sign_in(
 
 
 def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, clock: Clock) -> TokenVerifier:
-    """Return the verifier for ID tokens, whose audience is the client ID. Raises UpError."""
+    """Return the verifier for ID tokens, whose audience is the client ID. Raises UpError if the issuer's keys are
+    unavailable.
+    """
     assert settings.client_id, "only a client has ID tokens"
     assert settings.issuer, "_verifier requires it"
     assert settings.keys, "_verifier requires them"
@@ -240,9 +247,10 @@ def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, cl
 
 
 def _is_private(settings: Settings) -> bool:
-    """Return True if only local users can connect. Requests signed with any key can then access every table.
+    """Return True if only this machine can connect and no external issuer is set.
 
-    With an external issuer, the server usually runs behind a proxy that forwards requests from other machines.
+    Only in this case, the DynamoDB endpoint is served, because it accepts requests signed with any key. With an
+    external issuer, the server usually runs behind a proxy that forwards requests from other machines.
     """
     return is_loopback(settings.host) and settings.issuer is None
 
@@ -250,7 +258,7 @@ def _is_private(settings: Settings) -> bool:
 def _is_guarded(settings: Settings) -> bool:
     """Return True if the home page, API docs and health details require a token.
 
-    This is the case if an issuer is set and the address is public.
+    This is the case if an issuer is set and other machines can connect.
     """
     return settings.issuer is not None and not is_loopback(settings.host)
 
@@ -267,7 +275,7 @@ def _systems(names: Sequence[str]) -> list[System]:
 
 
 def _secret() -> Secret | None:
-    """Return the secret that replicas share, or None if it is not set. Raises UpError."""
+    """Return the secret that replicas share, or None if it is not set. Raises UpError if it is too short."""
     try:
         return secret_from()
     except ValueError as error:
@@ -320,7 +328,7 @@ def _load_sample(system: System, built: Built, say: Callable[[str], None]) -> No
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason for a failure, with instructions for common mistakes."""
+    """Return the reason for an error, with instructions for common mistakes."""
     if type(error).__name__ == "NoCredentialsError":
         return "no AWS credentials found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     return str(error) or type(error).__name__
@@ -348,7 +356,7 @@ def _issuers_keys(source: str, stack: ExitStack, clock: Clock) -> KeySource:
 
 
 def key_of(folder: Path) -> DevelopmentKey:
-    """Return the key in a folder, or generate it if it is missing. Raises UpError."""
+    """Return the key pair in a folder. It is generated if it does not exist. Raises UpError if it cannot be used."""
     try:
         return development_key(folder / "keys")
     except KeyFileError as error:

@@ -11,7 +11,7 @@ from keyplan.design.declaring.design import Design
 from keyplan_systems.web.system import Built, System
 
 NAMES: tuple[str, ...] = ("ask_a_human", "venue_booking", "forum", "thinking_trainer", "todo")
-"""System names in display order; each has SYSTEM in the module keyplan_systems.NAME.app."""
+"""Names of the systems in the order in which they are shown. Each module `keyplan_systems.NAME.app` defines SYSTEM."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""The name of the process that uses a folder.
+"""A name for the process that uses a data folder, as a reader of streams.
 
-The next process has the same name and continues the leases of a killed process.
+After a restart, the process gets the same name, so that it can continue the leases of a process that was killed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ NAME_FILE = "runner"
 
 @contextmanager
 def runner_name(folder: Path) -> Iterator[str | None]:
-    """Yield the name for the folder, or None if another process holds it or locks are not supported.
+    """Lock the folder and yield its name, or None if another process has locked it or locks are not supported.
 
-    The operating system releases the lock when the process ends. The name contains the machine and the file's inode
-    number, so that a copy of the folder has a different name.
+    The operating system releases the lock when the process ends. The name contains the host name and the inode number
+    of the lock file, so that a copy of the folder has a different name.
     """
     try:
         import fcntl  # noqa: PLC0415 - not everywhere

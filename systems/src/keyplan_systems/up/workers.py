@@ -1,4 +1,4 @@
-"""Background workers, each in its own thread, which finish their pending work before the process ends."""
+"""Background workers, each in a separate thread. They finish their pending tasks before the process ends."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from keyplan_systems.web.system import UnfinishedError, Worker
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _UP_TO_DATE_S = 5.0
-"""Number of seconds, in addition to its pause, for which a worker counts as up to date."""
+"""Time in seconds, in addition to the pause between runs, after which a worker without new runs counts as behind."""
 _UNFINISHED_PAUSE_S = 5.0
-"""Longest pause after a partial failure, because other units can be completed. A worker's own pause may be longer."""
+"""Maximum pause in seconds after a partial failure. The pause is short, because other tasks can be completed.
+
+A longer pause between the worker's runs takes precedence.
+"""
 
 
 @dataclass
@@ -25,21 +28,20 @@ class State:
 
     worker: Worker
     done: int = 0
-    """Units completed since the start."""
+    """Number of tasks completed since the start."""
     failures: int = 0
-    """Consecutive failures."""
+    """Number of consecutive failed runs."""
     is_unfinished: bool = False
-    """True if the last failure concerned only a part of the work."""
+    """True if only some of the tasks failed in the last run."""
     last_error: str = ""
-    """Kind of the last failure; the log has the details, which may quote stored values."""
+    """Class of the last error. Details are only in the log, because they may contain stored values."""
     caught_up_s: float | None = None
-    """Time at which the worker last had no pending work, in seconds since 1970. None if it has always had pending
-    work."""
+    """Time in epoch seconds at which the worker last had no pending tasks, or None if that was never the case."""
 
 
 @dataclass
 class Workers:
-    """The workers of all systems, which `start` and `stop` together."""
+    """The workers of all systems, which are started and stopped together."""
 
     workers: Sequence[Worker]
     clock: Clock = field(default_factory=SystemClock)
@@ -51,21 +53,25 @@ class Workers:
         self.states = [State(worker) for worker in self.workers]
 
     def start(self) -> None:
-        """Start the threads without waiting for them."""
+        """Start a thread for each worker."""
         for state in self.states:
             thread = threading.Thread(target=self._run, args=(state,), name=f"keyplan-{state.worker.name}", daemon=True)
             thread.start()
             self._threads.append(thread)
 
     def lag_s(self, state: State) -> float | None:
-        """Return the number of seconds that a worker is behind: 0 if it is up to date, None if it never was."""
+        """Return the number of seconds that a worker is behind: 0 if it is up to date, None if it has never
+        caught up.
+        """
         if state.caught_up_s is None:
             return None
         age_s = self.clock.now() - state.caught_up_s
         return 0.0 if not state.failures and age_s <= state.worker.every_s + _UP_TO_DATE_S else age_s
 
     def stop(self, timeout_s: float = 20.0) -> bool:
-        """Let all workers finish their pending work. Return False if a worker did not end in time."""
+        """Stop the workers after they have finished their pending tasks. Return False if a worker did not
+        stop in time.
+        """
         self._stopping.set()
         for thread in self._threads:
             thread.join(timeout_s)
@@ -104,7 +110,7 @@ class Workers:
 
 
 def _log_failure(error: Exception, state: State) -> None:
-    """Log the failure with its traceback.
+    """Log an error with its traceback.
 
     If the endpoint does not support an operation, only the message is logged.
     """
@@ -116,7 +122,7 @@ def _log_failure(error: Exception, state: State) -> None:
 
 
 def _kind(error: Exception) -> str:
-    """Return the error's class, and the classes of the errors in an exception group."""
+    """Return the name of the error's class, and the class names of the errors in an exception group."""
     if not isinstance(error, ExceptionGroup):
         return type(error).__name__
     return f"{type(error).__name__}: {', '.join(sorted({_kind(cause) for cause in error.exceptions}))}"

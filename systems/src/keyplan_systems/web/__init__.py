@@ -1,1 +1,1 @@
-"""Common parts of all system APIs: tokens, rate limits, errors, logs, request IDs, health and serving."""
+"""Common parts of the systems' APIs: tokens, rate limits, errors, logs, request IDs, health checks and the server."""

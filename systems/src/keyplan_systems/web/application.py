@@ -1,4 +1,4 @@
-"""The common FastAPI application of the systems, with errors, request IDs, logs, tokens and health."""
+"""The FastAPI application that all systems use, with error handling, request IDs, logs, tokens and health checks."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def web_application(
 ) -> FastAPI:
     """Return an application to which a system adds its routers.
 
-    Its documentation pages at /docs and /redoc load only its own files. With a verifier, the requests of each user are
-    limited by KEYPLAN_REQUEST_LIMIT. Middleware that a system adds later runs outside of the request middleware, so its
-    responses have no request ID. Raises ValueError for a malformed limit.
+    Its documentation pages at /docs and /redoc do not load files from other hosts. With a verifier, the requests of
+    each user are limited according to KEYPLAN_REQUEST_LIMIT. Middleware that a system adds later runs outside the
+    request middleware, so its responses have no request ID. Raises ValueError for a malformed limit.
     """
     app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=ERROR_RESPONSES)
     install_docs(app)
@@ -49,9 +49,9 @@ def web_application(
 
 
 def add_routes(app: FastAPI, *routers: APIRouter) -> None:
-    """Add the routes of routers to an application. The routers declare `responses=ERROR_RESPONSES` themselves.
+    """Add the routes of routers to an application. Each router must itself declare `responses=ERROR_RESPONSES`.
 
-    `FastAPI.include_router` is not used, because it would build every route a second time at the first request.
+    `FastAPI.include_router` is not used, because it would build every route again at the first request.
     """
     for router in routers:
         app.router.routes.extend(router.routes)

@@ -1,13 +1,13 @@
-"""Authentication of callers: a dependency that verifies the bearer token, or responds with 401 or 403.
+"""Authentication of callers: dependencies that verify the bearer token, or respond with 401 or 403.
 
-Requests without a token that come from the server's own pages are authenticated by their session.
+Requests without a token from the server's own pages are authenticated by their session.
 
     @router.get("/me")
     async def me(caller: Caller) -> ...
 
     @router.post("/close", dependencies=[Depends(require_role("administrators"))])
 
-`web_application` stores the verifier in the application's state, so routes need no globals.
+`web_application` stores the verifier in the application's state, so routes do not need global variables.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def install_verifier(app: Starlette, verifier: TokenVerifier) -> None:
 
 
 def install_limiter(app: Starlette, limiter: Buckets) -> None:
-    """Set the rate limiter for requests of authenticated users."""
+    """Set the rate limiter for the requests of authenticated users."""
     app.state.request_limiter = limiter
 
 
 def admit(connection: HTTPConnection, subject: str) -> None:
-    """Count a request of a verified user against the rate limit.
+    """Count a request against the rate limit of an authenticated user.
 
     Raises TooManyRequestsError if the limit is exceeded. Without a limiter, all requests are accepted.
     """
@@ -56,9 +56,9 @@ def admit(connection: HTTPConnection, subject: str) -> None:
 
 
 def admitted(connection: HTTPConnection, principal: Principal) -> Principal:
-    """Return the sender of a request after counting the request and adding the sender to its log line.
+    """Count a request against the user's rate limit, add the user to the request's log line, and return the user.
 
-    Raises the same errors as `admit`.
+    Raises TooManyRequestsError if the limit is exceeded.
     """
     set_user(principal.subject)
     admit(connection, principal.subject)
@@ -66,7 +66,7 @@ def admitted(connection: HTTPConnection, principal: Principal) -> Principal:
 
 
 def verifier_of(connection: HTTPConnection) -> TokenVerifier:
-    """Return the application's verifier. Raises RuntimeError if none is installed."""
+    """Return the application's token verifier. Raises RuntimeError if none is installed."""
     verifier = getattr(connection.app.state, "token_verifier", None)
     if verifier is None:
         raise RuntimeError("the application has no token verifier: give one to web_application")
@@ -74,9 +74,10 @@ def verifier_of(connection: HTTPConnection) -> TokenVerifier:
 
 
 async def authenticate(connection: HTTPConnection, token: str) -> Principal:
-    """Return the principal of a token from a header or from the query string of a websocket.
+    """Verify a token from a header or from the query string of a WebSocket connection, and return its user.
 
-    Raises `Problem` with status 401 or 503, and TooManyRequestsError if the user has sent too many requests.
+    Raises `Problem` with status 401 if the token is invalid or with status 503 if the issuer's keys are unavailable,
+    and TooManyRequestsError if the user exceeds the rate limit.
     """
     verifier = verifier_of(connection)
     try:
@@ -93,7 +94,7 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
 async def current_principal(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Principal:
-    """Return the sender of the request.
+    """Return the user who sent the request.
 
     Raises `Problem` with status 401 if the request has neither a valid bearer token nor a signed-in session.
     """
@@ -106,7 +107,9 @@ async def current_principal(
 
 
 async def principal_of(request: Request) -> Principal:
-    """Return the sender of a request outside FastAPI routes. Raises the same errors as `current_principal`."""
+    """Return the user who sent a request, for code outside FastAPI routes. Raises the same errors as
+    `current_principal`.
+    """
     return await current_principal(request, await _bearer(request))
 
 
@@ -114,7 +117,7 @@ Caller: TypeAlias = Annotated[Principal, Depends(current_principal)]
 
 
 def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
-    """Return a dependency that accepts callers with a role and responds to others with 403."""
+    """Return a dependency that accepts users with a role and responds with 403 to all others."""
 
     async def principal_with_role(caller: Annotated[Principal, Depends(current_principal)]) -> Principal:
         if not caller.has_role(role):
@@ -125,9 +128,9 @@ def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
 
 
 def unauthorized(reason: str | None = None) -> Problem:
-    """Return a problem with status 401 and the challenge of RFC 6750. Omit `reason` if no token was sent.
+    """Return a problem with status 401 and the challenge header of RFC 6750. Omit `reason` if the request has no token.
 
-    The header contains only the valid characters of the reason, which are ASCII without quotes or line breaks.
+    Only ASCII characters other than quotes and line breaks are copied from the reason to the header.
     """
     challenge = f'Bearer realm="{REALM}"'
     if reason is not None:
@@ -136,6 +139,6 @@ def unauthorized(reason: str | None = None) -> Problem:
 
 
 def forbidden(role: str) -> Problem:
-    """Return a problem with status 403, for a valid token without the role."""
+    """Return a problem with status 403, for a user without the required role."""
     challenge = f'Bearer realm="{REALM}", error="insufficient_scope"'
     return Problem(403, f"Missing role: {role}.", headers={"WWW-Authenticate": challenge})

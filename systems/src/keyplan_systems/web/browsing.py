@@ -8,9 +8,9 @@
     @router.post("/tasks")
     def add(request: Request, person: Person, form: Form) -> Response: ...
 
-Pages that require sign-in redirect users who are not signed in to /sign-in. An application error becomes a page with
-its message and status, but a script that requests JSON receives the API's own error. `Form` checks that one of the
-server's own pages sent the request.
+Pages that require sign-in redirect other users to /sign-in. For an application error, a page with the error's message
+and status is returned; a script that requests JSON receives the API's error instead. `Form` verifies that the request
+was sent by one of the server's own pages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from keyplan_systems.web.sessions import CSRF_HEADER, Session, session_of
 from keyplan_systems.web.tokens import Principal
 
 PREFIX: Final = "/app"
-"""Path prefix of a system's pages, relative to the system's own path."""
+"""Path prefix of a system's pages, relative to the path of the system."""
 logger = logging.getLogger(__name__)
 
 
@@ -44,9 +44,9 @@ class SignInNeededError(Exception):
 
 
 class FormFields(dict[str, str]):
-    """The fields of a submitted form, with surrounding spaces removed from their values.
+    """The fields of a submitted form. Surrounding spaces are removed from their values.
 
-    For a repeated field, the mapping has the last value, and `all` returns all values.
+    If a field occurs several times, the mapping contains the last value, and `all` returns all values.
     """
 
     def __init__(self, data: FormData) -> None:
@@ -55,12 +55,12 @@ class FormFields(dict[str, str]):
         self._texts = texts
 
     def all(self, name: str) -> list[str]:
-        """Return all values of a field, such as those of checkboxes with the same name."""
+        """Return all values of a field, for example of checkboxes with the same name."""
         return [value for field, value in self._texts if field == name]
 
 
 def current_session(request: Request) -> Session:
-    """Return the session of the request. Raises `Problem` with status 401 if the server has no sessions."""
+    """Return the session of the request. Raises `Problem` with status 401 if the server does not support sign-in."""
     session = session_of(request)
     if session is None:
         raise unauthorized("This server has no sign-in: run the system with `keyplan up`.")
@@ -68,7 +68,10 @@ def current_session(request: Request) -> Session:
 
 
 def current_person(request: Request) -> Principal:
-    """Return the signed-in user. Raises SignInNeededError, which redirects to the sign-in page."""
+    """Return the signed-in user.
+
+    Raises SignInNeededError if the user is not signed in, which results in a redirect to the sign-in page.
+    """
     principal = current_session(request).principal
     if principal is None:
         raise SignInNeededError
@@ -85,7 +88,7 @@ async def checked_form(request: Request) -> FormFields:
 Person: TypeAlias = Annotated[Principal, Depends(current_person)]
 Form: TypeAlias = Annotated[FormFields, Depends(checked_form)]
 Visit: TypeAlias = Annotated[Session, Depends(current_session)]
-"""Session of a visitor, for pages that do not require sign-in."""
+"""Dependency that returns the visitor's session, for pages that do not require sign-in."""
 
 
 def site(
@@ -97,16 +100,16 @@ def site(
     scripts: Sequence[str] = (),
     wording: Callable[[Request], Wording] = lambda _request: Wording(),
 ) -> Pages:
-    """Return the `Pages` of a system, whose layout shows the signed-in user."""
+    """Return the `Pages` of a system. Their layout shows the signed-in user."""
     return Pages(package, title, nav=nav, accent=accent, viewer=viewer_of, scripts=scripts, wording=wording)
 
 
 def page_router(
     pages: Pages, problem: Callable[[Request, Exception], Problem | None] = lambda _request, _error: None
 ) -> APIRouter:
-    """Return a router for pages below `PREFIX` that shows errors as pages.
+    """Return a router for pages below `PREFIX`. It shows errors as pages.
 
-    `problem` returns the error text for users, or None to keep the API's own error.
+    `problem` returns an error with a message for users, or None to use the API's message.
     """
 
     class PageRoute(APIRoute):
@@ -129,7 +132,9 @@ def page_router(
 
 
 def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
-    """Add pages and their static files to a system's application. The root path redirects to the first page."""
+    """Add pages and their static files to a system's application. The system's root path redirects to the
+    first page.
+    """
 
     @app.get("/", include_in_schema=False)
     def start(request: Request) -> Response:
@@ -140,7 +145,7 @@ def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
 
 
 def viewer_of(request: Request) -> Viewer:
-    """Return the user who views the page, with the CSRF token of the session."""
+    """Return the user who views the page, together with the session's CSRF token."""
     session = session_of(request)
     if session is None:
         return Viewer()

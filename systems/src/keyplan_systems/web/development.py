@@ -1,4 +1,4 @@
-"""A key pair for local development, generated in a folder on first use, and tokens signed with it.
+"""A key pair for local development, which is generated in a folder on first use, and tokens signed with it.
 
 Use it for development only, because everyone who can read the folder can sign tokens.
 """
@@ -26,23 +26,26 @@ DEFAULT_ISSUER: Final = "keyplan-development"
 
 @dataclass(frozen=True)
 class DevelopmentKey:
-    """An Ed25519 key pair. `key_id` is its RFC 7638 thumbprint."""
+    """An Ed25519 key pair. `key_id` is the RFC 7638 thumbprint of the public key."""
 
     private_key: Ed25519PrivateKey
     key_id: str
 
     def jwks(self) -> bytes:
-        """Return the public key as a JWKS document for `StaticKeys` or a file."""
+        """Return a JSON Web Key Set (JWKS) with the public key, for `StaticKeys` or for a file."""
         public = {**_public_jwk(self.private_key), "kid": self.key_id, "alg": "EdDSA", "use": "sig"}
         return orjson.dumps({"keys": [public]})
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 secret bytes for another purpose, which are the same on every machine with this key."""
+        """Return 32 secret bytes for another purpose. They are the same on every machine with this key."""
         return Secret(self.private_key.private_bytes_raw()).derived(purpose)
 
 
 def development_key(folder: Path) -> DevelopmentKey:
-    """Return the key pair in a folder, or generate it if it is missing. Raises KeyFileError."""
+    """Return the key pair in a folder. It is generated if it does not exist.
+
+    Raises KeyFileError if the file cannot be used.
+    """
     key = private_key(folder / KEY_FILE)
     return DevelopmentKey(key, _thumbprint(key))
 
@@ -53,7 +56,7 @@ def _public_jwk(key: Ed25519PrivateKey) -> dict[str, str]:
 
 
 def _thumbprint(key: Ed25519PrivateKey) -> str:
-    """Return the RFC 7638 thumbprint, which is the SHA-256 hash of the required members in alphabetical order."""
+    """Return the RFC 7638 thumbprint: the SHA-256 hash of the public key's required members in alphabetical order."""
     canonical = orjson.dumps(_public_jwk(key), option=orjson.OPT_SORT_KEYS)
     return _base64url(hashlib.sha256(canonical).digest())
 
@@ -74,10 +77,10 @@ def issue_development_token(
     claims: Mapping[str, Any] | None = None,
     clock: Clock | None = None,
 ) -> str:
-    """Return a signed token for a subject that is valid from now for `lifetime_s` seconds.
+    """Return a signed token for a subject. It is valid for `lifetime_s` seconds from now.
 
-    `claims` adds or replaces claims, including `exp`, because tests also need invalid tokens. An `email` claim is
-    accompanied by `email_verified: true` unless `claims` overrides it, because the key holder vouches for the address.
+    `claims` adds or replaces claims, even `exp`, because tests also need invalid tokens. For an `email` claim,
+    `email_verified: true` is added unless `claims` contains it.
     """
     now_s = int((clock or SystemClock()).now())
     vouched = {"email_verified": True} if claims and claims.get("email") is not None else {}

@@ -1,7 +1,7 @@
-r"""JSON encoding of data from callers, which also supports invalid Unicode text.
+r"""JSON encoding of data from callers, including text that is not valid Unicode.
 
-JSON can contain half of a surrogate pair ("\ud800"), which orjson rejects. Such text is returned as it was sent, so
-that responses and log lines that contain it do not fail.
+A JSON string can contain an unpaired surrogate ("\ud800"), which orjson rejects. Such text is encoded as it was sent,
+so that responses and log lines that contain it do not fail.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import orjson
 
 
 def encoded(value: object) -> bytes:
-    """Return a value as JSON. Values without a JSON representation are converted to strings."""
+    """Encode a value as JSON. Values that have no JSON representation are converted to strings."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
     except orjson.JSONEncodeError:

@@ -1,4 +1,4 @@
-"""Files that are written once, completely, and readable only by their owner, such as signing keys."""
+"""Files that are written once and are readable only by their owner, such as signing keys."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from keyplan.clock import SystemClock
 
 ABANDONED_S: Final = 3600.0
-"""Age in seconds from which a temporary file counts as abandoned by a killed process. Writing takes less than one
-second."""
+"""Age in seconds from which a temporary file is assumed to be left over from a killed process.
+
+Writing a file takes less than one second.
+"""
 _DRAFT_BYTES: Final = 8
 
 
 class KeyFileError(Exception):
-    """Raised if a key file cannot be used. The message describes how to fix this."""
+    """Raised if a key file cannot be used. The message describes how to fix the problem."""
 
 
 def put_once(path: Path, content: bytes) -> bool:
-    """Write a file unless it exists, and create its folder. Return True if this call wrote the file.
+    """Write a file and create its folder, unless the file exists. Return True if this call wrote the file.
 
-    The content is written under a temporary name and then linked. If several processes write concurrently, the first
-    one wins.
+    The content is written under a temporary name and then linked, so that readers never see a partial file. If several
+    processes write concurrently, only the first one succeeds.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(_DRAFT_BYTES)}")
@@ -49,7 +51,7 @@ def put_once(path: Path, content: bytes) -> bool:
 
 
 def clear_drafts(folder: Path) -> None:
-    """Delete the temporary files that killed processes left in a folder."""
+    """Delete the temporary files in a folder that are left over from killed processes."""
     before = SystemClock().now() - ABANDONED_S
     for draft in folder.glob(".*." + "[0-9a-f]" * 2 * _DRAFT_BYTES):
         with suppress(FileNotFoundError):  # a concurrent process may delete it first
@@ -68,9 +70,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
-    """Return the key in a file, or generate it if the file is missing.
+    """Return the private key in a file. It is generated if the file does not exist.
 
-    Raises KeyFileError if the file cannot be created, is readable by others, or does not contain an Ed25519 key.
+    Raises KeyFileError if the file cannot be created, is readable by other users, or does not contain an Ed25519 key.
     """
     try:
         if not path.exists():

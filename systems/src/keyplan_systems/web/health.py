@@ -1,4 +1,6 @@
-"""Health checks of an application: `GET /health` runs the checks, and `GET /health/live` only responds."""
+"""Health routes of an application: `GET /health` runs the health checks, and `GET /health/live` always responds with
+200.
+"""
 
 from __future__ import annotations
 
@@ -17,34 +19,34 @@ from starlette.types import ASGIApp, Scope
 logger = logging.getLogger(__name__)
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
-"""A coroutine function that raises an exception if the checked component does not work."""
+"""A health check: a coroutine function that raises an exception if the checked component does not work."""
 CheckState: TypeAlias = Literal["ok", "failing"]
 
 DEFAULT_TIMEOUT_S: Final = 2.0
 
 
 def in_thread(function: Callable[..., object], *arguments: object) -> Check:
-    """Return a check that calls a blocking function, such as one that reads a table, in a thread."""
+    """Return a health check that calls a blocking function in a thread, for example one that reads a table."""
     return partial(run_in_threadpool, function, *arguments)
 
 
 def install_health(app: FastAPI, checks: Mapping[str, Check] | None = None) -> None:
-    """Add the health routes with these checks to an application, and register the checks for `checks_of`."""
+    """Add the health routes to an application, and register its health checks for `checks_of`."""
     app.state.health_checks = dict(checks or {})
     app.include_router(health_router(checks))
 
 
 def checks_of(app: ASGIApp) -> Mapping[str, Check]:
-    """Return the checks that `install_health` added to an application, or an empty mapping."""
+    """Return the health checks that `install_health` registered for an application. The default is an empty mapping."""
     checks: Mapping[str, Check] = getattr(getattr(app, "state", None), "health_checks", {})
     return checks
 
 
 def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
-    """Return the health routes. See `run_checks` for `timeout_s`.
+    """Return the health routes. For `timeout_s`, see `run_checks`.
 
-    The status is 200 if all checks pass. Otherwise it is 503, the response names the failing checks, and the log
-    contains the reasons.
+    The status code is 200 if all checks pass. Otherwise it is 503, the response contains the names of the failed
+    checks, and the log contains the reasons.
     """
     router = APIRouter(tags=["health"])
     named = dict(checks or {})
@@ -63,10 +65,10 @@ def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | 
 
 
 async def run_checks(checks: Mapping[str, Check], timeout_s: float | None = None) -> dict[str, CheckState]:
-    """Run all checks concurrently and return their states.
+    """Run all checks concurrently and return the state of each check.
 
-    Each check may take up to `timeout_s` seconds, or DEFAULT_TIMEOUT_S if it is None. A check that raises an error or
-    times out is reported as failing and logged.
+    Each check may take up to `timeout_s` seconds, or DEFAULT_TIMEOUT_S if it is None. A check that raises an exception
+    or times out has failed, and the reason is logged.
     """
     most_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
     states = await asyncio.gather(*(_state(name, check, most_s) for name, check in checks.items()))
@@ -84,14 +86,14 @@ async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
 
 
 def hide_details(scope: Scope) -> None:
-    """Let `health_answer` return only the status for this request."""
+    """Make `health_answer` omit all details except the status from the response to this request."""
     scope.setdefault("state", {})["hides_health_details"] = True
 
 
 def health_answer(request: Request, body: Mapping[str, object], status: int) -> Response:
-    """Return the health as JSON with `Cache-Control: no-store`.
+    """Return a health response as JSON with `Cache-Control: no-store`.
 
-    If details are hidden, the response contains only the `status`.
+    If `hide_details` was called for the request, the response contains only `status`.
     """
     if getattr(request.state, "hides_health_details", False):
         body = {"status": body["status"]}

@@ -2,12 +2,12 @@
 
     answer = once.answer(request, work)
 
-The transaction of the writes also stores the response. `work` reads what it needs and returns the writes and the
-response. It may be called several times and writes nothing itself. The first request to commit wins, and every other
-request with the same key returns the same response. Rejections and failures are not stored, so that a corrected request
-can use the key again.
+`work` reads the items that it needs, and returns the writes and the response. It writes nothing itself, because it may
+be called several times. One transaction applies the writes and stores the response. If several requests have the same
+key, only the first transaction succeeds, and all requests get its response. Errors are not stored, so that a corrected
+request can use the key again.
 
-Each system subclasses `IdempotencyKeys` with the patterns of its table and its errors.
+Each system has a subclass of `IdempotencyKeys` with the access patterns of its table and its exceptions.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from keyplan.clock import Clock
 from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
 
 IN_PROGRESS: Final = 102
-"""Status of a record whose multi-step work is in progress or was interrupted."""
+"""Status in the record of a request that consists of several steps and is in progress or was interrupted."""
 MAX_ATTEMPTS: Final = 10
-"""Maximum number of attempts to write items that change concurrently."""
+"""Maximum number of attempts if concurrent writes change the items."""
 ANSWER_RETENTION: Final = timedelta(seconds=86_400)
-"""How long a repeated request gets the same answer."""
+"""Time for which a response is stored and returned to repeated requests."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request with its user, its idempotency key, and a fingerprint of its content."""
+    """A request: its user, its idempotency key, and a fingerprint of its content."""
 
     user_id: str
     key: str
@@ -46,35 +46,37 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response to a request, either new or repeated."""
+    """A response to a request. `replayed` is True if an earlier request stored it."""
 
     status: int
     body: bytes
-    """JSON; empty if the status has no body."""
+    """JSON, or an empty value if a response with this status has no body."""
     replayed: bool = False
 
 
 @dataclass(frozen=True)
 class Work:
-    """The writes that fulfil a request, and the response."""
+    """The writes that a request requires, and the response to it."""
 
     calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
     status: int
     body: object = None
-    """A value that can become JSON, or JSON as bytes; None if the status has no body."""
+    """A value that can be encoded as JSON, or bytes that contain JSON. None if a response with this status
+    has no body.
+    """
     target: tuple[str, str] | None = None
-    """Primary key of the written item, for systems that record it."""
+    """Primary key of the written item, for systems that store it with the response."""
 
     @property
     def content(self) -> bytes:
-        """The body of the response as JSON."""
+        """The body of the response, encoded as JSON."""
         if self.body is None or isinstance(self.body, bytes):
             return self.body or b""
         return orjson.dumps(self.body)
 
 
 class Record(Protocol):
-    """A stored response, as defined by the entity of each system."""
+    """A stored response. Each system defines an entity with these fields."""
 
     fingerprint: str
     response_data: str
@@ -82,16 +84,16 @@ class Record(Protocol):
 
 
 def fingerprint(method: str, path: str, body: Any) -> str:
-    """Return a hash of a request's method, path and content, to compare requests with the same key."""
+    """Return a hash of a request's method, path and body, to detect a key that is reused for a different request."""
     content = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(b"%s %s\n%s" % (method.encode(), path.encode(), content)).hexdigest()
 
 
 class IdempotencyKeys(ABC):
-    """Service that applies each request once. Threads and processes can share the table."""
+    """Service that applies requests with the same idempotency key only once, even across threads and processes."""
 
     refusals: ClassVar[type[Exception]]
-    """Base class of the errors with which `work` rejects a request."""
+    """Base class of the exceptions that `work` raises to reject a request."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
@@ -103,27 +105,27 @@ class IdempotencyKeys(ABC):
 
     @abstractmethod
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the call that stores the response unless a record exists. An expired record is overwritten."""
+        """Return the call that stores the response, unless an unexpired response is already stored."""
 
     @abstractmethod
     def check(self, work: Work, failed: TransactionFailedError) -> None:
-        """Raise the error for a failed transaction, or return if the work should be repeated.
+        """Raise the system's exception for a failed transaction, or return if the request should be tried again.
 
-        The last of the failure reasons belongs to the write that stores the response.
+        The last one of the failure reasons belongs to the write that stores the response.
         """
 
     @abstractmethod
     def key_reused(self) -> Exception:
-        """Return the error for a key that was already used for a different request."""
+        """Return the exception for a key that was already used for a different request."""
 
     @abstractmethod
     def busy(self) -> Exception:
-        """Return the error for a request whose items change concurrently too often."""
+        """Return the exception for a request that failed after all attempts because of concurrent writes."""
 
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Return the stored response to the request, or do the work and return the new response.
+        """Return the stored response to a request, or apply the request and return the new response.
 
-        Raises the system's errors, and RunError if the database fails.
+        Raises the system's exceptions, and RunError if the database fails.
         """
         answer = self.stored_answer(request)
         if answer is not None:
@@ -139,24 +141,26 @@ class IdempotencyKeys(ABC):
             return answer
 
     def stored_answer(self, request: Request) -> Answer | None:
-        """Return the stored response to the request, or None.
+        """Return the stored response to a request, or None.
 
-        Raises the error for a key that was used for a different request.
+        Raises the system's exception if the key was already used for a different request.
         """
         record = self._connection.run(self.read_record(request))
         answer = None if record is None else self.replay(record, request)
         return None if answer is None or answer.status == IN_PROGRESS else answer
 
     def replay(self, record: Record, request: Request) -> Answer:
-        """Return a stored response if it belongs to the request, or raise the error for a reused key."""
+        """Return the response in a record. Raises the system's exception if the record belongs to a
+        different request.
+        """
         if record.fingerprint != request.fingerprint:
             raise self.key_reused()
         return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
 
     def first(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Do the work without reading the stored response first.
+        """Apply a request without first looking for a stored response.
 
-        Use this for work that an identical request cannot make fail.
+        Use this method only for work that does not fail if an identical request was already applied.
         """
         for attempt in range(MAX_ATTEMPTS):
             result = work()
@@ -175,9 +179,9 @@ class IdempotencyKeys(ABC):
         raise self.busy()
 
     def now(self) -> datetime:
-        """Return the current time in whole seconds, which is the precision of stored records."""
+        """Return the current time in whole seconds, which is the precision of the stored records."""
         return datetime.fromtimestamp(int(self._clock.now()), UTC)
 
     def _back_off(self, attempt: int) -> None:
-        """Wait for a random time that grows with each attempt, so that concurrent writers finish first."""
+        """Wait for a random time that increases with the number of attempts, so that concurrent writers can finish."""
         self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))

@@ -1,7 +1,7 @@
-"""Sources of public keys for token verification: a JWKS file or a JWKS URL.
+"""Sources of public keys for token verification: a file or URL with a JSON Web Key Set (JWKS).
 
-`find(kid)` searches a key set. Sources raise `KeysUnavailableError` if they have no usable keys at all. This is a
-failure of the server (503) and not of the caller (401).
+Sources raise `KeysUnavailableError` if they have no usable keys at all. This is a failure of the server (503) and not
+an error of the caller (401).
 """
 
 from __future__ import annotations
@@ -25,24 +25,26 @@ JWKS_LIMIT_BYTES: Final = 256 * 1024
 
 
 class KeysUnavailableError(Exception):
-    """Raised if a source cannot provide any usable keys."""
+    """Raised if a key source cannot provide any usable keys."""
 
 
 class KeySource(Protocol):
-    """Interface of a source of keys by key ID."""
+    """Interface for finding public keys by their IDs."""
 
     @property
     def may_block(self) -> bool:
-        """Whether `find` may wait for the network, so that event loops must call it in a thread."""
+        """Whether `find` may wait for the network, so that coroutines must call it in a thread."""
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or None. Without an ID, return the key if there is exactly one."""
+        """Return the key with an ID, or None. If the ID is None, return the only key, or None if there are several
+        keys.
+        """
 
 
 def parse_keys(document: bytes | str, source: str) -> dict[str | None, PyJWK]:
-    """Return the usable public signing keys of a JWKS document by ID.
+    """Return the usable public signing keys of a JWKS document, by key ID.
 
-    Keys of other kinds (secrets, encryption keys, unknown curves, short RSA keys) are ignored, because a key set can
+    Other keys (symmetric keys, encryption keys, unknown curves, short RSA keys) are ignored, because a key set can
     contain keys for other programs. Raises KeysUnavailableError if the document is not a key set or contains no usable
     keys.
     """
@@ -73,7 +75,7 @@ def _usable_key(entry: object) -> PyJWK | None:
 
 
 def _public_part(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry without private members, so that a private key can only be used for verification."""
+    """Return a JWKS entry without its private members, so that a private key can only be used for verification."""
     private = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
     return {name: value for name, value in entry.items() if name not in private}
 
@@ -85,7 +87,7 @@ def _pick(keys: Mapping[str | None, PyJWK], key_id: str | None) -> PyJWK | None:
 
 
 class StaticKeys:
-    """A fixed set of keys."""
+    """A key source with a fixed set of keys."""
 
     may_block = False
 
@@ -93,12 +95,12 @@ class StaticKeys:
         self._keys = parse_keys(document, source)
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID or, without an ID, the only key."""
+        """Return the key with an ID, or the only key if the ID is None."""
         return _pick(self._keys, key_id)
 
 
 class FileKeys:
-    """The keys in a JWKS file, which is read again after it has changed."""
+    """A key source that reads a JWKS file. The file is read again after it has changed."""
 
     may_block = False
 
@@ -110,7 +112,7 @@ class FileKeys:
         self._refresh()
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID or, without an ID, the only key.
+        """Return the key with an ID, or the only key if the ID is None.
 
         Raises KeysUnavailableError if the file cannot be read.
         """
@@ -130,10 +132,11 @@ class FileKeys:
 
 
 class UrlKeys:
-    """The keys at a JWKS URL, which are cached and fetched again when they are old or a key is unknown.
+    """A key source that fetches and caches the key set at a JWKS URL.
 
-    Tokens with unknown key IDs may come from attackers, so they cause at most one fetch every `pause_s` seconds. If a
-    fetch fails, the cached keys stay in use for up to `stale_s` seconds after the last success.
+    The key set is fetched again when it is older than `fresh_s` seconds or a key is unknown, but at most once every
+    `pause_s` seconds, because attackers can send tokens with unknown key IDs. If a fetch fails, the cached keys are
+    used for up to `stale_s` seconds after the last successful fetch.
     """
 
     may_block = True
@@ -162,9 +165,9 @@ class UrlKeys:
         self._failure: KeysUnavailableError | None = None
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID or, without an ID, the only key.
+        """Return the key with an ID, or the only key if the ID is None.
 
-        Raises KeysUnavailableError if no current keys are available.
+        Raises KeysUnavailableError if the keys have never been fetched or are older than `stale_s` seconds.
         """
         now_s = self._clock.monotonic()
         key = _pick(self._keys, key_id)
@@ -177,7 +180,7 @@ class UrlKeys:
             return _pick(self._keys, key_id)
 
     def close(self) -> None:
-        """Close the connections to the URL."""
+        """Close the HTTP connections."""
         self._client.close()
 
     def _age_s(self, now_s: float) -> float:

@@ -1,8 +1,8 @@
-"""Structured logs with one JSON object per line, which includes the request ID but no secrets.
+"""Structured logs with one JSON object per line, which contains the request ID but no secrets.
 
     {"time": "...", "level": "info", "logger": "...", "message": "request", "request_id": "...", ...}
 
-Secret fields are redacted based on their names, and tokens within strings based on their format.
+Secret fields are recognized by their names, and tokens in strings by their format. Both are redacted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 def redact(name: str, value: object) -> object:
-    """Return the value in a form that can be logged, with secrets redacted based on their name or format."""
+    """Return a field's value for logging. Secrets are redacted according to the field's name or the value's format."""
     if _SECRET_NAME.search(name):
         return REDACTED
     if isinstance(value, str):
@@ -43,10 +43,10 @@ def redact(name: str, value: object) -> object:
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter that writes log records as lines of JSON. Fields passed as `extra` become members."""
+    """Formatter that formats each log record as one line of JSON. Fields in `extra` become members of the object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as JSON without a line break."""
+        """Return the log record as JSON without line breaks."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -73,7 +73,7 @@ def _request_fields() -> dict[str, object]:
 
 
 def configure_logs(level: int | str = logging.INFO, stream: IO[str] | None = None) -> logging.Handler:
-    """Send all logs of the process as JSON lines to a stream, by default standard error. Return the new handler.
+    """Write all logs of the process as JSON lines to a stream, by default to standard error. Return the new handler.
 
     Existing handlers of the root logger are removed.
     """

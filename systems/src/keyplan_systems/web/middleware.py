@@ -1,7 +1,7 @@
-"""The outermost middleware: request IDs, one log line per request, body limit, and unhandled errors.
+"""The outermost middleware: request IDs, a log line per request, a body size limit, and handling of unexpected errors.
 
-It is pure ASGI middleware that wraps `receive` and `send` without buffering the response. Streaming, websockets and
-context variables work as without it.
+It is an ASGI middleware that wraps `receive` and `send` without buffering the response, so it does not affect
+streaming, WebSocket connections or context variables.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ access_log = logging.getLogger("keyplan_systems.requests")
 
 REQUEST_ID_HEADER: Final = "X-Request-Id"
 UNREADABLE_HEADER: Final = "X-Unreadable-Items"
-"""Header of list responses with the number of items omitted because they cannot be read. The log contains their
-keys."""
+"""Header of list responses with the number of items that were omitted because they cannot be read.
+
+The log contains the keys of these items.
+"""
 DEFAULT_BODY_LIMIT_BYTES: Final = 1024 * 1024
 
 _WELL_FORMED_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,127}")
@@ -33,14 +35,17 @@ _LOGGED_PATH_CHARACTERS: Final = 200
 
 
 def request_id_from(header: str | None, new_id: Callable[[], str]) -> str:
-    """Return the caller's ID if it is well-formed (8 to 128 letters, digits, dots, dashes), or else a new ID."""
+    """Return the client's request ID if it is valid, or a new ID.
+
+    A valid ID has 8 to 128 letters, digits, dots and dashes.
+    """
     if header is not None and _WELL_FORMED_ID.fullmatch(header):
         return header
     return new_id()
 
 
 class RequestMiddleware:
-    """Middleware that wraps an application. Add it last, so that it is outermost."""
+    """The outermost middleware of an application. Add it last."""
 
     def __init__(
         self,
@@ -58,7 +63,7 @@ class RequestMiddleware:
         self._body_limit_bytes = body_limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request or websocket. Lifespan events are passed through."""
+        """Handle an HTTP request or a WebSocket connection. Lifespan events are passed through."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -80,7 +85,7 @@ class RequestMiddleware:
             access_log.info("request", extra={**_line(scope, sender), "duration_ms": elapsed_ms, **notes.extra})
 
     async def _guarded(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
-        """Run the application, and respond to an unhandled error with 500 unless the response has already started."""
+        """Run the application. If it raises an unexpected error before the response has started, respond with 500."""
         if scope["type"] == "http":
             receive = _LimitedBody(scope, receive, self._body_limit_bytes)
         try:
@@ -95,9 +100,9 @@ class RequestMiddleware:
 
 
 class _Sender:
-    """Sender that adds headers to the response (request ID, omitted items, caching, security) and records its status.
+    """Wrapper of `send` that records the status and adds headers: request ID, omitted items, caching and security.
 
-    A response without Cache-Control and without an entity tag is marked `no-store`, because it is intended only for its
+    A response without Cache-Control and without an entity tag gets `no-store`, because it is intended only for its
     caller. Caches treat a response as private only if the request has an Authorization header, which not every
     application uses.
     """
@@ -128,7 +133,7 @@ class _Sender:
 
 
 class _LimitedBody:
-    """A request body with a maximum size, which raises problem 413 if it is exceeded."""
+    """Wrapper of `receive` that raises a `Problem` with status 413 if the request body exceeds the maximum size."""
 
     def __init__(self, scope: Scope, receive: Receive, limit_bytes: int) -> None:
         self._receive = receive
@@ -154,8 +159,8 @@ class _LimitedBody:
 def _line(scope: Scope, sender: _Sender) -> dict[str, object]:
     """Return the log fields of a request.
 
-    They contain the declared route instead of the path, so that lines can be grouped and path values stay private. The
-    path is logged only if no route matches, and the query string is never logged.
+    The log contains the path pattern of the route instead of the path, so that lines can be grouped and values in the
+    path stay private. The path itself is logged only if no route matches. The query string is never logged.
     """
     route = getattr(scope.get("route"), "path", None)
     line: dict[str, object] = {

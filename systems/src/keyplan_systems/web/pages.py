@@ -1,9 +1,10 @@
-"""HTML pages with a specific Content-Security-Policy, and the security headers of every response.
+"""HTML pages with their own Content-Security-Policy, and security headers for all responses.
 
     return html_page("<style>p { color: #222 }</style><p>...</p>")
 
-By default, a response cannot load any resources and cannot be framed. A page can also use its inline scripts and
-styles, which are allowed by their hashes, and the given sources. No page loads anything from another host.
+By default, a response cannot load any resources and cannot be shown in a frame. A page from `html_page` can also use
+its inline scripts and styles, which are allowed by their hashes, and the given sources. No page loads resources from
+other hosts.
 """
 
 from __future__ import annotations
@@ -54,11 +55,13 @@ SECURITY_HEADERS: Final = MappingProxyType(
         "Referrer-Policy": "no-referrer",
     }
 )
-"""Headers that are added to every HTTP response without its own values. Pages have their own policy."""
+"""Security headers, which are added to HTTP responses that do not set them. Pages set their own policy."""
 
 
 def add_security_headers(message: Message) -> None:
-    """Add the missing security headers if the ASGI message starts an HTTP response."""
+    """Add the missing security headers to an ASGI message that starts an HTTP response. Other messages stay
+    unchanged.
+    """
     if message["type"] not in ("http.response.start", "websocket.http.response.start"):
         return
     message.setdefault("headers", [])
@@ -78,7 +81,9 @@ def with_security_headers(send: Send) -> Send:
 
 
 def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
-    """Return a page whose policy allows its inline scripts and styles, `data:` images, and the given sources."""
+    """Return an HTML response whose policy allows its inline scripts and styles, `data:` images, and the
+    given sources.
+    """
     policy = {**_NOTHING, "img-src": "data:", **sources}
     for directive, element in (("script-src", "script"), ("style-src", "style")):
         allowed = policy.get(directive, "")
@@ -89,13 +94,13 @@ def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> H
 
 
 def _hashes(html: str, element: str) -> list[str]:
-    """Return the CSP sources of all inline elements with this name and without attributes."""
+    """Return the CSP hash sources for all inline elements with this name and without attributes."""
     contents = re.findall(f"<{element}>(.*?)</{element}>", html, re.DOTALL)
     return [f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'" for content in contents]
 
 
 def install_docs(app: FastAPI) -> None:
-    """Add Swagger UI at /docs and ReDoc at /redoc, using the files of fastapi-offline."""
+    """Add Swagger UI at /docs and ReDoc at /redoc, using the static files of fastapi-offline."""
 
     @app.get("/docs", include_in_schema=False)
     async def swagger(request: Request) -> HTMLResponse:
@@ -129,6 +134,6 @@ def install_docs(app: FastAPI) -> None:
 
 @cache
 def _redoc_script() -> bytes:
-    """Return the ReDoc script without the logo that it loads from its vendor's host."""
+    """Return the ReDoc script without the logo, which would be loaded from another host."""
     script = files("fastapi_offline").joinpath("static/redoc.standalone.js").read_bytes()
     return script.replace(_REDOC_LOGO, _EMPTY_IMAGE)

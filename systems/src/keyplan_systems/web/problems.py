@@ -1,9 +1,9 @@
-"""The error format of an application: code, message, details and request ID.
+"""The format of error responses: code, message, details and request ID.
 
 {"error": {"code": "not_found", "message": "...", "details": [...], "request_id": "..."}}
 
-Rules and services raise `Problem`, or their own exceptions, which are mapped to problems. `ProblemStyle` contains the
-status codes and code names, which differ between applications.
+Application code raises `Problem`, or its own exceptions, which are converted to problems. `ProblemStyle` contains the
+status codes and error codes, which differ between applications.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ UPPER_CODES: Mapping[int, str] = {status: code.upper() for status, code in LOWER
 class Problem(HTTPException):
     """An error response that can be raised as an exception.
 
-    It is an `HTTPException`, so that the framework passes it through instead of wrapping it. Without a code, the
-    style's name for the status is used. `headers` are added to the response.
+    It is an `HTTPException`, so that the framework passes it through unchanged. If `code` is None, the style's code for
+    the status is used. `headers` are added to the response.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ Handler: TypeAlias = Callable[[HTTPConnection, Exception], Awaitable[Response | 
 
 
 class ErrorContent(BaseModel):
-    """The content of an error response, used only for documentation."""
+    """The content of an error response, for the OpenAPI document."""
 
     code: str
     message: str
@@ -88,7 +88,7 @@ class ErrorContent(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """The format of every error response, for the OpenAPI document."""
+    """The format of error responses, for the OpenAPI document."""
 
     error: ErrorContent
 
@@ -96,15 +96,15 @@ class ErrorAnswer(BaseModel):
 ERROR_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     "default": {"model": ErrorAnswer, "description": "Any problem"}
 }
-"""The responses that every route documents in addition to its own."""
+"""The error responses that the OpenAPI document contains for every route."""
 
 
 @dataclass(frozen=True)
 class ProblemStyle:
-    """The status codes and code names that one application uses.
+    """The status codes and error codes that an application uses.
 
     `invalid_status` and `invalid_code` are for well-formed input that violates a rule. `malformed_status` is for a body
-    that is not JSON. `codes` contains the names for all other statuses.
+    that is not JSON. `codes` maps all other statuses to error codes.
     """
 
     invalid_status: int = 422
@@ -116,7 +116,7 @@ class ProblemStyle:
     codes: Mapping[int, str] = field(default_factory=lambda: LOWER_CODES)
 
     def code_of(self, status: int) -> str:
-        """Return the code name of a status, for a problem without a code."""
+        """Return the error code for a status, for a problem without its own code."""
         return self.codes.get(status, f"http_{status}")
 
 
@@ -139,26 +139,26 @@ def problem_response(problem: Problem, style: ProblemStyle) -> Response:
 
 
 def server_problem(style: ProblemStyle) -> Problem:
-    """Return the problem for an unexpected error, which contains only the request ID."""
+    """Return the problem for an unexpected error. It contains no details about the error."""
     return Problem(500, "The server failed to process this request.", code=style.server_code)
 
 
 def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Problem:
-    """Return the problem for an unreadable item, with its key, so that its owner or an operator can find it.
+    """Return the problem for an unreadable item. It contains the item's key, so that an operator can find the item.
 
-    Retrying the request does not help.
+    Clients should not retry the request, because it would fail again.
     """
     message = f"What is stored as {error.entity} cannot be read: another program wrote it, or has changed it."
     return Problem(500, message, code=style.unreadable_code, details={"entity": error.entity, "key": error.key})
 
 
 def too_many_problem(error: TooManyRequestsError) -> Problem:
-    """Return a problem with status 429 and the number of seconds to wait before the request can succeed."""
+    """Return a problem with status 429 and the number of seconds after which the client can retry the request."""
     return Problem(429, str(error), headers={"Retry-After": str(error.retry_after_s)})
 
 
 def validation_details(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return the location and reason of each error, but not the rejected value, which may be private."""
+    """Return the location and the reason of each validation error, but not the rejected value, which may be private."""
     return [_validation_detail(error) for error in errors]
 
 
@@ -173,7 +173,9 @@ def _validation_detail(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle) -> Problem:
-    """Return the problem for pydantic errors. A body that is not JSON counts as malformed."""
+    """Return the problem for pydantic's validation errors. A body that is not JSON has the status for
+    malformed input.
+    """
     details = validation_details(errors)
     if any(error.get("type") == "json_invalid" for error in errors):
         message = "The body is not valid JSON."
@@ -185,11 +187,11 @@ def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle)
 def install_problems(
     app: FastAPI, style: ProblemStyle, translations: Mapping[type[Exception], Translation] | None = None
 ) -> None:
-    """Format all errors of an application as problems.
+    """Convert all errors of an application to responses in the common error format.
 
-    `translations` maps the application's own exception classes, including their subclasses, to functions that return a
-    `Problem`. Unreadable items and rate limits are translated for every application. `RequestMiddleware` handles all
-    other exceptions.
+    `translations` maps exception classes of the application, including their subclasses, to functions that return a
+    `Problem`. Errors for unreadable items and rate limits are converted for every application. All other exceptions are
+    handled by `RequestMiddleware`.
     """
     handlers: dict[type[Exception], Translation] = {
         UnreadableItemError: partial(unreadable_problem, style=style),
@@ -214,7 +216,7 @@ def install_problems(
 
 
 def problem_of(app: FastAPI, error: Exception) -> Problem | None:
-    """Return the problem that an application with `install_problems` returns for an error, or None."""
+    """Return the problem to which an application converts an exception, or None. See `install_problems`."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
@@ -239,7 +241,7 @@ def _translated(translate: Translation, style: ProblemStyle) -> Handler:
 async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemStyle) -> Response | None:
     """Return the response for the problem.
 
-    An open websocket is closed instead, with the message as the reason.
+    For an open WebSocket connection, close the connection with the message as the reason, and return None.
     """
     if isinstance(connection, WebSocket) and connection.application_state is not WebSocketState.CONNECTING:
         code = 1011 if problem.status_code >= 500 else 1008
@@ -257,6 +259,8 @@ _FRAMEWORK_MESSAGES: Mapping[int, str] = {
 
 
 def framework_problem(error: HTTPException) -> Problem:
-    """Return the problem for a framework error, such as an unknown route, a wrong method or an unreadable form."""
+    """Return the problem for an error of the framework, such as an unknown route, a wrong method or an
+    unreadable form.
+    """
     message = _FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
     return Problem(error.status_code, message, headers=error.headers)

@@ -1,13 +1,13 @@
-"""Rate limits per caller, with token buckets in this process or counts in DynamoDB for all replicas.
+"""Rate limits per caller, with token buckets in this process or with counters in DynamoDB for all processes.
 
-| class        | counts                                | holds for       | use it for                              |
-|--------------|---------------------------------------|-----------------|-----------------------------------------|
-| `Buckets`    | a token bucket per caller             | one process     | requests and messages that cost little  |
-| `Slots`      | open resources                       | one process     | sockets                                 |
-| `SharedLimit`| an item per caller and window         | all processes   | paid operations, such as graded answers|
+| class         | limits                     | scope         | use it for                                  |
+|---------------|----------------------------|---------------|---------------------------------------------|
+| `Buckets`     | requests (token buckets)   | one process   | requests and messages that cost little      |
+| `Slots`       | open resources             | one process   | WebSocket connections                       |
+| `SharedLimit` | requests (table items)     | all processes | expensive operations such as graded answers |
 
 Each class raises TooManyRequestsError, for which every application responds with 429 and Retry-After. `limit_from`
-reads a limit from the environment in the format REQUESTS/SECONDS ("60/3600"), or "off".
+reads a limit from an environment variable in the format REQUESTS/SECONDS, such as "60/3600", or "off".
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from keyplan.client.errors import ConditionFailedError, OutcomeUnknownError, Tra
 from keyplan.clock import Clock
 
 REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"
-"""Environment variable with the limit of requests per user, for each system in each process."""
+"""Environment variable with the limit on requests per user. Each system in each process applies it separately."""
 TABLE: Final = "keyplan-rate-limits"
 _SWEPT_CALLERS: Final = 10_000
-"""Number of stored buckets above which full buckets are removed."""
+"""Number of callers above which full buckets are removed from memory."""
 
 rate_limits = Table(TABLE, pk="window", ttl="expires_at")
 
 
 @rate_limits.entity(key=key(attr("window")), volume=Volume(count=10_000, bytes=Bytes(130)), store_key_fields=False)
 class Count(Entity):
-    """The number of requests of one caller in one time window of a limit."""
+    """The number of requests of one caller in a time window."""
 
     window: str
     requests: int = 0
@@ -47,14 +47,16 @@ class Count(Entity):
 
 @rate_limits.update(Count, upsert=True, rate=Rate.monthly(100_000))
 def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
-    """Count a request, unless the window already has the allowed number."""
+    """Count a request in a time window, if the count is below the maximum."""
     below = F.requests.missing() | (F.requests < allowed)
     return item(window=window).add(requests=1).set(expires_at=expires_at).condition(below)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of `allowed` requests in `window_s` seconds. `name` is used in messages and keys, `per` in messages."""
+    """A limit of `allowed` requests per `window_s` seconds. `name` is used in messages and keys, and `per`
+    in messages.
+    """
 
     name: str
     allowed: int
@@ -63,11 +65,11 @@ class Limit:
 
 
 REQUESTS: Final = Limit("requests", 1_200, 60)
-"""Default limit per user and system: 20 requests per second, and bursts of 1,200."""
+"""Default limit on requests per user: bursts of 1,200 requests, and 20 requests per second on average."""
 
 
 class TooManyRequestsError(Exception):
-    """Raised if a caller exceeds a limit. `retry_after_s` is the time until the next request can succeed."""
+    """Raised if a caller exceeds a limit. `retry_after_s` is the time in seconds until the next request can succeed."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
@@ -75,9 +77,9 @@ class TooManyRequestsError(Exception):
 
 
 def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | None = None) -> Limit | None:
-    """Return the limit in an environment variable, or the default if it is unset or empty.
+    """Return the limit in an environment variable, or the default if the variable is unset or empty.
 
-    Returns None for "off". Raises ValueError for text in a format other than REQUESTS/SECONDS.
+    Returns None for "off". Raises ValueError if the value does not have the format REQUESTS/SECONDS.
     """
     text = (os.environ if environment is None else environment).get(variable)
     if not text:
@@ -91,20 +93,20 @@ def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | N
 
 
 class Buckets:
-    """Token buckets per caller in this process. Threads can share them.
+    """Token buckets in this process, one per caller. Instances are thread-safe.
 
-    A bucket holds `allowed` tokens and refills within `window_s`. Only the monotonic time in seconds at which the
-    bucket will be full again is stored (generic cell rate algorithm).
+    A bucket holds up to `allowed` tokens and refills completely in `window_s` seconds. Instead of the number of tokens,
+    only the monotonic time at which the bucket will be full again is stored (generic cell rate algorithm).
     """
 
     def __init__(self, limit: Limit | None, clock: Clock) -> None:
-        """Create the buckets. Without a limit, all requests are accepted."""
+        """Create the buckets. If the limit is None, all requests are accepted."""
         self._limit, self._clock = limit, clock
         self._full_at_s: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def take(self, caller: str) -> None:
-        """Take a token. Raises TooManyRequestsError if the bucket is empty. A rejected request takes no token."""
+        """Take a token from the caller's bucket. Raises TooManyRequestsError if the bucket is empty."""
         limit = self._limit
         if limit is None:
             return
@@ -121,10 +123,10 @@ class Buckets:
 
 
 class Slots:
-    """A limit on the number of open resources per caller in this process. Threads can share them."""
+    """A limit on the number of open resources per caller in this process. Instances are thread-safe."""
 
     def __init__(self, name: str, most: int, retry_after_s: float) -> None:
-        """Create the slots. `retry_after_s` is the delay sent to a rejected caller."""
+        """Create the limit. `name` is the plural of the resource, and `retry_after_s` is sent to rejected callers."""
         self._name, self._most, self._retry_after_s = name, most, retry_after_s
         self._held: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -150,23 +152,27 @@ class Slots:
 
 
 class SharedLimit:
-    """A limit that all processes on one database share, enforced by a conditional update per request.
+    """A limit that all processes that use the same database share. A conditional update counts each request.
 
-    Windows are fixed and aligned to the epoch. Across the boundary of two windows, a caller can send twice the allowed
-    number of requests within `window_s`. In return, the limit needs only one item instead of a log of requests.
+    Windows are fixed and start at multiples of their length since the epoch. A caller can therefore send twice the
+    allowed number of requests within `window_s` seconds, across the boundary of two windows. This is accepted because a
+    single counter is sufficient, instead of a log of requests.
     """
 
     def __init__(self, connection: Connection, clock: Clock, limit: Limit | None) -> None:
-        """Create the table of counts if it is missing.
+        """Create the limit, and the table of counters if it does not exist.
 
-        Without a limit, all requests are accepted and no table is needed.
+        If the limit is None, all requests are accepted and no table is created.
         """
         self._connection, self._clock, self._limit = connection, clock, limit
         if limit is not None:
             connection.create_tables(rate_limits)
 
     def take(self, caller: str) -> None:
-        """Count a request. Raises TooManyRequestsError if the limit is reached, and RunError if counting fails."""
+        """Count a request of a caller.
+
+        Raises TooManyRequestsError if the limit is reached, and RunError if the request cannot be counted.
+        """
         limit = self._limit
         if limit is None:
             return

@@ -1,4 +1,4 @@
-"""Information about the current request: its ID, its authenticated sender, and the number of omitted items."""
+"""Information about the current request: its ID, its authenticated user, and the number of omitted items."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ _log = logging.getLogger(__name__)
 class RequestContext:
     """Information about one request.
 
-    A single object is used for the whole request instead of one context variable per value. Threads and tasks that are
-    started for the request copy the context, so they share this object, and the log line at the end contains what they
-    add to it.
+    Threads and tasks that are started for a request copy its context variables. They all share this object, so the log
+    line at the end of the request contains the values that they add to it.
     """
 
     request_id: str
     user_id: str | None = None
     extra: dict[str, object] = field(default_factory=dict)
     unreadable: int = 0
-    """Number of items omitted from the response because they cannot be read."""
+    """Number of items that were omitted from the response because they cannot be read."""
 
 
 _notes: ContextVar[RequestContext | None] = ContextVar("keyplan_request_notes", default=None)
@@ -41,7 +40,7 @@ def current_request_id() -> str | None:
 
 
 def set_user(user_id: str) -> None:
-    """Record the sender of the current request for the log. Does nothing outside of a request."""
+    """Set the user of the current request, for its log line. Does nothing outside of a request."""
     notes = _notes.get()
     if notes is not None:
         notes.user_id = user_id
@@ -55,9 +54,9 @@ def add_log_field(name: str, value: object) -> None:
 
 
 def omit_unreadable(error: Exception) -> None:
-    """Log and count an unreadable item. Pass this function as `unreadable` to a read that omits such items.
+    """Log and count an unreadable item. Pass this function as `unreadable` to a read that should omit such items.
 
-    The response reports the count in the header X-Unreadable-Items and, with `with_unreadable`, in its body.
+    The count is returned in the response header X-Unreadable-Items and, with `with_unreadable`, in the body.
     """
     _log.error("an item cannot be read and is left out", exc_info=error)
     notes = _notes.get()
@@ -66,7 +65,7 @@ def omit_unreadable(error: Exception) -> None:
 
 
 def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a list, with the number of omitted items as `unreadable` if any were omitted."""
+    """Return the body of a list response. If items were omitted, their number is added as `unreadable`."""
     notes = _notes.get()
     return body if notes is None or not notes.unreadable else {**body, "unreadable": notes.unreadable}
 
@@ -77,5 +76,5 @@ def enter_context(notes: RequestContext) -> Token[RequestContext | None]:
 
 
 def leave_context(token: Token[RequestContext | None]) -> None:
-    """Restore the information from before `enter_context`."""
+    """Restore the information that was set before the call to `enter_context`."""
     _notes.reset(token)

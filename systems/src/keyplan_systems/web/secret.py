@@ -2,7 +2,8 @@
 
     KEYPLAN_SECRET="$(openssl rand -base64 48)" keyplan up ...
 
-Without it, each folder has its own keys, and replicas with different folders reject each other's cursors and tokens.
+Without the secret, the keys are stored in the data folder, and replicas with different folders reject each other's
+cursors and tokens.
 """
 
 from __future__ import annotations
@@ -23,21 +24,24 @@ _KEY_BYTES: Final = 32
 
 @dataclass(frozen=True)
 class Secret:
-    """Secret bytes from which keys are derived (HKDF, RFC 5869), so that one key does not reveal another."""
+    """A secret from which keys are derived with HKDF (RFC 5869), so that one key does not reveal another."""
 
     material: bytes = field(repr=False)
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 secret bytes for a purpose, which are the same for all replicas."""
+        """Return 32 secret bytes for a purpose. They are the same for all replicas."""
         return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode()).derive(self.material)
 
     def signing_key(self, purpose: str) -> Ed25519PrivateKey:
-        """Return a key that signs tokens, which is the same for all replicas."""
+        """Return a private key for signing. It is the same for all replicas."""
         return Ed25519PrivateKey.from_private_bytes(self.derived(purpose))
 
 
 def secret_from(environment: Mapping[str, str] | None = None) -> Secret | None:
-    """Return the secret in KEYPLAN_SECRET, or None if it is unset or empty. Raises ValueError if it is too short."""
+    """Return the secret in KEYPLAN_SECRET, or None if the variable is unset or empty.
+
+    Raises ValueError if the secret is too short.
+    """
     text = (os.environ if environment is None else environment).get(SECRET_VARIABLE)
     if not text:
         return None

@@ -1,9 +1,9 @@
-"""The HTTP server of the systems, which can also run in a thread for tests and scripts.
+"""The HTTP server for the systems. For tests and scripts, it can run in a thread.
 
     with Running(app) as server:
         httpx.get(f"{server.url}/health")
 
-Both uses have the same uvicorn configuration, so tests exercise the production server.
+Both uses have the same uvicorn configuration, so tests use the server as in production.
 """
 
 from __future__ import annotations
@@ -19,14 +19,19 @@ _HOST: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 75
-"""Number of seconds that an idle connection stays open. This is longer than in clients and load balancers, so that they
-do not send a request on a connection that the server is closing."""
+"""Time in seconds for which an idle connection stays open.
+
+Clients and load balancers close idle connections earlier, so they do not send a request on a connection that the server
+is closing.
+"""
 MESSAGE_BYTES: Final = 128 * 1024
-"""Maximum size of a websocket message, as in Amazon API Gateway. A larger message closes the connection (code 1009)."""
+"""Maximum size of a WebSocket message, as in Amazon API Gateway. After a larger message, the connection is closed
+(1009).
+"""
 
 
 class ServingError(Exception):
-    """Raised if the application cannot be started, or does not stop in time."""
+    """Raised if the application cannot be started or does not stop in time."""
 
 
 class _Server(uvicorn.Server):
@@ -42,10 +47,10 @@ class _Server(uvicorn.Server):
 
 
 class Running:
-    """An ASGI application that runs in a thread during a `with` block, on a free port of this machine."""
+    """A context manager that runs an ASGI application in a thread, on a port of the loopback interface."""
 
     def __init__(self, app: Any, port: int = 0) -> None:
-        """Create the server for a port. 0 selects a free port."""
+        """Create the server. If `port` is 0, a free port is selected."""
         self._wanted_port = port
         self._server = _Server(server_config(app))
         self._socket: socket.socket | None = None
@@ -53,7 +58,7 @@ class Running:
         self._thread = threading.Thread(target=self._run, name="keyplan-web", daemon=True)
 
     def __enter__(self) -> Running:
-        """Start the server, and return when it accepts connections. Raises ServingError if the startup fails."""
+        """Start the server and wait until it accepts connections. Raises ServingError if it cannot be started."""
         self._socket = socket.create_server((_HOST, self._wanted_port))
         self._thread.start()
         settled = self._server.settled.wait(START_TIMEOUT_S)
@@ -65,14 +70,14 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Answer the current requests, and then end the lifespan of the application."""
+        """Finish the current requests, and then shut down the application."""
         self._stop()
         if self._thread.is_alive() and error is None:
             raise ServingError(f"the application did not stop within {STOP_TIMEOUT_S:g} seconds")
 
     @property
     def port(self) -> int:
-        """The port that the server listens on."""
+        """The port on which the server listens."""
         if self._socket is None:
             raise ServingError("the application is not running")
         port: int = self._socket.getsockname()[1]
@@ -80,7 +85,7 @@ class Running:
 
     @property
     def url(self) -> str:
-        """The URL without a trailing slash, such as http://127.0.0.1:40123."""
+        """The base URL without a trailing slash, such as http://127.0.0.1:40123."""
         return f"http://{_HOST}:{self.port}"
 
     def _run(self) -> None:
@@ -103,7 +108,9 @@ class Running:
 
 
 def server_config(app: Any, *, grace_s: float = STOP_TIMEOUT_S / 2) -> uvicorn.Config:
-    """Return the server configuration. `grace_s` is the time for current requests when the server stops."""
+    """Return the server configuration. `grace_s` is the time for finishing requests when the server stops,
+    in seconds.
+    """
     # The application logs each request itself, and the server's name is not published. By default uvicorn reads the
     # caller's address from X-Forwarded-For on every connection from this machine, so that any local program, or any
     # client of a proxy that forwards the header, could forge its address. Trusted proxies are configured separately.

@@ -1,9 +1,9 @@
-"""Browser sessions with signed cookies, and protection against cross-site request forgery.
+"""Browser sessions with signed cookies, and protection against cross-site request forgery (CSRF).
 
 The cookie contains the same claims about the user as a token (subject, roles, email address). It is signed with a key
-that all replicas share, so no replica stores sessions. The cookie is HttpOnly and SameSite=Lax. Requests that change
-data must also send a token that only the server's own pages know, in the form field `csrf` or the header
-`X-CSRF-Token`. They must not come from another site.
+that all replicas share, so sessions are not stored on the server. The cookie is HttpOnly and SameSite=Lax. A request
+that changes data must also contain the session's CSRF token, which only the server's own pages know, in the form field
+`csrf` or the header `X-CSRF-Token`. In addition, the request must not come from another site.
 
 Sources: OWASP Cheat Sheets, "Session Management" and "Cross-Site Request Forgery Prevention" (signed double-submit
 values bound to the session, and Fetch Metadata).
@@ -33,11 +33,11 @@ LIFETIME_S: Final = 12 * 3600
 CSRF_HEADER: Final = "X-CSRF-Token"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _CLAIMS: Final = ("email", "email_verified", "name")
-"""Token claims that the session contains because systems read them."""
+"""Token claims that are copied to the session, because the systems use them."""
 
 
 class Session:
-    """The session of one browser. `principal` is None until the user signs in."""
+    """A browser's session. `principal` is None if the user is not signed in."""
 
     def __init__(self, key: bytes, session_id: str, principal: Principal | None, *, is_new: bool = False) -> None:
         self.id, self.principal, self.is_new = session_id, principal, is_new
@@ -46,12 +46,12 @@ class Session:
         self._token = hmac.new(key, f"csrf {session_id}".encode(), hashlib.sha256).hexdigest()
 
     def csrf(self) -> str:
-        """Return the CSRF token that the forms on this session's pages send back."""
+        """Return the session's CSRF token, which forms must send."""
         self.is_used = True
         return self._token
 
     def check(self, token: str | None) -> None:
-        """Raise `Problem` with status 403 unless the token is the CSRF token of the session."""
+        """Raise `Problem` with status 403 unless the token is the session's CSRF token."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self._token.encode()):
             raise Problem(403, "This page is out of date. Reload it and try again.", code="csrf")
 
@@ -65,14 +65,16 @@ class Session:
 
 
 class Sessions:
-    """Middleware that reads and sets the session cookie for all applications of a server."""
+    """Middleware that reads and sets the session cookie for all applications of the server."""
 
     def __init__(self, app: ASGIApp, key: bytes, clock: Clock | None = None, *, is_secure: bool = False) -> None:
-        """Create the middleware. Cookies are signed with `key`. With `is_secure`, they are sent over HTTPS only."""
+        """Create the middleware. `key` signs the cookies. If `is_secure` is True, browsers send them only
+        over HTTPS.
+        """
         self._app, self._key, self._clock, self.is_secure = app, key, clock or SystemClock(), is_secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Set `request.state.session`. Requests from other sites that change data are rejected with 403."""
+        """Set `request.state.session`. Requests from other sites that would change data are rejected with 403."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -96,7 +98,7 @@ class Sessions:
         await self._app(scope, receive, send_with_cookie)
 
     def cookie(self, session_id: str | None = None, claims: Mapping[str, Any] | None = None) -> str:
-        """Return the Set-Cookie header of a session. With `claims`, the session is signed in."""
+        """Return the Set-Cookie header for a session. If `claims` are given, the user is signed in."""
         now_s = int(self._clock.now())
         kept = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
         person = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **kept} if claims else {}
@@ -104,7 +106,7 @@ class Sessions:
         return self._header(jwt.encode(content, self._key, algorithm="HS256"), LIFETIME_S)
 
     def ended_cookie(self) -> str:
-        """Return the Set-Cookie header that ends a session."""
+        """Return the Set-Cookie header that deletes the session cookie."""
         return self._header("", 0)
 
     def _header(self, value: str, age_s: int) -> str:
@@ -119,7 +121,7 @@ class Sessions:
         return Session(self._key, secrets.token_urlsafe(18), None, is_new=True)
 
     def _read(self, value: str | None) -> Session:
-        """Return the session in a cookie, or a new session if the cookie is invalid."""
+        """Return the session in a cookie value, or a new session if the value is missing or invalid."""
         if not value:
             return self._new()
         try:
@@ -137,15 +139,16 @@ class Sessions:
 
 
 def session_of(connection: HTTPConnection) -> Session | None:
-    """Return the session of a request, or None if the server has no sessions."""
+    """Return the session of a request, or None if the server does not support sessions."""
     session = getattr(connection.state, "session", None)
     return session if isinstance(session, Session) else None
 
 
 def principal_of_session(connection: HTTPConnection) -> Principal | None:
-    """Return the user of the request's session, for requests without a bearer token.
+    """Return the signed-in user of the request's session, or None. Call it for requests without a bearer token.
 
-    Raises `Problem` with status 403 if the request changes data without the session's token in `X-CSRF-Token`.
+    Raises `Problem` with status 403 if the request would change data and `X-CSRF-Token` does not contain the CSRF
+    token.
     """
     session = session_of(connection)
     if session is None or session.principal is None:
@@ -156,7 +159,7 @@ def principal_of_session(connection: HTTPConnection) -> Principal | None:
 
 
 def _is_same_origin(scope: Scope) -> bool:
-    """Return False if the browser states that a page of another site sent the request."""
+    """Return False if the request's headers show that a page of another site sent it."""
     headers = Headers(scope=scope)
     site = headers.get("sec-fetch-site")
     if site is not None and scope["type"] == "http":

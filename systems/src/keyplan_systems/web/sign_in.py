@@ -1,8 +1,8 @@
-"""Sign-in, either as a sample user or with the authorization code flow of an OpenID provider.
+"""Sign-in to the web pages, either as a sample user or with an OpenID provider.
 
-The code flow uses PKCE, `state` and `nonce`, and follows OpenID Connect Core 1.0 (section 3.1) and RFC 9700. Tokens are
-transferred only in the response of the provider's token endpoint and never in a URL. The session cookie contains only
-the claims that the systems use.
+Sign-in with a provider uses the authorization code flow with PKCE, `state` and `nonce`, according to OpenID Connect
+Core 1.0 (section 3.1) and RFC 9700. Tokens are transferred only in the response of the provider's token endpoint and
+never in a URL. The session cookie contains only the claims that the systems use.
 """
 
 from __future__ import annotations
@@ -38,36 +38,36 @@ _TIMEOUT_S: Final = 10.0
 
 @dataclass(frozen=True)
 class Provider:
-    """An OpenID provider, with this server's client settings."""
+    """An OpenID provider and the settings of this server as its client."""
 
     issuer: str
     client_id: str
     verifier: TokenVerifier
-    """Verifier of its ID tokens, whose audience is the client ID."""
+    """Verifier for the provider's ID tokens, whose audience is the client ID."""
     public_url: str
-    """Address at which browsers reach this server, without a trailing slash; the provider redirects to it."""
+    """URL at which browsers reach this server, without a trailing slash. The provider redirects to it."""
     client_secret: str | None = None
     scope: str = "openid profile email"
 
 
 class _RefusedError(Exception):
-    """Raised if the provider rejects a code, with the provider's error code."""
+    """Raised if the provider rejects an authorization code. The message is the provider's error code."""
 
 
 class SignIn(Protocol):
     """Interface of a sign-in method."""
 
     def routes(self) -> Sequence[Route]:
-        """Return the routes below the root of the server."""
+        """Return the sign-in routes, relative to the root of the server."""
 
 
 def system_at(request: Request) -> str:
-    """Return the name of the system to continue to after sign-in, or an empty string."""
+    """Return the name of the system to which the user returns after sign-in, or an empty string."""
     return local_path(request.query_params.get("next")).lstrip("/").partition("/")[0]
 
 
 class _Base:
-    """Routes that all sign-in methods share."""
+    """Base class with the routes that all sign-in methods share."""
 
     def __init__(self, wording: Callable[[Request], Wording]) -> None:
         self._pages = Pages("keyplan_systems.web", "keyplan", viewer=viewer_of, wording=wording)
@@ -84,7 +84,7 @@ class _Base:
 
 
 class SampleSignIn(_Base):
-    """Sign-in as a sample user with one click, for servers that only this machine can reach."""
+    """Sign-in as a sample user with one click, for servers that can be reached only from the same machine."""
 
     def __init__(
         self,
@@ -92,10 +92,9 @@ class SampleSignIn(_Base):
         is_local: Callable[[str], bool],
         wording: Callable[[Request], Wording] = lambda _request: Wording(),
     ) -> None:
-        """Create the method. `people` lists the name, title and sample users of each system.
+        """Create the sign-in method. `people` maps the name of each system to its title and its sample users.
 
-        `is_local` returns True for host names that only this machine can reach. `wording` returns the language of a
-        page.
+        `is_local` returns True for host names of the same machine. `wording` returns the language of a page.
         """
         super().__init__(wording)
         self._people, self._is_local = dict(people), is_local
@@ -130,7 +129,10 @@ class SampleSignIn(_Base):
         return _signed_in(request, claims, target if target != "/" else own)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Return a 403 page for a host name that another site could resolve to this machine, or else None."""
+        """Return a 403 page if the host name is not local, or None.
+
+        Another site could resolve such a host name to this machine (DNS rebinding).
+        """
         if self._is_local(request.url.hostname or ""):
             return None
         message = "Sample people can sign in at this machine's own address only, such as http://127.0.0.1."
@@ -147,9 +149,9 @@ class ProviderSignIn(_Base):
         clock: Clock | None = None,
         wording: Callable[[Request], Wording] = lambda _request: Wording(),
     ) -> None:
-        """Create the method.
+        """Create the sign-in method.
 
-        `flow_key` signs the state of a sign-in in progress. `wording` returns the language of a page.
+        `flow_key` signs the cookie with the state of a sign-in in progress. `wording` returns the language of a page.
         """
         super().__init__(wording)
         self._provider, self._key, self._clock = provider, flow_key, clock or SystemClock()
@@ -157,7 +159,7 @@ class ProviderSignIn(_Base):
         self._metadata: dict[str, Any] | None = None
 
     def routes(self) -> Sequence[Route]:
-        """Return the routes of the sign-in page, the two steps of the flow, and sign-out."""
+        """Return the routes of the sign-in page, the two steps of the code flow, and sign-out."""
         return [
             Route("/sign-in", self._page, methods=["GET"]),
             Route("/sign-in/start", self._start, methods=["GET"]),
@@ -219,7 +221,9 @@ class ProviderSignIn(_Base):
         return response
 
     def _request(self, flow: Mapping[str, str]) -> dict[str, str]:
-        """Return the parameters of the authorization request (OpenID Connect Core 3.1.2.1, RFC 7636 section 4.3)."""
+        """Return the parameters of the authorization request (OpenID Connect Core 1.0, section 3.1.2.1; RFC 7636,
+        section 4.3).
+        """
         challenge = hashlib.sha256(flow["verifier"].encode()).digest()
         return {
             "response_type": "code",
@@ -233,9 +237,9 @@ class ProviderSignIn(_Base):
         }
 
     async def _id_token(self, metadata: Mapping[str, Any], code: str, verifier: str) -> str:
-        """Return the ID token for a code.
+        """Exchange an authorization code for an ID token.
 
-        Raises _RefusedError, or httpx.HTTPError if the provider fails.
+        Raises _RefusedError if the provider rejects the code, and httpx.HTTPError if the provider fails.
         """
         provider = self._provider
         form = {
@@ -255,7 +259,9 @@ class ProviderSignIn(_Base):
         return str(response.raise_for_status().json().get("id_token", ""))
 
     async def _discovered(self) -> dict[str, Any]:
-        """Return the provider's metadata. Raises httpx.HTTPError, or ValueError if it belongs to another issuer."""
+        """Return the provider's metadata. Raises httpx.HTTPError if it cannot be fetched, or ValueError for another
+        issuer.
+        """
         if self._metadata is None:
             url = f"{self._provider.issuer.rstrip('/')}/.well-known/openid-configuration"
             async with httpx.AsyncClient(timeout=_TIMEOUT_S) as client:
@@ -276,7 +282,7 @@ class ProviderSignIn(_Base):
 
 
 class NoSignIn(_Base):
-    """A page for servers without sign-in that shows the reason."""
+    """A sign-in page for servers without sign-in. It shows the reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(lambda _request: Wording())
@@ -291,14 +297,16 @@ class NoSignIn(_Base):
 
 
 def local_path(path: str | None) -> str:
-    """Return a redirect path if it is a path on this server, or "/" for other values, such as URLs of other hosts."""
+    """Return the path for a redirect if it is a path on this server. For other values, such as URLs, return "/"."""
     if not path or not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isprintable():
         return "/"
     return path
 
 
 def _signed_in(request: Request, claims: Mapping[str, Any], path: str) -> Response:
-    """Return the redirect after sign-in, with a new session, so that a previously known session ID is useless."""
+    """Return the redirect after sign-in. It sets a new session ID, so that an attacker who knows the old ID cannot use
+    it.
+    """
     response = RedirectResponse(path, 303)
     response.headers.append("Set-Cookie", _sessions(request).cookie(claims=claims))
     return response

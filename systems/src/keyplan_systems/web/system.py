@@ -1,4 +1,4 @@
-"""The interface between a system and the process that runs it."""
+"""The interface between a system and the process in which it runs."""
 
 from __future__ import annotations
 
@@ -22,37 +22,42 @@ from keyplan_systems.web.tour import Tour
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources that a system uses."""
+    """The resources that the process provides to a system."""
 
     connection: Connection
-    """Connection to DynamoDB, embedded or remote; the tables exist."""
+    """Connection to DynamoDB or to the embedded engine. The system's tables exist."""
     folder: Path
-    """Folder for the system's own files; it exists."""
+    """Folder for the system's own files. It exists."""
     clock: Clock
     verifier: TokenVerifier
-    """Verifier of its users' tokens."""
+    """Verifier for the tokens of users."""
     runner: str | None = None
-    """Name of this process as a reader of streams, which no other running process has. The next process on these files
-    gets the same name, so that it continues the leases of this process immediately. If None, each reader generates a
-    new name."""
+    """Name of this process as a reader of streams. It is unique among running processes.
+
+    After a restart, the process gets the same name, so that it can continue its leases immediately. If None, each
+    reader generates a new name.
+    """
     secret: Secret | None = None
-    """Secret that replicas share. If None, keys are generated in the folder, and are shared only by processes that use
-    this folder."""
+    """Secret that replicas share. If None, keys are generated in the folder and shared only by processes that use this
+    folder.
+    """
 
     @property
     def dead_letters(self) -> Destination:
-        """The destination for records that failed permanently, the table keyplan-failures, which replicas share."""
+        """The dead-letter destination for change records: the table keyplan-failures, which replicas share."""
         return TableDestination(self.connection, create=True, clock=self.clock)
 
 
 class UnfinishedError(ExceptionGroup[Exception]):
-    """Raised if a worker partially failed. It contains the errors and the number of completed units."""
+    """Raised if a part of a worker's tasks failed. It contains the errors and the number of completed tasks
+    (`done`).
+    """
 
     done: int = 0
 
     @classmethod
     def of(cls, errors: Sequence[Exception], done: int) -> UnfinishedError:
-        """Return the exception for a list of errors, which must not be empty."""
+        """Return the exception for a non-empty list of errors and a number of completed tasks."""
         error = cls(f"{len(errors)} steps failed; they are tried again", errors)
         error.done = done
         return error
@@ -60,30 +65,30 @@ class UnfinishedError(ExceptionGroup[Exception]):
 
 @dataclass(frozen=True)
 class Worker:
-    """Background work in small units, such as a sweeper or a stream consumer."""
+    """A background worker that processes small tasks, such as a sweeper or a stream consumer."""
 
     name: str
     run_once: Callable[[], int]
-    """Process the pending work and return the number of units. Raises errors that it cannot handle.
+    """Process the pending tasks and return their number.
 
-    The caller logs them and tries again. UnfinishedError reports the units completed despite failures, so that
-    more work follows without a pause.
+    If it raises an exception, the caller logs the exception and calls it again later. UnfinishedError contains the
+    number of tasks that were completed despite the errors; if it is not 0, the caller continues without a pause.
     """
     every_s: float = 1.0
-    """Seconds to wait when no work was pending."""
+    """Pause in seconds after a call that found no pending tasks."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """A system that has been assembled."""
+    """A system that is ready to run."""
 
     app: ASGIApp
-    """API, mounted under the system's name."""
+    """The system's API and pages, which are mounted under the system's name."""
     workers: tuple[Worker, ...]
     load_sample: Callable[[], None]
-    """Load the small sample data set. Repeated calls change nothing."""
+    """Function that loads the sample data. Repeated calls change nothing."""
     close: Callable[[], None] = lambda: None
-    """Release the system's resources."""
+    """Function that releases the system's resources."""
 
 
 @dataclass(frozen=True)
@@ -91,65 +96,67 @@ class DemoStage:
     """The environment in which a system runs its part of `keyplan demo`, using its public API."""
 
     url: str
-    """System's URL, without a trailing slash."""
+    """URL of the system, without a trailing slash."""
     token: Callable[..., str]
-    """token("ada", roles=("administrators",), email="ada@example.org"): a bearer token."""
+    """Function that returns a bearer token: `token("ada", roles=("administrators",), email="ada@example.org")`."""
     say: Callable[[str], None]
-    """Prints one line about an event."""
+    """Function that prints a line about an event."""
     folder: Path | None = None
-    """Folder of the running systems; None if it is deleted after the demo."""
+    """Data folder of the running systems. None if it is deleted after the demo."""
     has_links: bool = True
-    """False if the systems stop with the demo, so that links would not work."""
+    """False if the systems stop at the end of the demo, so that links to them would not work."""
 
     def client(self, subject: str, **claims: Any) -> httpx.Client:
-        """Return an HTTP client that authenticates as a user."""
+        """Return an HTTP client that sends requests as a user."""
         headers = {"Authorization": f"Bearer {self.token(subject, **claims)}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 
     def link(self, path: str, person: str = "") -> None:
-        """Print the URL of a page with the result, and the sample user who may view it."""
+        """Print the URL of a page that shows the result, and the name of a sample user who may view it."""
         if self.has_links:
             self.say(f"see {self.url}/app/{path}{f' as {person}' if person else ''}")
 
 
 def json_of(answer: httpx.Response) -> Any:
-    """Return the JSON of a response. Raises httpx.HTTPStatusError for an error status."""
+    """Return the parsed JSON body of a response. Raises httpx.HTTPStatusError for an error status."""
     return answer.raise_for_status().json()
 
 
 @dataclass(frozen=True)
 class SamplePerson:
-    """A sample user as whom a developer can sign in with one click."""
+    """A sample user. On a development server, one click signs in as this user."""
 
     subject: str
-    """User ID: the subject of the person's tokens."""
+    """User ID, which is the subject of the user's tokens."""
     name: str
     about: str
-    """What the person does in the sample data, in one sentence."""
+    """What the user does in the sample data, in one sentence."""
     roles: tuple[str, ...] = ()
     claims: Mapping[str, Any] = field(default_factory=dict)
-    """Further claims, such as the e-mail address."""
+    """Additional claims, such as the email address."""
 
 
 @dataclass(frozen=True)
 class System:
-    """The registration of a system."""
+    """The description of a system by which `keyplan up` runs it."""
 
     name: str
-    """Name of its URL path and its folder, such as todo or ask_a_human."""
+    """Name in URL paths and of the system's folder, such as todo or ask_a_human."""
     title: str
     design: str
-    """Module of its design."""
+    """Module that contains the system's design."""
     build: Callable[[Resources], Built]
     page: str = "docs"
-    """Path of the page that documents its API, relative to the system's path."""
+    """Path of the page that documents the API, relative to the system's path."""
     demo: Callable[[DemoStage], None] | None = None
-    """Plays the system's part of the demo."""
+    """Function that runs the system's part of the demo."""
     tour: Callable[[Tour], None] | None = None
-    """Plays the system's part of the demo in a browser."""
+    """Function that runs the system's part of the demo in a browser."""
     people: tuple[SamplePerson, ...] = ()
-    """Sample people, for the sign-in page of a development server."""
+    """Sample users, for the sign-in page of a development server."""
     start: str | None = None
-    """Path of its first web page, relative to the system's path. None if it has no pages."""
+    """Path of the first web page, relative to the system's path. None if the system has no pages."""
     wording: Callable[[Request], Wording] | None = None
-    """Language of the sign-in page for users who come from the system's pages. English if None."""
+    """Function that returns the language of the sign-in page, for users who come from the system's pages. English if
+    None.
+    """

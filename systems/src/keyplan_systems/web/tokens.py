@@ -1,12 +1,11 @@
-"""Verification of bearer tokens, which are JWTs of the configured issuer for this audience.
+"""Verification of bearer tokens, which must be JWTs from the configured issuer for the configured audience.
 
-The order of checks is: format, allowed algorithm, known key, signature, issuer, audience, times, subject. Times are
-compared here instead of in PyJWT, because PyJWT can only use the system clock.
+The checks are made in this order: format, algorithm, key, signature, issuer, audience, times, subject. Times are
+checked here and not by PyJWT, because PyJWT always uses the system clock.
 
-Access tokens of Amazon Cognito have no `aud` claim unless the client requested a resource binding. They contain the app
-client in `client_id` and their purpose in `token_use`, which is `access`. Their `client_id` is compared with the
-audience instead. Source: Amazon Cognito Developer Guide, "Understanding the access token" and "Verifying JSON web
-tokens" (the `aud` claim of an ID token and the `client_id` claim of an access token match the app client's id).
+Access tokens of Amazon Cognito have no `aud` claim unless the client requested a resource binding. They contain the ID
+of the app client in `client_id`, and `token_use` is `access`. For these tokens, `client_id` is compared with the
+audience. Source: Amazon Cognito Developer Guide, "Understanding the access token" and "Verifying JSON web tokens".
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class TokenError(Exception):
 
 @dataclass(frozen=True)
 class Principal:
-    """The verified subject of a token, with its roles and all claims."""
+    """The user that a verified token identifies, with the user's roles and all claims."""
 
     subject: str
     claims: Mapping[str, Any]
@@ -52,9 +51,9 @@ class Principal:
 
     @property
     def verified_email(self) -> str | None:
-        """The email address that the issuer has verified (`email_verified`), in its original spelling, or None.
+        """The email address if the issuer has verified it, as written in the token, or None.
 
-        Amazon Cognito writes booleans as strings in some tokens.
+        The claim `email_verified` may be a string, because Amazon Cognito writes booleans as strings in some tokens.
         """
         email, verified = self.claims.get("email"), self.claims.get("email_verified")
         return email if isinstance(email, str) and email and (verified is True or verified == "true") else None
@@ -66,11 +65,12 @@ class Principal:
 
 @dataclass(frozen=True)
 class TokenRules:
-    """The requirements for a token.
+    """The requirements for tokens.
 
-    `audience` is compared with the claim `aud`, or with `client_id` of a Cognito access token without `aud`. `leeway_s`
-    is the allowed clock difference. All `required_claims` must be present. `roles_claims` are the claims that contain
-    roles (a list of strings, or one string with spaces), which are combined.
+    `audience` is compared with the claim `aud`, or with `client_id` for a Cognito access token without `aud`.
+    `leeway_s` is the accepted difference between clocks, in seconds. All `required_claims` must be present.
+    `roles_claims` are the claims that contain roles, either as a list or as one string with spaces; all of them are
+    combined.
     """
 
     audience: str | tuple[str, ...]
@@ -89,7 +89,7 @@ class TokenRules:
 
 
 class TokenVerifier:
-    """Verifier of tokens with rules and keys. Threads can share it."""
+    """Verifier that checks tokens against rules, using the keys from a source. Instances are thread-safe."""
 
     def __init__(self, rules: TokenRules, keys: KeySource, clock: Clock | None = None) -> None:
         self.rules = rules
@@ -102,7 +102,7 @@ class TokenVerifier:
         return self._keys.may_block
 
     def verify(self, token: str) -> Principal:
-        """Return the principal of a token.
+        """Verify a token and return its user.
 
         Raises TokenError if the token is invalid, and KeysUnavailableError if the issuer's keys are unavailable.
         """
@@ -195,5 +195,5 @@ def _roles(claims: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
 
 
 def development_keys(key: DevelopmentKey) -> StaticKeys:
-    """Return the public key of a development key as a key source."""
+    """Return a key source that contains the public key of a development key pair."""
     return StaticKeys(key.jwks(), "the development key")

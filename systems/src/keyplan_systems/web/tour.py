@@ -1,11 +1,11 @@
-"""Browser windows for `keyplan demo --browser`, which run a scenario at a pace that viewers can follow.
+"""Browser windows for `keyplan demo --browser`, which show a scenario at a pace that viewers can follow.
 
     ada = tour.open("ada")                               # signed in, in a window at the left
     tour.say(ada, "Ada adds a task")
     ada.write(ada.page.get_by_label("New task"), "Buy milk tomorrow")
     ada.click(ada.page.get_by_role("button", name="Add"))
 
-Playwright is imported only when a browser starts, because it is an extra.
+Playwright is imported only when a browser is started, because it is an optional dependency.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 _CHARACTERS_PER_STEP: Final = 25
-"""Number of characters of a caption that viewers read during one step."""
+"""Number of characters of a caption for which it is shown one step longer."""
 _TYPED: Final = 60
-"""Number of characters that are typed one by one. The rest of a long text appears at once."""
+"""Number of characters of a text that are typed one by one. The rest of a longer text appears at once."""
 _TIMEOUT_MS: Final = 60_000
 _NO_ROOT_SANDBOX: Final = "--no-sandbox"
 # Styles are set by script, because the pages' policy allows no style attributes in HTML.
@@ -48,24 +48,24 @@ _OUTLINE: Final = """(element) => {
 
 
 class BrowserMissingError(Exception):
-    """Raised if Playwright, a browser or a display is missing. The message describes how to fix this."""
+    """Raised if Playwright, a browser or a display is missing. The message describes how to fix the problem."""
 
 
 @dataclass
 class Actor:
-    """A user in a browser window."""
+    """A user's browser window."""
 
     page: Page
     pace_s: float
 
     def click(self, target: Locator) -> None:
-        """Point at an element and click it."""
+        """Highlight an element and click it."""
         self._point(target)
         target.click()
         self.pause()
 
     def write(self, target: Locator, text: str) -> None:
-        """Type text into a field."""
+        """Highlight a field and type text into it."""
         self._point(target)
         target.fill("")
         target.press_sequentially(text[:_TYPED], delay=self.pace_s * 40)
@@ -74,12 +74,12 @@ class Actor:
         self.pause()
 
     def see(self, target: Locator) -> None:
-        """Wait until an element is visible, and point at it."""
+        """Wait until an element is visible, and highlight it."""
         target.wait_for()
         self._point(target)
 
     def pause(self, steps: float = 1) -> None:
-        """Wait for the duration of some steps."""
+        """Wait for the duration of a number of steps."""
         self.page.wait_for_timeout(steps * self.pace_s * 1000)
 
     def _point(self, target: Locator) -> None:
@@ -91,24 +91,24 @@ class Actor:
 
 @dataclass
 class Tour:
-    """The browser windows of the users of one system."""
+    """The browser windows for the demo of one system."""
 
     browser: Browser
     url: str
-    """Server's URL, without a trailing slash."""
+    """URL of the server, without a trailing slash."""
     system: str
     report: Callable[[str], None]
-    """Prints a line about a step."""
+    """Function that prints a line about a step."""
     pace_s: float = 1.0
-    """Time of one step, in seconds; 0 plays as fast as the browser can."""
+    """Duration of a step in seconds. With 0, the demo runs as fast as the browser can."""
     has_windows: bool = True
-    """False for a headless browser."""
+    """False if the browser is headless."""
     actors: list[Actor] = field(default_factory=list)
 
     def open(self, person: str = "", path: str = "app/") -> Actor:
-        """Open a window at a path of the system, signed in as a sample user if one is given.
+        """Open a window at one of the system's paths. If a sample user is given, sign in as this user.
 
-        Windows are placed side by side, starting at the left.
+        Windows are placed side by side, starting on the left.
         """
         # A visible window has the size of its part of the screen, and a headless window the size of a desktop.
         context = self.browser.new_context(no_viewport=True if self.has_windows else None, locale="en-GB")
@@ -132,7 +132,7 @@ class Tour:
         return actor
 
     def say(self, actor: Actor, text: str) -> None:
-        """Print a line, and show it in the window for as long as it takes to read."""
+        """Print a line, and show it as a caption in the user's window for as long as it takes to read."""
         self.report(text)
         for other in self.actors:
             if other is not actor:
@@ -142,18 +142,18 @@ class Tour:
         actor.pause(max(1.0, len(text) / _CHARACTERS_PER_STEP))
 
     def close(self) -> None:
-        """Close the windows."""
+        """Close all windows."""
         for actor in self.actors:
             actor.page.context.close()
 
     def wait_until_closed(self) -> None:
-        """Wait until all windows have been closed by the user."""
+        """Wait until the user has closed all windows."""
         for actor in self.actors:
             if not actor.page.is_closed():
                 actor.page.wait_for_event("close", timeout=0)
 
     def _place(self, page: Page) -> None:
-        """Move the window to its half of the screen."""
+        """Move the window to the left or right half of the screen."""
         width, height = page.evaluate("[screen.availWidth, screen.availHeight]")
         session = page.context.new_cdp_session(page)
         window = session.send("Browser.getWindowForTarget")["windowId"]
@@ -165,7 +165,10 @@ class Tour:
 
 @contextmanager
 def started(*, headless: bool) -> Iterator[Browser]:
-    """Yield a Chromium browser, preferably the system's own. Raises BrowserMissingError."""
+    """Start Chromium, preferably the system's own, and yield it. It is closed at the end of the block.
+
+    Raises BrowserMissingError if Playwright, a browser or a display is missing.
+    """
     try:
         from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -191,5 +194,5 @@ def started(*, headless: bool) -> Iterator[Browser]:
 
 
 def chromium_path() -> str | None:
-    """Return the path of the installed Chromium, or None to use Playwright's own."""
+    """Return the path of Chromium or Chrome on this system, or None to use Playwright's own browser."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
