@@ -1,4 +1,4 @@
-"""Verification of a design, which runs its patterns on generated data and checks results and costs."""
+"""Verification of a design by running its patterns on generated data and checking their results and costs."""
 
 from keyplan.verify.report import VerificationReport
 from keyplan.verify.run import verify

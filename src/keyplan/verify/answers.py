@@ -1,6 +1,6 @@
-"""Expected results of read patterns, computed from declarations alone and compared with the actual results.
+"""Expected results of patterns that read, computed from the declarations and compared with the actual results.
 
-The declaration is evaluated on entities, without keys, indexes or requests.
+The declarations are evaluated on entity objects, without using keys, indexes or requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN = 3
 
 
 def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool | None:
-    """Return whether a condition is true for stored values, or None if this is unknown or the operand is invalid."""
+    """Return True if a condition is true for field values, False if not, and None if it cannot be evaluated."""
     try:
         return holds(condition, values)
     except (TypeError, ValueError):
@@ -41,19 +41,19 @@ def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool 
 
 @dataclass(frozen=True, eq=False)
 class KeyTest:
-    """A field with a test that its value must pass."""
+    """A test of one field that the key condition of a pattern implies."""
 
     field: str
     op: Op
     low: Source
     high: Source = None
     encoded: BoundPlaceholder | None = None
-    """The placeholder whose encoded text is compared instead of the whole value, if any."""
+    """The placeholder whose encoded text is compared. If None, the values are compared."""
     written: BoundPlaceholder | None = None
-    """If a prefix is compared, the placeholder that encodes it in the pattern's key string."""
+    """The placeholder that encodes the parameter of a prefix in the pattern's literal key, if the pattern has one."""
 
     def text(self, arguments: Arguments) -> str:
-        """Return a description of the test with the values of a call."""
+        """Return a description of the test with the argument values of a call."""
         if self.op == "between":
             return f"{self.field} from {_value(self.low, arguments)!r} to {_value(self.high, arguments)!r}"
         op = {"=": "=", "reads": "=", "begins_with": "beginning with"}.get(self.op, self.op)
@@ -65,19 +65,19 @@ class KeyTest:
 
 @dataclass(frozen=True, eq=False)
 class ReadMeaning:
-    """The entities that a pattern should return, according to its declaration."""
+    """The definition of the result that a pattern should return, derived from its declaration."""
 
     plan: Plan
     key_tests: tuple[KeyTest, ...]
     unlike: tuple[str, ...]
-    """Key texts that no key of the entity can match, so that the expected result is unknown."""
+    """Literal keys in the pattern that no key of the entity can match. The expected result is then unknown."""
 
     def key_tests_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
-        """Return the tests with the field names of an entity."""
+        """Return the tests with the field names that an entity uses."""
         return _key_tests_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
-        """Return whether the pattern should return an entity, or None if this is unknown."""
+        """Return True if a call should return an entity object, False if not, and None if this is unknown."""
         values = entity.__dict__
         verdicts: list[bool | None] = []
         for key_test in self.key_tests_of(spec):
@@ -93,7 +93,7 @@ class ReadMeaning:
         return False if False in verdicts else None if None in verdicts else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return the entities that have the constant values of the pattern."""
+        """Return the entity objects whose fields have the constants that the pattern specifies."""
         fixed = [
             key_test
             for key_test in self.key_tests_of(spec)
@@ -108,7 +108,7 @@ class ReadMeaning:
         ]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-        """Return True if an entity is in the pattern's table or index and has not expired."""
+        """Return True if an entity object is in the pattern's table or index and is not omitted because it expired."""
         if self.plan.index is not None:
             bound = spec.key_in(self.plan.index)
             if bound is None or not index_key(bound, spec).holds(entity.__dict__):
@@ -118,7 +118,7 @@ class ReadMeaning:
     def all(
         self, stored_entities: StoredEntities, arguments: Arguments, now_s: int
     ) -> list[tuple[EntitySpec, Entity]] | None:
-        """Return every entity that the pattern should return, or None if this is unknown."""
+        """Return all entity objects that a call should return, each with its entity, or None if this is unknown."""
         found = []
         for spec in self.plan.entities:
             exact = [
@@ -139,7 +139,7 @@ class ReadMeaning:
         return found
 
     def text(self, arguments: Arguments) -> str:
-        """Return a description of the tests."""
+        """Return a description of all tests with the argument values of a call."""
         return " and ".join(key_test.text(arguments) for key_test in self.key_tests) or "of that kind"
 
 
@@ -155,9 +155,10 @@ def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]
 
 @lru_cache(maxsize=4096)
 def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
-    """Map fields of other entities to the entity's own field with the same attribute, or to "".
+    """Return the entity's own name for each field of the other entities in a plan, by attribute.
 
-    A condition tests attributes, and it is false for an item without the attribute.
+    A condition compares attributes, which entities can store under different field names. The name is "" if the entity
+    does not store the attribute: the condition is then false.
     """
     own = {stored.attribute: name for name, stored in spec.fields.items()}
     return {
@@ -169,7 +170,7 @@ def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
 
 
 def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-    """Return True if the entity's expiry time has passed."""
+    """Return True if the expiry time of an entity object has passed."""
     ttl = spec.checked_expiry
     if ttl is None:
         return False
@@ -179,7 +180,7 @@ def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
-    """Return the expected result of a read pattern, according to its declaration."""
+    """Return the definition of the result that a pattern should return, derived from its declaration."""
     plan = pattern.plan
     terms = pattern._terms
     if not isinstance(terms, KeyCondition):
@@ -196,7 +197,9 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return placeholders of the key condition that encode only a part of a field, such as the month of a date."""
+    """Return placeholders of the key condition that encode only a part of a value, such as the month of a date, by
+    field.
+    """
     if plan.key is None:
         return {}
     values = [*plan.key.partition, *(sort.low for sort in plan.key.sort if sort.op in {"=", "begins_with"})]
@@ -212,7 +215,7 @@ def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
-    """Return the placeholder of a prefix, if the key contains the field's value in another form."""
+    """Return the placeholder of a begins_with condition if the key contains an encoded form of the value, or None."""
     low = plan.key.sort[-1].low if plan.key is not None and plan.key.sort else None
     if low is None or low.template is None or low.part != "begins":
         return None
@@ -222,7 +225,7 @@ def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return the placeholders that sort the values of a field by rank."""
+    """Return the placeholders that encode a value as its rank, by field."""
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
     placeholders = [
         placeholder for value in values if value.template is not None for placeholder in value.template.placeholders
@@ -231,7 +234,7 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
-    """Return the tests that the literal key strings in a plan imply, and the strings that match no key."""
+    """Return the tests that the literal keys in a plan imply, and the literal keys that no key can match."""
     key_tests: list[KeyTest] = []
     unlike: list[str] = []
     if plan.key is None:
@@ -301,7 +304,7 @@ def _is_as(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
 
 
 def _makes(key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
-    """Return True if the encoding of a value matches the requested text."""
+    """Return True if the encoded form of a field's value passes the test."""
     if key_test.op in _ORDERING:
         high = None if key_test.high is None else encode(_value(key_test.high, arguments))
         return _OPS[key_test.op](encode(value), encode(low), high)
@@ -332,7 +335,7 @@ Matches = Sequence[tuple[EntitySpec, Entity]]
 
 
 def entities_in(answer: Any) -> list[ReadModel]:
-    """Return the entities in the result of any pattern."""
+    """Return the entity objects in the result of any pattern as a list."""
     if isinstance(answer, Page):
         return list(answer.items)
     if isinstance(answer, list):
@@ -343,7 +346,10 @@ def entities_in(answer: Any) -> list[ReadModel]:
 def difference(
     pattern: Pattern[..., Any], stored_entities: StoredEntities, arguments: Arguments, answer: Any, now_s: int
 ) -> str | None:
-    """Return how a result differs from the expected items, or None if it does not or this is unknown."""
+    """Return a description of how a result differs from the expected result.
+
+    The description is None if they are equal, or if the expected result is unknown.
+    """
     meaning = meaning_of(pattern)
     expected = meaning.all(stored_entities, arguments, now_s)
     if expected is None or meaning.unlike or (isinstance(answer, int) and meaning.plan.schema.literal):
@@ -410,7 +416,7 @@ def _name(spec: EntitySpec, entity: ReadModel) -> str:
 
 
 def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) -> str:
-    """Return a description of what the missing items have in common, if that explains why they are missing."""
+    """Return a text about what all missing items have in common, or an empty string."""
     for number, key_test in enumerate(meaning.key_tests):
         if key_test.op != "between" or not missing:
             continue
@@ -424,7 +430,7 @@ def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) 
 
 
 def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Sequence[ReadModel]) -> str | None:
-    """Return a message if results are out of order, or if a limit cut off items that should come first."""
+    """Return a message if results are not in the declared order, or if a limit omits items that should be first."""
     ordered_by = pattern.facts.ordered_by
     if not ordered_by:
         return None
@@ -453,13 +459,13 @@ def _itself(value: Any) -> Any:
 
 
 def _choices(spec: EntitySpec, name: str) -> list[Any]:
-    """Return the values that the type of a field lists."""
+    """Return the values that a field of type bool, Literal or Enum can have, in their declared order."""
     kind = spec.fields[name].annotation
     return [False, True] if kind is bool else list(get_args(kind)) or list(kind)
 
 
 def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
-    """Return True if the key encodes the values of the field by rank."""
+    """Return True if the sort key contains the rank of the field's value."""
     bound = spec.key_in(plan.index)
     placeholders = (
         [placeholder for part in bound.sort if part.template for placeholder in part.template.placeholders]

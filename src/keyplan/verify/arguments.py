@@ -1,4 +1,4 @@
-"""Generation of pattern arguments from stored items: choose an item, and build a call that matches it."""
+"""Generation of arguments for calls of patterns: choose an item, and derive arguments that match it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from keyplan.verify.values import NothingFitsError, ValueGenerator
 _TRIES = 60
 _REPEATS = 3
 _UNSET_SHARE = 0.5
-"""The share of calls of a patch that leave a field out."""
+"""The probability that a call of a patch omits a field."""
 
 
 class ArgumentGenerator:
-    """Generator of the arguments of calls."""
+    """Generator of arguments for calls of patterns."""
 
     def __init__(
         self,
@@ -40,7 +40,10 @@ class ArgumentGenerator:
         value_generator: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
-        """Create a generator. `add` stores another entity if no item is suitable or several items must match."""
+        """Create a generator.
+
+        `add` stores an entity object. It is called if no stored item is suitable, or if an item must be changed.
+        """
         self._stored_entities, self._value_generator = stored_entities, value_generator
         self._targets = WriteTargets(stored_entities, entity_generators, value_generator, add)
         self._parameter_values = ParameterValues(stored_entities, entity_generators, value_generator)
@@ -48,7 +51,11 @@ class ArgumentGenerator:
         self._parameters: Mapping[str, Param] = {}
 
     def draw(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """Return arguments for a call. Raises NothingFitsError or SampleError."""
+        """Return arguments for a call of a pattern.
+
+        Raises NothingFitsError if no arguments match the generated items, and SampleError if a value cannot be
+        generated.
+        """
         self._parameters = pattern.parameters
         unfit: TransactionStep | None = None
         for _ in range(_TRIES):
@@ -69,7 +76,7 @@ class ArgumentGenerator:
         raise _nothing_fits(pattern, unfit)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-        """Replace some values of a patch by UNSET, because callers can omit fields."""
+        """Replace some arguments of a patch with UNSET, because callers can omit fields."""
         for name, param in pattern.parameters.items():
             if may_be_unset(param) and self._chance.random() < _UNSET_SHARE:
                 arguments[name] = UNSET
@@ -92,16 +99,17 @@ class ArgumentGenerator:
         return meaning_of(pattern).of(spec, target, arguments, int(self._value_generator.now_s)) is not False
 
     def _found(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
-        """Return an item that a read should return, with its values bound to the parameters, or None."""
+        """Choose an item that a read can return, bind the parameters to its values, and return the item, or None."""
         drawn = self._pick(meaning_of(pattern))
         if drawn is not None:
             self._parameter_values.bind(*drawn, uses_of(pattern, drawn[0]), binding, pattern)
         return drawn
 
     def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """Return arguments for a read without a suitable item, after changing an item so that it passes the filter.
+        """Return arguments for a read if none of the stored items passes its filter.
 
-        If that fails, the read returns nothing, which is a valid result.
+        One item is changed so that it passes the filter. If this is not possible, the read returns nothing, which is a
+        valid result.
         """
         binding, now_s = Binding(), int(self._value_generator.now_s)
         found = self._found(pattern, binding)
@@ -116,7 +124,7 @@ class ArgumentGenerator:
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
-        """Return an item that a read should return, or None."""
+        """Return a stored item that a read can return, with its entity, or None."""
         specs = [
             spec
             for spec in meaning.plan.entities
@@ -136,7 +144,10 @@ class ArgumentGenerator:
     # Writes.
 
     def _step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
-        """Bind the arguments of a transaction step to the parameters of the transaction."""
+        """Choose arguments for a step of a transaction, and bind the transaction's parameters to them.
+
+        Returns False if no suitable arguments were found.
+        """
         pattern = call.pattern
         if repeated is None or not isinstance(repeated.values, Param):
             return self._write(pattern, call.arguments, binding)
@@ -157,7 +168,10 @@ class ArgumentGenerator:
         return len({repr(value) for value in values}) == len(values)
 
     def _write(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
-        """Bind the parameters of a write pattern. `given` are the sources that a transaction passes."""
+        """Choose arguments for a pattern that writes. Return False if no suitable arguments were found.
+
+        `given` contains the sources that a transaction passes to the pattern.
+        """
         plan = pattern.plan
         spec = plan.entity
         if plan.item is not None:
@@ -179,7 +193,7 @@ class ArgumentGenerator:
         return self._targets.allowed(plan, target, self._known(pattern, given, binding))
 
     def _put(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
-        """Bind a whole item or a list of items."""
+        """Choose the item, or the list of items, that a pattern puts. Return False if no suitable item was found."""
         plan = pattern.plan
         source = substitute(plan.item, given)
         if binding.find(source)[0]:
@@ -199,12 +213,16 @@ class ArgumentGenerator:
         )
 
     def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if the pattern's condition is true for the stored item, after changing it if necessary."""
+        """Return True if the stored item with this key satisfies the pattern's condition, or was changed so that it
+        does.
+        """
         stored = self._stored_entities.at(pattern.plan.entity, item)
         return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
 
     def _known(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
-        """Return the current arguments of the pattern, without binding new values."""
+        """Return the arguments that the pattern would have with the values chosen so far, without binding
+        more values.
+        """
         trial = binding.copy()
         return {name: self._source(substitute(param, given), trial) for name, param in pattern.parameters.items()}
 
@@ -241,7 +259,10 @@ class ArgumentGenerator:
 
 
 def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
-    """Sort steps that repeat over a part of a parameter first, because they determine the items in it."""
+    """Sort the steps so that those repeated for an attribute of a parameter are first.
+
+    They determine the items in that attribute.
+    """
     return sorted(steps, key=lambda step: not (step.repeated is not None and _lies_within(step.repeated.values)))
 
 
@@ -250,7 +271,7 @@ def _lies_within(source: Source) -> bool:
 
 
 def _nothing_fits(pattern: Pattern[..., Any], step: TransactionStep | None) -> NothingFitsError:
-    """Return the error for a pattern, or a transaction step, without suitable arguments."""
+    """Return the error for a pattern or a transaction step for which no suitable arguments were found."""
     plan = pattern.plan if step is None else step.call.pattern.plan
     why = "" if plan.condition is None else f" ({condition_text(plan.condition)} is true for none)"
     where = pattern.name
@@ -264,7 +285,7 @@ def _nothing_fits(pattern: Pattern[..., Any], step: TransactionStep | None) -> N
 
 
 def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
-    """Return an object that has each value at its attribute path."""
+    """Return an object with a value at each of the given attribute paths."""
     root = SimpleNamespace()
     for path, value in parts.items():
         owner = root

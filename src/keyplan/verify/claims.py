@@ -1,4 +1,4 @@
-"""Parsing of published claims into numbers, and comparison of them with measurements and prices."""
+"""Parsing of performance claims, and comparison of the claims with measurements and prices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from keyplan.cost.prices import PriceBook
 from keyplan.design.workload import Claim
 
 Standing = Literal["holds", "less", "fails", "unproved"]
-"""less: the pattern costs less than the document says. unproved: no measurement can decide, or a number is assumed."""
+"""The verdict on a claim.
+
+"less" means that the measured cost is below the claimed range. "unproved" means that the verification cannot confirm or
+refute the claim, or that a number is assumed.
+"""
 # A claim about a design counts only if it starts with a price: documents also mention other prices.
 _MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<what>reads?|writes?)", re.IGNORECASE)
 _MONTH = re.compile(r"^(?P<under>under |below |less than )?\$(?P<price>[\d.,]+) (?:a|per) month", re.IGNORECASE)
@@ -24,7 +28,7 @@ _CLOSE = 0.005
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim with its verdict."""
+    """A claim with the verdict on it."""
 
     claim: Claim
     standing: Standing
@@ -33,25 +37,25 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class MeasuredPattern:
-    """The measurements of a pattern against which its claims are checked."""
+    """The measurements of a pattern that its claims are compared with."""
 
     reads: tuple[float, ...]
-    """Measured read units of each call."""
+    """The measured read units of each call."""
     writes: tuple[float, ...]
     items: float
-    """Average number of items that a call reads or writes."""
+    """The average number of items that a call reads or writes."""
     split: str
-    """The units of an average call by table and index, as text."""
+    """The average units of a call by table and index, as text."""
     at_scale: float | None
-    """Read units at the declared numbers, or None if the units do not depend on the number of generated items."""
+    """The estimated read units at the declared numbers of items, or None if they equal the measured units."""
     pages: float
-    """Consecutive requests of 1 MB that a call needs at the declared numbers."""
+    """The number of consecutive 1 MB requests that a call makes at the declared numbers of items."""
     assumed: tuple[str, ...] = ()
-    """Assumptions about undeclared numbers, on which these figures are based."""
+    """Assumptions about numbers that are not declared, on which these figures are based."""
 
 
 def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
-    """Check a claim about a pattern."""
+    """Compare a claim about a pattern with the pattern's measurements."""
     units = units_of(claim.text)
     if units is not None:
         return _judge_units(claim, units, figures)
@@ -105,7 +109,10 @@ def judge_of_design(
     pages: Sequence[tuple[str, float]],
     assumed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> JudgedClaim:
-    """Check a claim about the whole design. `pages` and `assumed` are by pattern, as in MeasuredPattern."""
+    """Compare a claim about the whole design with its monthly cost, its prices and the pages that its patterns read.
+
+    `pages` and `assumed` have the same meaning as in MeasuredPattern, for each pattern.
+    """
     for pattern, how in _OF_DESIGN:
         match = pattern.search(claim.text)
         if match is not None:
@@ -149,7 +156,7 @@ _OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimat
 
 
 def undeclared_numbers(guesses: Sequence[str]) -> tuple[str, ...]:
-    """Return the numbers that are assumed instead of declared. Results that are based on them prove nothing."""
+    """Return the assumptions about numbers that are not declared. Results based on them do not prove a claim."""
     return tuple(guess for guess in guesses if "not declared" in guess)
 
 

@@ -1,4 +1,4 @@
-"""Generation of entities with the declared shares, distinct values, presence and sizes."""
+"""Generation of entity objects with the declared value shares, distinct values, optional fields and sizes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Column = Callable[[int], Any]
 _TRIES = 60
 _SCARCE = 5
 _SHARED_KEY = 20
-"""Items per partition if the design does not declare a number."""
+"""The number of items per partition if the design does not declare it."""
 _DAY_S = 86_400
 
 
 class EntityGenerator:
-    """Generator of entities of one kind with distinct keys."""
+    """Generator of objects of one entity, each with a different key."""
 
     def __init__(
         self, spec: EntitySpec, amount: Amount, design: Design, value_generator: ValueGenerator, owners: Owners
@@ -49,7 +49,7 @@ class EntityGenerator:
         self._keys: set[str] = set()
 
     def refer_to(self, others: Sequence[Keys]) -> None:
-        """Let fields that form the key of another entity refer to existing keys."""
+        """Use existing keys of other entities as the values of fields that refer to them."""
         fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
         self._references = References(self.spec, others, fixed, self.value_generator.random)
         self._sizer.keep(self._references.names)
@@ -59,7 +59,7 @@ class EntityGenerator:
         return examples_of(self.spec.model)
 
     def make(self) -> Entity:
-        """Return a new entity. Raises SampleError if none can be generated."""
+        """Return a new entity object. Raises SampleError if no valid object with a new key is found."""
         number = self._made
         self._made += 1
         reason: Exception | None = None
@@ -78,26 +78,26 @@ class EntityGenerator:
         raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {why}")
 
     def value(self, name: str) -> Any:
-        """Return a value for one field, as an update would set it."""
+        """Return a generated value for one field, or None for some objects if the field is optional."""
         number = self._made
         self._made += 1
         return self._columns[name](number)
 
     def some(self, name: str) -> Any:
-        """Return a value for one field, even if only few items have the field."""
+        """Return a generated value for one field, even if the field is missing in most objects."""
         number = self._made
         self._made += 1
         return self._makes[name](number)
 
     def all(self) -> Iterator[Entity]:
-        """Yield as many entities as required."""
+        """Yield the number of entity objects to generate for this entity."""
         return (self.make() for _ in range(self.amount.count))
 
     def _build(self, number: int, attempt: int) -> Entity:
-        """Build an entity.
+        """Generate the entity object with this number.
 
-        The first attempt uses a key that other entities refer to. Later attempts use undeclared values, because all
-        keys with declared values exist.
+        The first attempt uses the key to which other entities refer. Later attempts use values beyond the declared
+        number of values, because all keys with declared values may already exist.
         """
         if self._examples:
             values = self._like_example(number)
@@ -112,15 +112,15 @@ class EntityGenerator:
         return self.spec.model.model_validate(values, by_name=True)
 
     def _key(self, number: int) -> dict[str, Any]:
-        """Return the key fields of the entity with this number."""
+        """Return the key fields of the entity object with this number."""
         names = dict.fromkeys([*self.spec.key.fields, *self._references.names])
         values = self._references.resolve({name: self._columns[name](number) for name in names}, number)
         return {name: values[name] for name in self.spec.key.fields}
 
     def _like_example(self, number: int) -> dict[str, Any]:
-        """Return values like those of one example, which sets the present fields and related values.
+        """Return values based on an example of the model, so that present fields and related values match each other.
 
-        Keys, declared numbers and declared shares take precedence over the values of the example.
+        Key fields, declared numbers and declared shares take precedence over the values of the example.
         """
         values_made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
         choices = [name for name in values_made if has_choices(self.spec.fields[name])]
@@ -156,7 +156,10 @@ class EntityGenerator:
         return lambda number: make(number) if settled.get(number, lot(number) < share) else None
 
     def _draw_of(self, name: str) -> Callable[[int], float]:
-        """Return random numbers by item that decide about an optional field. The fields of an index key share them."""
+        """Return a function that draws a random number for each item to decide whether an optional field is present.
+
+        All optional fields of an index key use the same random number.
+        """
         chance, fields = self.value_generator.random, self.spec.fields
         for bound in self.spec.indexes:
             if name in bound.fields and sum(fields[field].optional for field in bound.fields) > 1:
@@ -165,7 +168,7 @@ class EntityGenerator:
         return lambda _number: chance.random()
 
     def _decided(self, stored: StoredField) -> Column | None:
-        """Return a column of values that the design determines, or None if any value is possible."""
+        """Return a generator of a field's values if the design determines them, or None if any value is possible."""
         spec, name, value_generator = self.spec, stored.name, self.value_generator
         if stored.type_code == "N" and any(ttl.attribute == stored.attribute for ttl in spec.schema.ttls):
             return _expiry(stored, value_generator)
@@ -179,13 +182,16 @@ class EntityGenerator:
         return column
 
     def _telling(self, names: Sequence[str]) -> str:
-        """Return the field of a unique constraint that differs in each item: the last field without a restriction."""
+        """Return the field of a unique constraint that gets a different value in each item.
+
+        This is the last field without declared values or choices, if any.
+        """
         declared = {} if self.spec.volume is None else self.spec.volume.distinct
         free = [name for name in names if name not in declared and not has_choices(self.spec.fields[name])]
         return (free or names)[-1]
 
     def _free(self, name: str) -> Column:
-        """Return a column of arbitrary values, or of example values if there are any."""
+        """Return a generator of arbitrary values for a field, or of the values in the model's examples."""
 
         def make(_number: int) -> Any:
             known = [value for example in self._examples if (value := getattr(example, name)) is not None]
@@ -202,17 +208,17 @@ class EntityGenerator:
         return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
-        """Return a column of different values, which repeats if the type does not have enough values.
+        """Return a generator of different values, which are repeated if the type has too few values.
 
-        Other fields of the key also distinguish items.
+        Items are then distinguished by the other fields of the key.
         """
         row, fits = self._row(name), self._fits(name)
         return lambda number: self.value_generator.up_to(*row, number, fits)
 
     def _row(self, name: str) -> tuple[type[BaseModel], str]:
-        """Return the model and field whose sequence of values a field shares.
+        """Return the model and field whose sequence of generated values a field uses.
 
-        This is the field of the owner if the owner names it differently.
+        If the field refers to an owner that gives its key field another name, this is the owner's field.
         """
         owner = self._owners.get(name)
         if owner is None or name in owner[0].fields or not same_type(owner[0], self.spec.fields[name]):
@@ -220,7 +226,7 @@ class EntityGenerator:
         return owner[0].model, owner[0].key.fields[0]
 
     def _fits(self, name: str) -> Callable[[Any], bool]:
-        """Return a function that tests whether a value can be encoded in the keys that contain the field."""
+        """Return a function that returns True if the keys that contain the field can encode a value."""
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
         placeholders = [
             placeholder
@@ -239,7 +245,9 @@ class EntityGenerator:
         return fits
 
     def _one_of(self, name: str, count: int, hottest: float | None = None) -> Column:
-        """Return a column of `count` values, of which the first is the most frequent if one is."""
+        """Return a generator that chooses one of `count` values. If `hottest` is given, it is the share of the first
+        value.
+        """
         chance, row, fits = self.value_generator.random, self._row(name), self._fits(name)
 
         def pick(_number: int) -> Any:
@@ -269,10 +277,7 @@ class EntityGenerator:
         return self._one_of(name, count, hottest if is_hotter else None)
 
     def _unit_s(self, name: str) -> int | None:
-        """Return the length of the period to which a partition key truncates a datetime.
-
-        The number of periods is declared.
-        """
+        """Return the length in seconds of the period to which a partition key truncates a datetime field, or None."""
         if self.spec.fields[name].annotation is not datetime:
             return None
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.partition]
@@ -289,7 +294,7 @@ class EntityGenerator:
         )
 
     def _shuffled(self, shares: Mapping[object, float]) -> list[object]:
-        """Return each value in proportion to its share, at least once, in random order."""
+        """Return a list with each value in proportion to its share, but at least once, in random order."""
         whole = sum(shares.values())
         count = max(1, self.amount.count)
         shuffled = [value for value, share in shares.items() for _ in range(max(1, round(share / whole * count)))]
@@ -297,7 +302,9 @@ class EntityGenerator:
         return shuffled
 
     def _by_key(self, name: str) -> Column | None:
-        """Return a column for a field that is part of a key or refers to another entity, or None."""
+        """Return a generator for a field that is part of a key or refers to another entity. Return None for other
+        fields.
+        """
         stored = self.spec.fields[name]
         if has_choices(stored):
             return None
@@ -318,7 +325,7 @@ class EntityGenerator:
 
 
 def has_choices(stored: StoredField) -> bool:
-    """Return True if the type of a field lists its values."""
+    """Return True if the type of a field is bool, Literal or Enum."""
     kind = stored.annotation
     return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
 
@@ -330,7 +337,10 @@ def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
 
 
 def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
-    """Return the field that differs in each key: the last key field with enough values, none of them declared."""
+    """Return the key field that gets a different value in each item, or None.
+
+    This is the last key field with enough values that has no choices, declared number of values or owner.
+    """
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]
     declared = {} if spec.volume is None else spec.volume.distinct
@@ -345,13 +355,13 @@ def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
 
 
 def _has_values(stored: StoredField, count: int) -> bool:
-    """Return True if a field can have this many values, according to its bounds."""
+    """Return True if the bounds of a field allow this many values."""
     declared = stored.declared
     return declared.minimum is None or declared.maximum is None or declared.maximum - declared.minimum >= count - 1
 
 
 def generators(design: Design, total: int, value_generator: ValueGenerator) -> dict[EntitySpec, EntityGenerator]:
-    """Return a generator for each entity of a design."""
+    """Return a generator for each entity of a design, for about `total` items overall."""
     by_spec = amounts(design, total)
     by_name = {
         spec: EntityGenerator(spec, amount, design, value_generator, owners_of(spec, by_spec))

@@ -1,8 +1,8 @@
-"""A simple model of tables and stored entities, which is updated by recording every request.
+"""A simple model of tables and entity objects, which is updated after every request that writes.
 
-Items are sorted as in `keyplan.dynamodb.values.keybytes`: partitions by hash, items of a partition by sort key, and
-entries of a global index with equal keys by a hash of the item's primary key. Plans are evaluated on the model without
-the engine.
+Items have the same order as in `keyplan.dynamodb.values.keybytes`: partitions by hash, items of a partition by sort
+key, and items of a global index with equal keys by a hash of their primary key. Plans are evaluated on the model
+without the engine.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ _DATA = READS | WRITES
 
 @dataclass(frozen=True)
 class Entry:
-    """An item, or its projection in an index, with its position."""
+    """An item in a table, or its projection in an index."""
 
     place: bytes
     item: Any
-    """The projected attributes."""
+    """The attributes that the table or index contains."""
     whole: Any
-    """The item in the table."""
+    """The complete item in the table."""
 
     @cached_property
     def size(self) -> int:
-        """The bytes of the projected attributes."""
+        """The size of the attributes in `item` in bytes."""
         return item_bytes(self.item)
 
 
 def canonical(item: Mapping[str, Any]) -> Item:
-    """Return an item, or a part of an item, in canonical form."""
+    """Return an item, or some attributes of an item, in canonical form."""
     return normalise_item(item, wire=False)[0]
 
 
 def table_place(schema: Schema, item: Item) -> bytes:
-    """Return an item's position in its table."""
+    """Return the bytes by which an item is sorted in its table."""
     place = partition_prefix(_scalar(item[schema.partition]))
     return place if schema.sort is None else place + _scalar(item[schema.sort])
 
 
 def place_in(schema: Schema, index: Index | None, item: Item) -> bytes:
-    """Return the position of an item's entry in an index, or of the item in its table."""
+    """Return the bytes by which an item is sorted in an index, or in its table if `index` is None."""
     own = table_place(schema, item)
     if index is None:
         return own
@@ -73,7 +73,7 @@ def _scalar(value: Mapping[str, Any]) -> bytes:
 
 
 class ModelTable:
-    """A table with its current items and index entries."""
+    """A table that contains the current items and their projections in indexes."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -85,7 +85,7 @@ class ModelTable:
         return self._items.get(self._place(key))
 
     def put(self, key: Mapping[str, Any], item: Item | None) -> None:
-        """Set the item with a key, or remove it if the item is None."""
+        """Store an item under a primary key, or remove the item with this key if `item` is None."""
         place = self._place(key)
         self._sorted.clear()
         if item is None:
@@ -97,7 +97,7 @@ class ModelTable:
         return table_place(self.schema, canonical({name: key[name] for name in self.schema.key}))
 
     def entries(self, index: Index | None) -> Sequence[Entry]:
-        """Return the entries of the table or an index in order."""
+        """Return the items of the table, or the projected items of an index, in sorted order."""
         name = None if index is None else index.name
         if name not in self._sorted:
             self._sorted[name] = sorted(self._entries(index), key=lambda entry: entry.place)
@@ -112,33 +112,35 @@ class ModelTable:
 
 @dataclass(frozen=True)
 class RecordedWrite:
-    """An item that a request wrote or checked."""
+    """An item before and after a request that wrote or checked it."""
 
     table: str
     key: Request
     before: Item | None
     after: Item | None
     stored: Request | None
-    """The item of `after` with binary values as bytes."""
+    """The same item as `after` in the form of a response, with binary values as bytes."""
     transactional: bool
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request with its response."""
+    """A request with its response, the items that it wrote, and the units that it used."""
 
     operation: str
     request: Request
     answer: Mapping[str, Any]
     written: tuple[RecordedWrite, ...]
     held: tuple[tuple[str, bool, Item | None], ...]
-    """For each key that a request reads: the table, True for a consistent read, and the item in the model table."""
+    """For each key that the request reads: the table name, True for a consistent read, and the item before
+    the request.
+    """
     spent: Spent
-    """Capacity units according to the response."""
+    """The capacity units in the response."""
 
 
 class Recorder:
-    """Wrapper around an engine that records requests and applies all writes to the model tables."""
+    """Wrapper around an engine that records requests and applies their writes to the model tables."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -146,7 +148,7 @@ class Recorder:
         self.exchanges: list[Exchange] = []
 
     def call(self, operation: str, request: Request) -> dict[str, Any]:
-        """Run one operation. Raises ServiceError."""
+        """Execute and record one operation. Raises ServiceError if the engine returns an error."""
         if operation not in _DATA:
             return self.engine.call(operation, request)
         targets = list(_targets(operation, request))
@@ -159,12 +161,12 @@ class Recorder:
         return answer
 
     def pop_exchanges(self) -> list[Exchange]:
-        """Return and remove the recorded requests."""
+        """Return the recorded requests and remove them from the recorder."""
         exchanges, self.exchanges = self.exchanges, []
         return exchanges
 
     def close(self) -> None:
-        """Do nothing, because the owner closes the engine."""
+        """Do nothing, because the engine is closed by its owner."""
 
     def _written(self, table: str, key: Request, operation: str) -> RecordedWrite:
         model_table = self.model_tables[table]
@@ -177,7 +179,7 @@ class Recorder:
 
 
 def _targets(operation: str, request: Request) -> Iterator[tuple[str, Request]]:
-    """Yield the table and key (or whole item) of each item that a request writes or checks."""
+    """Yield the table name and the key (or whole item) of each item that a request writes or checks."""
     if operation in {"PutItem", "UpdateItem", "DeleteItem"}:
         yield request["TableName"], request.get("Key") or request["Item"]
     elif operation == "BatchWriteItem":
@@ -192,7 +194,7 @@ def _targets(operation: str, request: Request) -> Iterator[tuple[str, Request]]:
 
 
 def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool]]:
-    """Yield the keys that a request reads, and whether the read is strongly consistent."""
+    """Yield each key that a request reads, as the table name, the key, and True for a strongly consistent read."""
     if operation == "GetItem":
         yield request["TableName"], request["Key"], bool(request.get("ConsistentRead"))
     elif operation == "BatchGetItem":
@@ -203,22 +205,25 @@ def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool
 
 @lru_cache(maxsize=4096)
 def index_key(bound: BoundKey, spec: EntitySpec) -> EntityIndexKey:
-    """Return the key builder of an entity for an index."""
+    """Return the object that computes an entity's key in an index."""
     return EntityIndexKey(bound, spec)
 
 
 def place_of(spec: EntitySpec, entity: ReadModel) -> bytes:
-    """Return the position of an entity's item in its table."""
+    """Return the bytes by which the item of an entity object is sorted in its table."""
     return table_place(spec.schema, canonical(item_builder(spec).key(entity.__dict__)))
 
 
 def read_back(spec: EntitySpec, entity: Entity) -> Entity:
-    """Return an entity as it is read after being stored. Raises UnreadableItemError."""
+    """Return an entity object in the form in which it is read after it was stored.
+
+    Raises UnreadableItemError if the model rejects the stored item.
+    """
     return reader_of(spec).entity(item_builder(spec).item(entity))
 
 
 def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
-    """Return the sentinel items of an entity's unique values."""
+    """Return the items that reserve the unique values of an entity object."""
     values = entity.__dict__
     sentinels = []
     for rule in spec.sentinels:
@@ -234,7 +239,7 @@ def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
 
 
 class StoredEntities:
-    """Entities by kind and key, updated by every write."""
+    """The entity objects that are stored, by entity and key. They are updated after every write."""
 
     def __init__(self, specs: Iterable[EntitySpec]) -> None:
         self._live: dict[EntitySpec, dict[bytes, Entity]] = {spec: {} for spec in specs}
@@ -242,26 +247,26 @@ class StoredEntities:
         self._groups: dict[tuple[EntitySpec, tuple[str, ...]], dict[Any, list[Entity]]] = {}
 
     def add(self, spec: EntitySpec, entity: Entity) -> None:
-        """Add or replace an entity."""
+        """Add an entity object, or replace the one with the same key."""
         self._live[spec][place_of(spec, entity)] = entity
         self._forget()
 
     def all(self, spec: EntitySpec) -> Sequence[Entity]:
-        """Return every entity of a kind."""
+        """Return all stored objects of an entity."""
         if spec not in self._lists:
             self._lists[spec] = list(self._live[spec].values())
         return self._lists[spec]
 
     def at(self, spec: EntitySpec, entity: Entity) -> Entity | None:
-        """Return the stored entity with the same key, or None."""
+        """Return the stored object with the same key as the given one, or None."""
         return self._live[spec].get(place_of(spec, entity))
 
     def alike(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:
-        """Return every entity of a kind with the same values in these fields."""
+        """Return all objects of an entity that have the same values in these fields as the given object."""
         return self.having(spec, fields, [getattr(entity, name) for name in fields])
 
     def having(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
-        """Return every entity of a kind whose fields have these values."""
+        """Return all objects of an entity that have these values in these fields."""
         if not fields:
             return self.all(spec)
         groups = self._groups.get((spec, fields))
@@ -272,14 +277,17 @@ class StoredEntities:
         return groups.get(_hashable(values), [])
 
     def exists(self, spec: EntitySpec, entity: Entity) -> bool:
-        """Return True if an item of any kind has the key of the entity."""
+        """Return True if an object of any entity is stored under the key of the given object."""
         place = place_of(spec, entity)
         return any(place in live for other, live in self._live.items() if other.schema is spec.schema)
 
     def apply(
         self, exchanges: Iterable[Exchange], schemas: Mapping[str, Schema]
     ) -> list[tuple[EntitySpec, EntityItem, Entity]]:
-        """Apply recorded writes, and return the written items with the entities that they are read as."""
+        """Apply the writes of recorded requests.
+
+        Return each written item with its entity and the entity object that a read of the item returns.
+        """
         changes = []
         for exchange in exchanges:
             for written in exchange.written:
@@ -296,7 +304,7 @@ class StoredEntities:
         return changes
 
     def _remove(self, schema: Schema, place: bytes) -> EntitySpec | None:
-        """Remove an entity and return its kind."""
+        """Remove the object at a position of a table. Return its entity, or None if nothing was stored there."""
         for spec, live in self._live.items():
             if spec.schema is schema and live.pop(place, None) is not None:
                 return spec
@@ -313,5 +321,7 @@ class StoredEntities:
 
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a hashable form, which is equal for equal values. Unhashable values are compared by their repr."""
+    """Return values in a hashable form that is equal for equal values. Unhashable values are replaced with
+    their repr.
+    """
     return tuple(value if value.__hash__ is not None else repr(value) for value in map(plain_value, values))

@@ -1,4 +1,4 @@
-"""Choice of values for a pattern's parameters, based on a matching item and the use of each parameter."""
+"""Choice of values for the parameters of a pattern, so that a chosen item matches the call."""
 
 from __future__ import annotations
 
@@ -35,21 +35,24 @@ from keyplan.verify.values import ValueGenerator
 Role = Literal[
     "equal", "own", "many", "listed", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"
 ]
-"""own: the item's value, even None. many: requested keys. listed: values that a field may have.
+"""The relation of a parameter to the value of a field in the chosen item.
 
-low: at most the item's value. high: at least the item's value. below: less than it. above: greater than it. part: a
-part of its text or set.
+- equal: the value, or a new value if it is None; own: the value, even if it is None
+- many: values to look up; listed: values that the field may have
+- low, high: a bound that is at most, or at least, the value; below, above: a bound that is less, or greater
+- prefix: the start of the value; part: a substring of a string, a member of a collection or a map key
+- version: the version of the item; new: another value for the field; amount: a number to add
 """
 MANY = 10
-"""Keys or items per batch if the design does not declare a number."""
+"""The number of keys or items in a batch if the design does not declare it."""
 _TRIES = 20
-"""The number of values to generate in the search for one in a range."""
+"""The number of values that are generated to find one that is within a range."""
 _LISTED = 3
-"""Maximum length of a list of values for one field."""
+"""The maximum number of values in a list for one field."""
 
 
 class Binding:
-    """The arguments of one call while they are being chosen."""
+    """The argument values of one call that have been chosen so far."""
 
     def __init__(self) -> None:
         self.whole: dict[str, Any] = {}
@@ -63,16 +66,16 @@ class Binding:
         return other
 
     def adopt(self, other: Binding, but: str) -> None:
-        """Adopt the values of a copy for all parameters except one."""
+        """Copy the values of all parameters except `but` from another binding."""
         self.whole.update({name: value for name, value in other.whole.items() if name != but})
         self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
 
     def knows_part_of(self, source: Param) -> bool:
-        """Return True if a value for a parameter or a part of it is known."""
+        """Return True if a value is set for a parameter or for an attribute of it."""
         return source._name in self.whole or source._name in self.parts
 
     def find(self, source: Source) -> tuple[bool, Any]:
-        """Return whether the value of a source is known, and the value."""
+        """Return True and the value of a source if the value is known, otherwise False and None."""
         if not isinstance(source, Param):
             return True, source
         if source._name in self.whole:
@@ -93,32 +96,34 @@ class Binding:
 
 
 def element_of(annotation: Any) -> Any:
-    """Return the element type of a list type."""
+    """Return the element type of a list type, or None."""
     parts: Iterable[Any] = get_args(without_none(annotation)[0]) if annotation is not None else ()
     return next(iter(parts), None)
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterUse:
-    """A use of a parameter or of a part of it."""
+    """A use of a parameter, or of an attribute of a parameter, in a pattern."""
 
     source: Source
     role: Role
     field: str
     nested: bool = False
-    """True if the use concerns a value within the field."""
+    """True if the parameter is used for a value within the field, not for the whole field."""
     within: tuple[object, ...] = ()
-    """The names and positions in the field that lead to a compared value."""
+    """The path from the field to the compared value: names, list positions, or parameters."""
     certain: bool = False
-    """True for a constant that every requested item has."""
+    """True if every requested item must have this value, so that it also matters for constants."""
     encoded: BoundPlaceholder | None = None
-    """The placeholder that encodes the field, if the parameter is a prefix of a key string."""
+    """The placeholder that encodes the field in the entity's key, if the parameter is compared with the
+    encoded form.
+    """
 
 
 def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[ParameterUse]:
-    """Return every use of a parameter in a pattern that is not a transaction.
+    """Return all uses of parameters in a pattern that is not a transaction.
 
-    `spec` is the entity of a read whose field names are used. By default, the pattern's own names are used.
+    If `spec` is given, fields have the names that this entity uses. Otherwise, they have the names in the pattern.
     """
     terms = pattern._terms
     uses = list(_of_change(pattern, terms)) if isinstance(terms, ItemWrite) else list(_of_read(pattern, spec))
@@ -212,7 +217,7 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
 
 
 class ParameterValues:
-    """Chooser of parameter values."""
+    """Generator of parameter values that match a chosen item."""
 
     def __init__(
         self,
@@ -235,7 +240,7 @@ class ParameterValues:
         binding: Binding,
         pattern: Pattern[..., Any],
     ) -> None:
-        """Set a value for each used parameter that has none."""
+        """Choose a value for each use of a parameter, and set it if the parameter has no value yet."""
         equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
         for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
             if use.field in spec.fields:
@@ -247,18 +252,21 @@ class ParameterValues:
             binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
 
     def equal(self, spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the item's own value."""
+        """Return the item's value of the field, or another value if the item does not have the field."""
         value = _followed(getattr(target, use.field), use)
         return self.new(spec, target, use) if value is None else value
 
     def own(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the item's own value, even if it is None."""
+        """Return the item's value of the field, even if it is None."""
         return getattr(target, use.field)
 
     def many(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
     ) -> Any:
-        """Return several values, from items with equal other fields, starting with the item's own value."""
+        """Return several values of the field, starting with the item's value.
+
+        The other values are from items that are equal in the fields `equal`.
+        """
         alike = self._stored_entities.alike(spec, equal, target)
         values = list(dict.fromkeys([getattr(target, use.field), *(getattr(entity, use.field) for entity in alike)]))
         size = max(1, round(pattern.facts.expected_items or MANY))
@@ -267,7 +275,7 @@ class ParameterValues:
     def listed(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return several values that include the item's own."""
+        """Return several values of the field, including the item's value."""
         several = (
             _followed(getattr(entity, use.field), use)
             for entity in (target, *self._stored_entities.alike(spec, equal, target))
@@ -278,7 +286,10 @@ class ParameterValues:
     def range(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return a bound of a range that contains the item, from items with equal other fields."""
+        """Return the bound of a range that contains the item's value of the field.
+
+        The bound is a value from items that are equal in the fields `equal`, if one is suitable.
+        """
         own = _followed(getattr(target, use.field), use)
         if own is None:
             return self.new(spec, target, use)
@@ -293,7 +304,11 @@ class ParameterValues:
         return value if self._is_taken(spec, use, value) else self._within(spec, target, use, fits)
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
-        """Return a bound that the parameter's own constraints accept, or change the item if there is none."""
+        """Return a bound that the constraints of the parameter accept.
+
+        If none of the values in `fits` is accepted, generate values and prefer one for which the range contains the
+        item.
+        """
         accepted = next((value for value in fits if self._is_taken(spec, use, value)), None)
         if accepted is not None:
             return accepted
@@ -302,12 +317,14 @@ class ParameterValues:
         return next((value for value in others if _FITS[use.role](value, own)), others[0])
 
     def _is_taken(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
-        """Return True if the constraints of the parameter, and of the field it may be written to, accept a value."""
+        """Return True if the constraints of both the parameter and the field accept a value."""
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
         return all(_takes(annotation, value) for annotation in declared if annotation is not None)
 
     def prefix(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a prefix of the item's value or its encoded value. For a datetime, return its day."""
+        """Return a prefix of the field's value or of its encoded form. For a datetime and a date parameter, return the
+        day.
+        """
         value, kind = getattr(target, use.field), without_none(annotation_of(use.source))[0]
         if kind is str and use.encoded is not None:
             value = use.encoded.encode(value)
@@ -316,7 +333,7 @@ class ParameterValues:
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
     def part(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a substring of the item's string, a member of its set or list, or a key of its map."""
+        """Return a substring of the field's string, a member of its set or list, or a key of its map."""
         value = getattr(target, use.field)
         if isinstance(value, str):
             return value[:5]
@@ -325,11 +342,11 @@ class ParameterValues:
         return self._chance.choice(members) if members else self.any(str, use.field)
 
     def version(self, spec: EntitySpec, target: Entity, *_rest: Any) -> Any:
-        """Return the item's version."""
+        """Return the item's value of the version field."""
         return getattr(target, spec.version or "")
 
     def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a different value for the field, with the type of the parameter."""
+        """Return a generated value for the field that has the type of the parameter."""
         annotation, info = annotation_of(use.source), spec.fields[use.field].info
         same = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
         if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:
@@ -340,11 +357,11 @@ class ParameterValues:
         return self.any(annotation, use.field)
 
     def amount(self, *_rest: Any) -> Any:
-        """Return the number to add."""
+        """Return 1, the amount to add."""
         return 1
 
     def any(self, annotation: Any, name: str) -> Any:
-        """Return a value of a type, or a word if the type is unknown."""
+        """Return a generated value of a type, or a word if the type is unknown."""
         return self._value_generator.word() if annotation is None else self._value_generator.of_type(annotation, name)
 
 
@@ -357,9 +374,9 @@ def _takes(annotation: Any, value: Any) -> bool:
 
 
 def _followed(value: Any, use: ParameterUse) -> Any:
-    """Return the value at the path of a compared field, or None.
+    """Return the value at the path of a use, starting at the field's value, or None.
 
-    A parameter in the path can be any map key, so it is set to an existing one.
+    A parameter in the path stands for any map key or list position, so the first one is used.
     """
     for part in use.within:
         if isinstance(value, BaseModel):

@@ -1,12 +1,12 @@
-"""Choice of the number of items to generate, and of keys that refer to each other.
+"""Choice of the number of items to generate, and of keys through which items refer to each other.
 
-The cost of a query depends on how many items share a partition key, so scaling preserves this number. A million tasks
-of 10,000 users become 5,000 tasks of 50 users, and each user still has 100 tasks. A field outside of partition keys
-keeps its number of values.
+The cost of a query depends on how many items have the same partition key, so this number is preserved when fewer items
+are generated than declared. A million tasks of 10,000 users become 5,000 tasks of 50 users, and each user still has 100
+tasks. Fields that are not part of a partition key have the declared number of values.
 
-Fields are generated one by one. If an entity has all fields of another entity's key, they are copied together from one
-key of that entity. For example, the organisation and project of a task belong to one project. A literal key string is
-aligned with the entity's template to find the fields that its parameters represent.
+The values of each field are generated independently. However, if an entity has all key fields of another entity, their
+values are taken from one key of that entity. For example, the organisation and project of a task belong to one project.
+A literal key in a pattern is compared with the entity's template to determine the fields of its parameters.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from keyplan.design.workload import Distinct, Volume
 from keyplan.verify.values import SampleError
 
 UNSTATED = 100
-"""The number of items of an entity, if the design does not declare it."""
+"""The number of items to generate for an entity if the design does not declare how many it has."""
 AT_LEAST = 50
-"""The minimum number of items of a scaled entity, unless the design declares fewer."""
+"""The minimum number of items to generate for an entity, unless the design declares fewer."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
-"""For each field, the entity whose whole key is this field, and its number of items."""
+"""The owner of a field, by field name: an entity whose key consists of this field, with its number of items."""
 
 
 Values = dict[str, Any]
@@ -46,22 +46,22 @@ _TRIES = 60
 
 @dataclass(frozen=True)
 class Amount:
-    """The number of items of one entity to generate."""
+    """How many items of one entity to generate."""
 
     count: int
     declared: int | None
-    """The number that the design declares, or None."""
+    """The number of items that the design declares, or None."""
     values: Mapping[str, int] = field(default_factory=dict)
-    """The number of distinct values of each field."""
+    """The number of distinct values to generate, by field."""
 
     @property
     def scaled(self) -> bool:
-        """Return True if fewer items are generated than the design declares."""
+        """Return True if fewer items are generated than declared."""
         return self.declared is not None and self.count < self.declared
 
 
 def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
-    """Return the number of items to generate of each entity, about `total` items overall."""
+    """Return how many items of each entity to generate, about `total` items overall."""
     declared = {spec: _declared(spec, design) for spec in design.entities}
     everything = sum(declared.values())
     share = min(1.0, total / everything) if everything else 1.0
@@ -81,7 +81,7 @@ def _declared(spec: EntitySpec, design: Design) -> int:
 
 
 def _possible(spec: EntitySpec) -> int:
-    """Return the default number of items, but at most the number of possible keys."""
+    """Return the default number of items to generate, which is limited to the number of possible keys."""
     keys = 1
     for name in spec.key.fields:
         choices = spec.fields[name].declared.choices
@@ -90,7 +90,10 @@ def _possible(spec: EntitySpec) -> int:
 
 
 def _implied_count(spec: EntitySpec, design: Design) -> int | None:
-    """Return the number of items that other entities imply, such as 10,000 users for 10,000 values of user_id."""
+    """Return the number of items that other entities imply, or None.
+
+    For example, 10,000 values of user_id in another entity imply 10,000 users.
+    """
     if len(spec.key.fields) != 1:
         return None
     name = spec.key.fields[0]
@@ -103,7 +106,7 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Scale each entity with an implied number together with the entities that imply it, so that references resolve."""
+    """Set the number of items of an entity without a declared number to the number of values that refer to it."""
     for spec, amount in found.items():
         if amount.declared is None and len(spec.key.fields) == 1:
             name = spec.key.fields[0]
@@ -114,7 +117,7 @@ def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
 
 
 def _number(items: Volume, name: str) -> int | None:
-    """Return a field's number of distinct values if it is declared as a number instead of shares."""
+    """Return the declared number of distinct values of a field, or None if shares or nothing is declared."""
     declared = items.distinct.get(name)
     if isinstance(declared, Distinct):
         return declared.count
@@ -142,16 +145,16 @@ def _partition(bound: BoundKey) -> Iterator[str]:
 
 
 def same_type(owner: EntitySpec, stored: StoredField) -> bool:
-    """Return True if a field can refer to an owner, because it has the type of the owner's field or key."""
+    """Return True if a field has the type of the owner's field with the same name, or of the owner's key field."""
     own = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
     return bool(own.annotation == stored.annotation)
 
 
 def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners:
-    """Return the owners of an entity's fields, including fields that the owner names differently.
+    """Return the owners of an entity's fields, including fields to which the owner gives another name.
 
-    The position in a partition key decides. Of `TXN#{id}` and `TXN#{transaction_id}`, the second refers to the first,
-    even if the entity has another field called `id`.
+    The position in the partition key determines the reference: with `TXN#{id}` and `TXN#{transaction_id}`,
+    transaction_id refers to id, even if the entity has another field named `id`.
     """
     single = {owner: amount.count for owner, amount in by_owner.items() if len(owner.key.fields) == 1}
     owners = {owner.key.fields[0]: (owner, count) for owner, count in single.items()}
@@ -164,7 +167,7 @@ def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners
 
 
 def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
-    """Yield the field at the position of the owner's key field, if it has a different name."""
+    """Yield the entity's field at the position of the owner's key field, if it has a different name."""
     if spec is owner or spec.schema is not owner.schema:
         return
     for bound in (spec.key, *spec.indexes):
@@ -177,10 +180,10 @@ def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
 
 
 class Keys:
-    """The keys of an entity's items, which are chosen before the items are generated."""
+    """The keys of an entity's items, which are generated before the items."""
 
     def __init__(self, spec: EntitySpec, count: int, draw: Callable[[int], Values]) -> None:
-        """Create the keys. `draw` generates the key fields of the item with a given number."""
+        """Create the keys of `count` items. `draw` generates the key fields of the item with a given number."""
         self.spec, self.names, self._count, self._draw = spec, spec.key.fields, count, draw
         self.followed = False
         """True if other entities refer to these keys."""
@@ -189,7 +192,10 @@ class Keys:
         self.having = cache(self._having)
 
     def at(self, number: int) -> Values:
-        """Return the key fields of the item with this number. Raises SampleError."""
+        """Return the key fields of the item with this number.
+
+        Raises SampleError if a value cannot be generated.
+        """
         entity = self._by_number.get(number)
         for _ in range(_TRIES if entity is None else 0):
             entity = self._draw(number)
@@ -201,14 +207,16 @@ class Keys:
         return entity
 
     def find(self, number: int) -> Values | None:
-        """Return the key fields of the item with this number, or None if it is not loaded or generation failed."""
+        """Return the key fields of the item with this number, or None if there is no such item or no key can be
+        generated.
+        """
         try:
             return self.at(number) if number < self._count else None
         except SampleError:
             return None
 
     def _having(self, name: str | None) -> Mapping[Any, Sequence[Values]]:
-        """Return the keys grouped by the value of one field. Without a name, all keys are grouped under None."""
+        """Return all keys, grouped by the value of one field. If `name` is None, all keys are in one group."""
         by_value = defaultdict(list)
         number = 0
         while (key := self.find(number)) is not None:
@@ -218,10 +226,10 @@ class Keys:
 
 
 class References:
-    """The references from an entity's fields to the keys of other entities."""
+    """The fields of an entity that refer to keys of other entities."""
 
     def __init__(self, spec: EntitySpec, others: Sequence[Keys], fixed: frozenset[str], chance: Random) -> None:
-        """Create the references. `others` are the keys to refer to. `fixed` are fields whose values must not change."""
+        """Find the references of an entity to the keys `others`. The values of the fields `fixed` must not change."""
         named = [keys for keys in others if not fixed.intersection(keys.names)]
         self._targets: list[Keys] = []
         for keys in sorted(named, key=lambda keys: -len(keys.names)):
@@ -232,9 +240,9 @@ class References:
         self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
     def resolve(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
-        """Return the values of an item with its references replaced by existing keys.
+        """Return the values of an item in which fields that refer to other entities have the values of existing keys.
 
-        `settled` are fields that must keep their values.
+        The values of the fields `settled` do not change.
         """
         settled = set(settled)
         own = set(self._spec.key.fields)
@@ -249,7 +257,9 @@ class References:
         return values
 
     def _candidates(self, target: Keys, values: Values, settled: Collection[str], number: int) -> Sequence[Values]:
-        """Return keys that the item can refer to: those that match its most specific field, or else any."""
+        """Return the keys to which an item can refer: those with the values that the item must keep,
+        otherwise any key.
+        """
         once = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
         if any(set(target.names) == set(names) for names in once):  # one for each item, so their numbers are equal
             key = target.find(number)
@@ -262,10 +272,10 @@ class References:
         return alike or target.having(None).get(None, [])
 
     def _kept(self, target: Keys) -> str | None:
-        """Return the field whose declared shares must be preserved.
+        """Return the field whose value must not change when a key is chosen, or None if any key can be chosen.
 
-        Without shares, return the last field, which distinguishes most keys, if its number of values is declared.
-        Otherwise return None: any key is possible, so that each key is referred to.
+        This is a field with declared shares of values, otherwise the last key field if its number of values is
+        declared.
         """
         declared = {} if self._spec.volume is None else self._spec.volume.distinct
         shared = [name for name in target.names if _has_shares(declared.get(name))]
@@ -277,9 +287,9 @@ def _has_shares(declared: object) -> bool:
 
 
 def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
-    """Map each entity to the entities whose composite keys it refers to.
+    """Return, for each entity, the entities to whose composite keys it refers.
 
-    For two entities that refer to each other, only the rarer one is a target.
+    If two entities could refer to each other, only the references to the entity with fewer items are used.
     """
     referenced: dict[EntitySpec, list[EntitySpec]] = {spec: [] for spec in counts}
 
@@ -294,7 +304,7 @@ def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[
 
 
 def _names(spec: EntitySpec, other: EntitySpec) -> bool:
-    """Return True if an entity has a field with the same name and type for each key field of the other entity."""
+    """Return True if an entity has all key fields of another entity, with the same names and types."""
     return spec is not other and all(
         name in spec.fields and same_type(other, spec.fields[name]) for name in other.key.fields
     )
@@ -302,43 +312,47 @@ def _names(spec: EntitySpec, other: EntitySpec) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class AlignedPart:
-    """A field of the entity, with the part of the literal key string at its position."""
+    """A field of an entity, with the corresponding part of a literal key that a pattern specifies."""
 
     field: str
     source: Source = None
-    """The parameter, or None if the text has literal characters there."""
+    """The parameter in the literal key, or None if the key contains literal characters at this position."""
     literal: str | None = None
     encoded: BoundPlaceholder | None = None
-    """The placeholder that encodes the field in the entity's key."""
+    """The placeholder of the field in the entity's key template."""
     written: BoundPlaceholder | None = None
-    """The placeholder that encodes the parameter in the written text, if `source` is a parameter."""
+    """The placeholder of the parameter in the literal key, or None."""
     closed: bool = True
-    """True if the written text continues after the value or the entity's key ends there: the whole value is
-    compared.
+    """True if the whole value is compared, because the literal key continues after it or the entity's key
+    ends there.
     """
 
     @property
     def is_part(self) -> bool:
-        """Return True if a date or time is compared with a parameter of a different type, such as a string."""
+        """Return True if a date or datetime is compared with a parameter of a different type, such as a string."""
         if self.written is None or self.encoded is None:
             return False
         return self.encoded.field.type in {date, datetime} and self.written.field.type is not self.encoded.field.type
 
 
 def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | None:
-    """Return the aligned parts of a literal key string, or None if no key of the entity can start with it."""
+    """Compare a literal key of a pattern with an entity's template.
+
+    Return the fields with the corresponding parts of the literal key, or None if no key of the entity can start with
+    it.
+    """
     assert written.template is not None, "written texts are templates"
     return _Alignment(template.parts, written.template.parts, written).pairs()
 
 
 class _Alignment:
-    """Aligner of a template and a literal key string, which compares them from left to right."""
+    """The comparison of an entity's template with a literal key, from left to right."""
 
     def __init__(self, own: Sequence[BoundPart], written_parts: Sequence[BoundPart], written: KeyValue) -> None:
         self._own, self._written, self._sources = list(own), list(written_parts), written.sources
 
     def pairs(self) -> list[AlignedPart] | None:
-        """Return all aligned parts, or None."""
+        """Return the fields with the corresponding parts of the literal key, or None if the two do not match."""
         aligned: list[AlignedPart] = []
         while self._written:
             if not self._own:
@@ -370,7 +384,9 @@ class _Alignment:
         return bool(self._written) or not self._own
 
     def _letters(self, own: str, written: str) -> bool:
-        """Consume the common characters. Return False if the strings differ."""
+        """Skip the characters that both texts have at the start. Return False if the texts differ before one of them
+        ends.
+        """
         length = min(len(own), len(written))
         if own[:length] != written[:length]:
             return False
@@ -379,7 +395,7 @@ class _Alignment:
         return True
 
     def _literal(self, placeholder: BoundPlaceholder, written: str) -> AlignedPart | None:
-        """Align literal characters with a field of the entity, up to the delimiter of the field."""
+        """Return a field with the literal characters at its position, which end at the field's delimiter."""
         self._own.pop(0)
         end = written.find(placeholder.delimiter) if placeholder.delimiter else -1
         value = written if end < 0 else written[:end]

@@ -1,4 +1,6 @@
-"""Prediction of request costs from the items before and after a write, or the items that a read evaluates."""
+"""Prediction of the units of a request, from the items before and after a write or from the items that a read
+evaluates.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,17 @@ from keyplan.verify.model import Entry, Exchange, ModelTable, Request, canonical
 
 @dataclass(frozen=True)
 class Predicted:
-    """The predicted cost of one request."""
+    """The predicted units and items of one request."""
 
     spent: Spent
     evaluated: int = 0
-    """Number of items that the request evaluates."""
+    """The number of items that the request evaluates."""
     more: bool | None = None
-    """True if the answer has a LastEvaluatedKey, or None for operations without pages."""
+    """True if the response should have a LastEvaluatedKey. None for operations without pages."""
 
 
 def predict(exchange: Exchange, plan: Plan, model_tables: Mapping[str, ModelTable]) -> Predicted:
-    """Predict the cost of one request of a call. Reads are evaluated on the current tables."""
+    """Predict the units of one request of a call. Reads are evaluated on the current items of the model tables."""
     if exchange.operation in {"Query", "Scan"}:
         return _range(exchange, plan, model_tables[exchange.request["TableName"]])
     if exchange.operation in {"GetItem", "BatchGetItem"}:
@@ -77,7 +79,7 @@ def _range(exchange: Exchange, plan: Plan, model_table: ModelTable) -> Predicted
 
 
 def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence[Entry]:
-    """Return the entries that satisfy a request's key condition, in read order."""
+    """Return the items in a table or index that satisfy a request's key condition, in the order of the read."""
     entries = model_table.entries(plan.index)
     if plan.key is not None:
         text, names = request["KeyConditionExpression"], request.get("ExpressionAttributeNames")
@@ -89,7 +91,7 @@ def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence
 
 
 def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
-    """Return the entries that one request evaluates, up to its limit or to the entry that reaches 1 MB."""
+    """Return the items that one request evaluates. They end at the request's limit or at the item that reaches 1 MB."""
     size = 0
     for number, entry in enumerate(rest):
         if size >= limits.PAGE_BYTES or number == limit:
@@ -99,12 +101,14 @@ def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
 
 
 def _more(page: Sequence[Entry], rest: Sequence[Entry], limit: int | None) -> bool:
-    """Return True if the page ends early. A page that ends at its limit always has a next page."""
+    """Return True if a page has a next page. A page that ends at its limit always has one."""
     return len(page) == limit or len(page) < len(rest)
 
 
 def _fetched(plan: Plan, page: Sequence[Entry]) -> float:
-    """Return the read units for items that a local index fetches because it does not project all attributes."""
+    """Return the read units for fetching items from the table, because a local index does not project all
+    attributes.
+    """
     if not fetched_attributes(plan):
         return 0.0
     return sum(point_read(item_bytes(entry.whole), consistent=plan.consistent).read for entry in page)

@@ -1,4 +1,4 @@
-"""The results of a verification (tables, patterns, claims and discrepancies), as JSON and as text."""
+"""The result of a verification (tables, patterns, claims and discrepancies), and its output as JSON and text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from keyplan.cost.units import Spent, average
 from keyplan.verify.claims import JudgedClaim
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
-"""defect: measured units differ from the prediction, a defect of keyplan. wrong: the result is not as expected."""
+"""The kind of a discrepancy.
+
+"defect" means that the measured units differ from the prediction, which is a defect of keyplan. "wrong" means that a
+result differs from the expected result.
+"""
 
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """A difference between the design and its behaviour."""
+    """A difference between the declarations of a design and its behavior."""
 
     kind: Kind
     text: str
@@ -24,25 +28,25 @@ class Discrepancy:
 
 @dataclass(frozen=True)
 class TableResult:
-    """A table with its loaded items."""
+    """The items that were loaded into a table, and the discrepancies."""
 
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]
-    """For each entity, its name, the number of loaded items, and the declared number."""
+    """The name of each entity, the number of its loaded items, and their declared number."""
     problems: tuple[Discrepancy, ...] = ()
 
 
 @dataclass(frozen=True)
 class PatternResult:
-    """The result of running a pattern."""
+    """The measurements and discrepancies of one pattern."""
 
     name: str
     operation: str
     place: str
-    """The table, or table/index, that the pattern reads or writes."""
+    """The name of the table, or of the table and index (table/index), that the pattern uses."""
     calls: int
     evaluated: float
-    """Items that an average call reads or writes."""
+    """The average number of items that a call reads or writes."""
     returned: float
     predicted: tuple[Spent, ...]
     """The predicted units of each call."""
@@ -52,7 +56,7 @@ class PatternResult:
 
     @property
     def verdict(self) -> str:
-        """Return "OK" or the kinds of discrepancies found."""
+        """Return "OK", or the kinds of the discrepancies."""
         kinds = dict.fromkeys(problem.kind for problem in self.problems)
         return ", ".join(kinds) or "OK"
 
@@ -66,14 +70,14 @@ class VerificationReport:
     tables: tuple[TableResult, ...]
     patterns: tuple[PatternResult, ...]
     claims: tuple[JudgedClaim, ...]
-    """Claims about the whole design."""
+    """The claims about the whole design, with the verdicts on them."""
     notes: tuple[str, ...]
     incomplete: str = ""
-    """A sentence about the parts that the time limit skipped, or "" if everything was verified."""
+    """A sentence about what was skipped because of the time limit, or "" if everything was verified."""
 
     @property
     def problems(self) -> Iterator[tuple[str, Discrepancy]]:
-        """Yield each discrepancy with the name of its table, pattern or design."""
+        """Yield each discrepancy, with the name of the table or pattern that it is about, or of the design."""
         for table in self.tables:
             yield from ((table.name, problem) for problem in table.problems)
         for pattern in self.patterns:
@@ -84,12 +88,12 @@ class VerificationReport:
 
     @property
     def failed(self) -> bool:
-        """Return True if there is any discrepancy."""
+        """Return True if the verification found a discrepancy."""
         return any(True for _ in self.problems)
 
 
 def claim_problem(judged: JudgedClaim) -> Discrepancy:
-    """Return a failed claim as a discrepancy."""
+    """Return a discrepancy for a claim that the verification refuted."""
     source = f" ({judged.claim.source})" if judged.claim.source else ""
     return Discrepancy("claim", f'"{judged.claim.text}"{source}: {judged.reason}')
 
@@ -131,7 +135,7 @@ def _claim(judged: JudgedClaim) -> dict[str, str]:
 
 
 def as_text(report: VerificationReport) -> str:
-    """Return the report as text in lines of up to 80 characters: patterns by the table or index that they use."""
+    """Return the report as text with lines of up to 80 characters. Patterns are grouped by table and index."""
     loaded = ", ".join(f"{count:,} {name}" for table in report.tables for name, count, _ in table.loaded)
     head = wrapped(f"{report.design}: generated data: {loaded or 'no items'}, seed {report.seed}")
     parts = [head, *([_patterns(report.patterns)] if report.patterns else []), "\n".join(_lines(report))]
@@ -170,7 +174,7 @@ def _patterns(results: Sequence[PatternResult]) -> str:
 
 
 def _row(result: PatternResult) -> tuple[str, ...]:
-    """Return the cells of a pattern, then the figures that differ from the measured ones, and its claims."""
+    """Return the cells of a pattern, followed by notes: figures that differ from the measured ones, and claims."""
     notes = [f"predicted {_units(result.predicted)}"] if _units(result.predicted) != _units(result.measured) else []
     notes += [f"claimed {judged.claim.text}" for judged in result.claims]
     if not result.calls:
@@ -180,7 +184,7 @@ def _row(result: PatternResult) -> tuple[str, ...]:
 
 
 def _units(calls: tuple[Spent, ...]) -> str:
-    """Return the units of an average call, with reads and writes separate and the share of indexes in parentheses."""
+    """Format the average units of several calls: reads and writes, with the units of each index in parentheses."""
     if not calls:
         return ""
     parts, mean = [], average(calls)

@@ -1,4 +1,4 @@
-"""Execution of a design's patterns on generated data, and comparison of results and costs with predictions."""
+"""Execution of a design's patterns on generated data, and comparison of their results and units with predictions."""
 
 from __future__ import annotations
 
@@ -41,26 +41,28 @@ from keyplan.verify.report import Discrepancy, PatternResult, TableResult, Verif
 from keyplan.verify.values import SampleError, ValueGenerator
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of the loaded entity, the number of loaded items and the total."""
+"""A function that is called with a name, a number and a total, such as the loaded entity and the number of loaded
+items.
+"""
 
 
 ITEMS = 4000
-"""Default number of items to generate in all."""
+"""The default number of items to generate in total."""
 READS, WRITES, SCANS = 20, 10, 2
 """The number of calls of each pattern that reads, writes or scans."""
 MOST_ITEMS = 10_000
-"""Maximum number of items in all calls of a pattern. A pattern with many items per call runs fewer times."""
+"""The maximum number of items in all calls of one pattern. A pattern with many items per call is called fewer times."""
 START_S = 1_767_225_600.0
-"""The time in the engine and in the data: the first second of 2026."""
+"""The current time in the engine and in the generated data: the start of 2026 in UTC, in epoch seconds."""
 _CLOCK = SystemClock()
 
 
 @dataclass(frozen=True)
 class LoadedTables:
-    """The tables on which patterns can run."""
+    """The tables that were created, and the results of loading data into all tables."""
 
     schemas: Mapping[str, Schema]
-    """The created tables, by name."""
+    """The schemas of the created tables, by table name."""
     results: tuple[TableResult, ...]
 
 
@@ -73,7 +75,11 @@ def load(
     *,
     is_over: Callable[[], bool] = lambda: False,
 ) -> LoadedTables:
-    """Create all tables that can be created, and fill them until `is_over` returns True."""
+    """Create the tables of a design and fill them with generated items, until all items are loaded or `is_over` returns
+    True.
+
+    A table that cannot be created has discrepancies in its result.
+    """
     schemas: dict[str, Schema] = {}
     results = []
     total_items = sum(generator.amount.count for generator in entity_generators.values())
@@ -100,7 +106,7 @@ def load(
 
 
 def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
-    """Create a table. Return None on success, or else the discrepancies."""
+    """Create a table. Return None if it was created, or the discrepancies if it was not."""
     plain = replace(table.schema, stream=None)  # streams do not matter here
     try:
         recorder.engine.call("CreateTable", create_request(OfPlan(plain, table.entities), table.name))
@@ -114,14 +120,14 @@ def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
 
 
 def fault_text(fault: Fault) -> str:
-    """Return a fault as one line of text."""
+    """Format a fault of a declaration as one line of text."""
     return f"{fault.code}: {fault.problem}; fix: {fault.fix}"
 
 
 def _fill(
     spec: EntitySpec, generator: EntityGenerator, recorder: Recorder, stored_entities: StoredEntities
 ) -> Iterator[int]:
-    """Write the items of an entity, and periodically yield the number of items written."""
+    """Write the generated items of an entity. After each batch, yield the number of items generated so far."""
     waiting: list[Item] = []
     try:
         for number, entity in enumerate(generator.all(), 1):
@@ -138,7 +144,7 @@ def _fill(
 
 
 def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stored_entities: StoredEntities) -> None:
-    """Store or replace one entity, including the sentinels of its unique values."""
+    """Store an entity object, together with the items that reserve its unique values."""
     stored = stored_entities.at(spec, entity)
     stored_entities.add(spec, entity)
     if stored is not None:
@@ -147,7 +153,7 @@ def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stored_entities:
 
 
 def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
-    """Delete stored items."""
+    """Delete items from a table."""
     model_table = recorder.model_tables[table]
     for item in items:
         key = {name: item[name] for name in model_table.schema.key}
@@ -156,7 +162,7 @@ def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
 
 
 def _write(table: str, items: list[Item], recorder: Recorder) -> None:
-    """Write items with batch writes."""
+    """Write items to a table in batches."""
     model_table = recorder.model_tables[table]
     for start in range(0, len(items), limits.BATCH_WRITE_ITEMS):
         puts = [{"PutRequest": {"Item": item}} for item in items[start : start + limits.BATCH_WRITE_ITEMS]]
@@ -166,7 +172,7 @@ def _write(table: str, items: list[Item], recorder: Recorder) -> None:
 
 
 def ignore_progress(_what: str, _done: int, _total: int) -> None:
-    """Do nothing, as the default progress callback."""
+    """Do nothing. This is the default callback for progress."""
 
 
 def verify(
@@ -180,13 +186,14 @@ def verify(
     running: Progress = ignore_progress,
     seconds: float | None = None,
 ) -> VerificationReport:
-    """Run a design's patterns, or one of them, on generated data. Raises KeyError for an unknown pattern.
+    """Run the patterns of a design on generated data, and compare results and units with the declarations.
 
     `items` is the approximate total number of items to generate. The same `seed` generates the same items and calls.
-    `book` contains the prices for checking claims, by default the included prices. `progress` is called while items are
-    loaded. `running` is called before each call with the pattern name, the number of the call and the number of calls.
-    After `seconds`, loading stops and no more calls start. Patterns without a call are reported as not run and are
-    listed in the report's `incomplete`.
+    `pattern` is the name of the only pattern to run, and KeyError is raised if it is unknown. `book` contains the
+    prices to which claims are compared. By default, they are the prices included with keyplan. `progress` is called
+    while items are loaded. `running` is called before each call with the name of the pattern, the number of calls made
+    and the total number of calls. After `seconds`, loading stops and no more calls are started. Patterns that were not
+    called are reported as not run, and the report's `incomplete` lists them.
     """
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     patterns = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
@@ -216,7 +223,7 @@ def verify(
 
 
 def _turn(pattern: Pattern[..., Any]) -> int:
-    """Return a sort key that puts reads first, before any write changes the generated data, and deletes last."""
+    """Return a sort key by which reads are first, before writes change the generated data, and deletes are last."""
     if pattern.plan.reading:
         return 0
     return 2 if pattern.kind in {"delete", "batch_delete"} else 1
@@ -233,7 +240,7 @@ def _notes(loaded: LoadedTables) -> Iterator[str]:
 
 @dataclass
 class _Run:
-    """The generated data and the calls that run on it."""
+    """The generated data, and the state of a verification that runs patterns on it."""
 
     design: Design
     recorder: Recorder
@@ -243,11 +250,11 @@ class _Run:
     progress: Progress
     running: Progress
     ends_s: float | None
-    """The monotonic time after which loading ends and no call starts, or None."""
+    """The time on the monotonic clock, in seconds, after which loading stops and no call is started, or None."""
     loaded: LoadedTables = field(init=False)
     _loading_ended: bool = field(init=False, default=False)
     cut: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """For each pattern that the time limit ended, the number of calls made and the number of calls planned."""
+    """The patterns that the time limit stopped, each with the number of calls made and the number of calls planned."""
 
     def __post_init__(self) -> None:
         made_by = generators(self.design, self.items, self.value_generator)
@@ -270,7 +277,7 @@ class _Run:
         return self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s
 
     def incomplete(self, patterns: Sequence[Pattern[..., Any]], seconds: float) -> str:
-        """Return a sentence about what the time limit skipped, or an empty string."""
+        """Return a sentence about what was skipped because of the time limit, or an empty string."""
         parts = []
         loaded = sum(count for table in self.loaded.results for _, count, _ in table.loaded)
         if self._loading_ended and loaded < self._to_load:
@@ -286,7 +293,7 @@ class _Run:
         store(spec, entity, self.recorder, self.stored_entities)
 
     def pattern(self, pattern: Pattern[..., Any]) -> PatternResult:
-        """Run one pattern."""
+        """Call one pattern several times and return its measurements and discrepancies."""
         problems = [Discrepancy("not run", fault_text(fault)) for fault in all_faults(pattern.plan)]
         needed = [part.schema for part in pattern.plan.steps or (pattern.plan,)]
         missing = [schema for schema in needed if self.loaded.schemas.get(schema.name) is not schema]
@@ -360,7 +367,7 @@ class _Run:
                 call_result.defect = f"{exchange.operation} ended a page at an unexpected item"
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
-        """Check that every written item has the keys that its entity derives, including index keys."""
+        """Return a message if a written item does not have the key attributes that its field values define, or None."""
         for spec, item, entity in self.stored_entities.apply(exchanges, self.loaded.schemas):
             expected, stored = canonical(item_builder(spec).item(entity)), canonical(item)
             names = [name for name in spec.schema.key_attributes() if expected.get(name) != stored.get(name)]
@@ -415,14 +422,14 @@ class _Run:
 
 @dataclass
 class _Call:
-    """A call of a pattern with its result."""
+    """The measurements of one call of a pattern."""
 
     measured: Spent
     predicted: Spent = field(default_factory=Spent)
     evaluated: float = 0
     returned: float = 0
     found: float = 0
-    """The number of results on all pages."""
+    """The number of results on all pages of the call."""
     defect: str | None = None
     wrong: str | None = None
 
@@ -441,14 +448,14 @@ def _calls(pattern: Pattern[..., Any]) -> int:
 
 
 def _items_of_call(pattern: Pattern[..., Any]) -> float:
-    """Return how many items a call reads or writes, according to the design."""
+    """Return the declared number of items that a call reads or writes."""
     plan = pattern.plan
     several = plan.operation == "BatchWriteItem" or plan.walk is not None or any(plan.repeats)
     return max(1.0, pattern.facts.expected_items or 1.0) if several else 1.0
 
 
 def _grows(pattern: Pattern[..., Any]) -> bool:
-    """Return True if the cost of a read grows with the table, because it has no partition key or a constant one."""
+    """Return True if a read has no partition key or a constant one, so that its cost grows with the table."""
     key = pattern.plan.key
     if key is None:
         return True
@@ -456,7 +463,7 @@ def _grows(pattern: Pattern[..., Any]) -> bool:
 
 
 def _first_problem(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
-    """Return the first problem of several calls, with the number of affected calls."""
+    """Return the first problem of several calls as a discrepancy, with the number of calls that have a problem."""
     problems = [text for text in texts if text is not None]
     if not problems:
         return []

@@ -1,4 +1,4 @@
-"""Choice of a target size for each item, and adjustment of strings and collections to reach it."""
+"""Choice of a size for each item, and adjustment of strings and collections so that items have this size."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ from keyplan.verify.values import ValueGenerator, examples_of, unwrapped
 _NORMAL = NormalDist()
 _Z99 = _NORMAL.inv_cdf(0.99)
 _SPREAD = 0.1
-"""Sigma of the log-normal distribution if only the average size is declared."""
+"""The standard deviation (sigma) of the log-normal distribution if only the average size is declared."""
 _MOST = 400_000
-"""Maximum length of an unbounded text: a little less than the maximum item size."""
+"""The maximum length of a text without a declared maximum, which is slightly less than the maximum item size."""
 FILLER = "lorem ipsum dolor sit amet "
 
 
 def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
-    """Return `count` log-normal item sizes with the declared average and 99th percentile."""
+    """Return `count` item sizes in bytes, in a log-normal distribution with the declared average and 99th
+    percentile.
+    """
     sigma = _sigma(declared)
     middle = math.log(max(1, declared.average)) - sigma * sigma / 2
     found = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
@@ -43,9 +45,9 @@ def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
 
 
 def _sigma(declared: Bytes) -> float:
-    """Return sigma of a log-normal distribution by solving sigma² / 2 - z sigma + ln(q / m) = 0.
+    """Return the parameter sigma of a log-normal distribution with the declared average m and 99th percentile q.
 
-    m is the average and q is the 99th percentile.
+    It solves the equation sigma² / 2 - z sigma + ln(q / m) = 0.
     """
     if declared.p99 is None or declared.p99 <= declared.average or declared.average <= 0:
         return _SPREAD
@@ -54,7 +56,10 @@ def _sigma(declared: Bytes) -> float:
 
 
 def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:
-    """Lengthen or shorten a string in a value. Return the new value and the difference in bytes."""
+    """Lengthen or shorten a string, or the first suitable string in a value, by a number of bytes.
+
+    Return the new value and the actual difference in bytes.
+    """
     plain, _ = without_none(annotation)
     if plain is str and isinstance(value, str):
         least, most = length_limits(annotation, metadata)
@@ -68,7 +73,9 @@ def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) 
 
 
 def length_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
-    """Return the minimum and maximum length of a type, or 0 for both if its values must have a specific form."""
+    """Return the minimum and maximum length of a type's values. If they must have a specific form, return 0
+    for both.
+    """
     least, most = 1, _MOST
     for mark in unwrapped(annotation, metadata)[1]:
         if getattr(mark, "pattern", None) is not None or callable(getattr(mark, "func", None)):
@@ -97,9 +104,9 @@ def _stretch_model(model: BaseModel, by: int) -> tuple[BaseModel, int]:
 
 
 def stretched(model: BaseModel, names: Sequence[str], by: int) -> tuple[dict[str, Any], int]:
-    """Return changes of fields that make an object larger or smaller by this many bytes, as far as possible.
+    """Return changed field values that make an object larger or smaller by a number of bytes, as far as possible.
 
-    Also return the bytes that are left.
+    Also return the remaining number of bytes.
     """
     changes: dict[str, Any] = {}
     left = by
@@ -115,7 +122,7 @@ def stretched(model: BaseModel, names: Sequence[str], by: int) -> tuple[dict[str
 
 
 class SizeAdjuster:
-    """Adjuster of entities of one kind to their declared sizes."""
+    """An object that changes the strings and lists of entity objects so that they have the declared sizes."""
 
     def __init__(
         self, spec: EntitySpec, amount: Amount, design: Design, value_generator: ValueGenerator, owners: Owners
@@ -126,11 +133,11 @@ class SizeAdjuster:
         self._sizes = [] if declared is None else target_sizes(declared, max(1, amount.count), value_generator.random)
 
     def keep(self, names: Collection[str]) -> None:
-        """Exclude fields from adjustments."""
+        """Exclude fields from the adjustment."""
         self._fillers = [name for name in self._fillers if name not in names]
 
     def sized(self, entity: Entity, number: int) -> Entity:
-        """Return the entity adjusted to its target size, as far as the model's constraints allow."""
+        """Return an entity object with its target size, as far as the constraints of its model allow."""
         if not self._sizes:
             return entity
         target = self._sizes[number % len(self._sizes)]
@@ -148,7 +155,9 @@ class SizeAdjuster:
         return entity
 
     def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> tuple[dict[str, Any], None]:
-        """Return a change that makes a list longer by about this many bytes, unless examples fix its length."""
+        """Return a change that makes a list longer by about this many bytes. Lists of models with examples are not
+        changed.
+        """
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)
             if stored.type_code == "L" and isinstance(value, (list, tuple)):
@@ -163,7 +172,10 @@ class SizeAdjuster:
 
 
 def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
-    """Return the fields whose strings can change length without side effects, top-level fields first."""
+    """Return the fields whose length can change without affecting keys, uniqueness, references or declared values.
+
+    Strings are first, and fields that patterns compare are last.
+    """
     fixed = {name for bound in (spec.key, *spec.indexes) for name in bound.depends_on}
     fixed |= {name for rule in spec.uniques for name in rule.fields}
     fixed |= {name for names in spec.found_by for name in names}
@@ -182,16 +194,18 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
 
 
 def _compared_fields(plan: Plan) -> Iterator[FieldPath]:
-    """Yield the fields that a pattern compares, which are adjusted only if no other field can be."""
+    """Yield the fields that the conditions of a pattern compare. Their length is changed only if no other field is
+    available.
+    """
     for condition in (plan.filter, plan.condition, plan.replaceable):
         yield from paths_of(condition)
 
 
 def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
-    """Return the size of an entity's item as the service counts it."""
+    """Return the size of an entity object's item in bytes, as DynamoDB counts it."""
     return normalise_item(item_builder(spec).item(entity), wire=False)[1]
 
 
 def _bytes_of_each(stored: StoredField, value: Sequence[Any]) -> int:
-    """Return the average size of a list's elements."""
+    """Return the average size of a list's elements in bytes."""
     return normalise_item({"value": stored.encode(value)}, wire=False)[1] // len(value)

@@ -1,4 +1,4 @@
-"""Choice of the item for a write: a stored or new item, changed if a condition requires it."""
+"""Choice of an item for a write: a stored or a new item, which is changed if a condition requires it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from keyplan.verify.model import StoredEntities, place_of, read_back
 from keyplan.verify.values import ValueGenerator, leaves_out
 
 Choose = Callable[[str], Any]
-"""Function that generates a value for a field."""
+"""A function that generates a value for the field with the given name."""
 _WAYS = 16
 _OPPOSITE: dict[str, Any] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _STEP = {"<": -1, ">": 1, "<>": 1}
 
 
 Known = Sequence[tuple[str, Any]]
-"""Fields and the values that they must have."""
+"""The fields that must have given values, with these values."""
 _REPEATS = 3
 _TRIES = 10
 
@@ -50,7 +50,9 @@ _TRIES = 10
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield field changes, each of which may make a condition true, starting with the first branch of the condition."""
+    """Yield sets of field changes that may make a condition true, starting with those for the first branch of the
+    condition.
+    """
     if evaluate_condition(condition, values) is True:
         yield {}
     elif isinstance(condition, AndCondition):
@@ -69,7 +71,7 @@ def satisfying_changes(
 def _changes_to_fail(
     part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield field changes that make a condition false."""
+    """Yield sets of field changes that may make a condition false."""
     if isinstance(part, NotCondition):
         yield from satisfying_changes(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
@@ -95,7 +97,7 @@ def _changes_to_fail(
 def _changes_of_test(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield field changes that make a comparison or function on a top-level field true."""
+    """Yield sets of field changes that may make a comparison or function on a top-level field true."""
     first, *others = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
@@ -130,7 +132,7 @@ def _size(condition: Condition, operand: Any) -> int:
 
 
 def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
-    """Return a string or collection with a given length, or None if this is not possible."""
+    """Return a string or collection with `size` characters or members, or None if this is not possible."""
     value = more() if value is None else value
     if isinstance(value, str):
         return (value + "x" * size)[:size]
@@ -145,7 +147,9 @@ def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
 
 
 def adjacent_value(value: Any, by: int) -> Any:
-    """Return the next larger or smaller value, or the value itself if there is none."""
+    """Return the next larger value if `by` is 1, or the next smaller value if it is -1. If none exists, return the
+    value.
+    """
     if not by or isinstance(value, (bool, Enum)):
         return value
     if isinstance(value, (int, float, Decimal)):
@@ -160,7 +164,7 @@ def adjacent_value(value: Any, by: int) -> Any:
 
 
 class WriteTargets:
-    """Chooser of items for writes, which stores new items if necessary."""
+    """An object that chooses the items to write in a call, and stores new items if none is suitable."""
 
     def __init__(
         self,
@@ -169,7 +173,7 @@ class WriteTargets:
         value_generator: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
-        """Create a chooser. `add` stores an entity."""
+        """Create the object. `add` stores an entity object."""
         self._stored_entities, self._entity_generators, self._value_generator, self._add = (
             stored_entities,
             entity_generators,
@@ -179,13 +183,13 @@ class WriteTargets:
         self._used: set[tuple[str, bytes]] = set()
 
     def start(self) -> None:
-        """Start a call, for which no item has been used yet."""
+        """Start a new call, in which no item is used yet."""
         self._used.clear()
 
     def use(self, spec: EntitySpec, entity: Entity) -> bool:
-        """Mark the entity's item as used by this call.
+        """Mark an item as used in this call. Return False if another step of the call already uses the item.
 
-        Returns False if another step of the call uses the item, because a request can contain an item only once.
+        A request cannot contain the same item twice.
         """
         place = spec.schema.name, place_of(spec, entity)
         if place in self._used:
@@ -194,7 +198,7 @@ class WriteTargets:
         return True
 
     def of(self, plan: Plan, known: Known) -> Entity | None:
-        """Return an item for a write that no other step of the call uses, or None."""
+        """Return a suitable item for a write and mark it as used, or return None."""
         entity = self._of(plan, known)
         return entity if entity is not None and self.use(plan.entity, entity) else None
 
@@ -214,7 +218,9 @@ class WriteTargets:
         return self._added(spec, dict(known))
 
     def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
-        """Store and return a new item with these values, or None if its key exists."""
+        """Store and return a new item with these field values, or return None if the item is invalid or its
+        key exists.
+        """
         entity = _with(spec, self._entity_generators[spec].make(), fields)
         if entity is None or self._stored_entities.exists(spec, entity):
             return None
@@ -222,12 +228,12 @@ class WriteTargets:
         return entity
 
     def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return a sample of the entities that the call does not use yet."""
+        """Return a random sample of the entity objects that the call does not use yet."""
         chosen = self._value_generator.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
         return [entity for entity in chosen if (spec.schema.name, place_of(spec, entity)) not in self._used]
 
     def item(self, plan: Plan, *, changes: bool) -> Entity:
-        """Return a new item, or a stored item with some changed fields."""
+        """Return an item to put: a new one, or with `changes` a stored one with some changed fields."""
         spec, generator = plan.entity, self._entity_generators[plan.entity]
         candidates = self._some(spec, self._stored_entities.all(spec)) if changes else ()
         if not candidates and plan.exists == "must":
@@ -247,7 +253,7 @@ class WriteTargets:
         return candidates[0]
 
     def allowed(self, plan: Plan, target: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if the pattern's condition is true for the item, after changing it if necessary."""
+        """Return True if an item satisfies the pattern's condition, or was changed so that it does."""
         if plan.condition is None:
             return True
         condition = fill(plan.condition, arguments)
@@ -256,7 +262,9 @@ class WriteTargets:
         return plan.exists != "must_not" and self.make_satisfy(plan.entity, target, condition)
 
     def make_satisfy(self, spec: EntitySpec, target: Entity, condition: Condition) -> bool:
-        """Change and store the item so that a condition without parameters is true. Return False if this fails."""
+        """Change a stored item so that it satisfies a condition without parameters. Return False if this is not
+        possible.
+        """
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
         for changes in satisfying_changes(condition, spec, _stored(target), self._entity_generators[spec].some):
@@ -269,9 +277,9 @@ class WriteTargets:
 
 
 def _as_new(plan: Plan, entity: Entity) -> Entity:
-    """Return a new item with the defaults that put it into a sparse index.
+    """Return a new item in which the fields of a sparse index's condition have their default values.
 
-    The estimated cost of a creation assumes these defaults.
+    The estimate of a create's cost makes the same assumption.
     """
     for defaults in filter(None, (index_defaults(plan, bound) for bound in plan.entity.indexes)):
         entity = _with(plan.entity, entity, defaults) or entity
@@ -283,7 +291,7 @@ def _stored(entity: Entity) -> dict[str, Any]:
 
 
 def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity | None:
-    """Return the entity with different values, or None if its model rejects them."""
+    """Return a copy of an entity object with other field values, or None if its model rejects them."""
     try:
         return spec.model.model_validate({**entity.__dict__, **fields}, by_name=True)
     except ValidationError:
@@ -291,7 +299,10 @@ def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity
 
 
 def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
-    """Return the entity with different values. None removes a field, even a required one."""
+    """Return a copy of an entity object with other field values. The value None removes a field, even a required one.
+
+    Return None if the model rejects the result.
+    """
     removed = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
     changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in removed})
     if changed is None or not removed:
@@ -302,7 +313,7 @@ def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> En
 def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
     """Return an item without some required fields, as an older program may have written it.
 
-    Returns None unless the model can read the item and derives the same key from it.
+    Return None if the model cannot read the item, or if its key would change.
     """
     less = dict.fromkeys(names)
     try:

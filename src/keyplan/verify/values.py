@@ -1,9 +1,9 @@
-"""Generation of values for types and fields with polyfactory, from a random seed.
+"""Generation of values for types and fields from a random seed, with polyfactory.
 
-Each type is analyzed once, so that generating many values is fast. Collections, unions, models and frequent kinds of
-texts and numbers are generated here, other values by polyfactory. If the constraints of the type reject a value, it is
-generated again. For example, a string may match a pattern but have the wrong length. Pydantic examples of fields and
-models take precedence.
+Each type is analyzed once, so that generating many values is fast. Collections, unions, models, and common kinds of
+strings and numbers are generated in this module, and other values by polyfactory. If the constraints of the type reject
+a value, another one is generated: a string may match a pattern but have the wrong length, for example. Examples of
+pydantic fields and models take precedence over generated values.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ _ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
 A text with only a minimum length is a word. A text with a maximum may have any length up to _LETTERS.
 """
 DEEP = 4
-"""Nesting depth of models at which optional fields are left out, so that recursive models end, and at which nested
-collections have no more elements than they need.
+"""The nesting depth of models at which optional fields are omitted and nested collections get their minimum length.
+
+This ends the generation of recursive models.
 """
 _MANY: dict[Any, type] = {
     list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, AbstractSet: frozenset,
@@ -52,23 +53,23 @@ Fits = Callable[[Any], bool]
 
 
 class SampleError(KeyplanError):
-    """Raised if a value or item could not be generated."""
+    """Raised if a value or an item cannot be generated."""
 
 
 class MissingGeneratorError(KeyplanError):
-    """Raised if polyfactory, which generates values, is not installed."""
+    """Raised if polyfactory, which is required for generating values, is not installed."""
 
 
 class NothingFitsError(KeyplanError):
-    """Raised if no arguments that match the generated items were found for a pattern."""
+    """Raised if no arguments of a pattern match the generated items."""
 
 
 @lru_cache(maxsize=4096)
 def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
-    """Return the examples in a model's `json_schema_extra`, by field or alias.
+    """Return the examples in a model's `json_schema_extra`. Their keys can be field names or aliases.
 
-    Raises SampleError for an invalid example. Inherited examples may not have all fields of the model, so invalid ones
-    among them are skipped.
+    Raises SampleError for an invalid example. Invalid examples that are inherited from a base class are skipped,
+    because they may not have all fields of the model.
     """
     examples = []
     inherited = any(
@@ -88,12 +89,12 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
 
 
 def has_examples(model: type[BaseModel]) -> bool:
-    """Return True if a model has examples, valid or not."""
+    """Return True if a model declares or inherits examples, valid or not."""
     return bool(_declared_examples(model))
 
 
 def leaves_out(model: type[BaseModel], names: Iterable[str]) -> bool:
-    """Return True if an example of a model has none of these fields, so that items can be stored without them."""
+    """Return True if an example of a model has none of these fields, which shows that stored items can omit them."""
     fields = {name: model.model_fields[name] for name in names}
     aliases = [alias for field in fields.values() for alias in (field.alias, field.validation_alias)]
     known = {*fields, *(alias for alias in aliases if isinstance(alias, str))}
@@ -108,7 +109,7 @@ def _declared_examples(model: type[BaseModel]) -> Any:
 
 
 class TypeGenerators:
-    """Builder of value generators by type."""
+    """A factory of functions that generate values of a type."""
 
     def __init__(
         self,
@@ -117,10 +118,10 @@ class TypeGenerators:
         model: Callable[[type[BaseModel]], BaseModel],
         depth: Callable[[], int],
     ) -> None:
-        """Create a builder.
+        """Create the factory. Raises MissingGeneratorError if polyfactory is not installed.
 
-        `plain` are generators for types without constraints. `model` generates an object at a nesting depth. Raises
-        MissingGeneratorError.
+        `plain` contains functions for types without constraints. `model` generates an object of a model, and `depth`
+        returns the current nesting depth.
         """
         self._chance, self._plain, self._model, self._depth = chance, plain, model, depth
         self._inside = 0  # nesting depth of collections
@@ -133,7 +134,10 @@ class TypeGenerators:
         self._faker.seed_instance(chance.getrandbits(32))
 
     def of(self, annotation: Any, metadata: Sequence[Any] = ()) -> MakeValue:
-        """Return a generator for values of a type, never None. It raises SampleError if no value can be generated."""
+        """Return a function that generates values of a type, but not None.
+
+        The function raises SampleError if a value cannot be generated.
+        """
         examples = _examples(annotation)
         if examples:
             return checked_choice(self._chance, annotation, metadata, examples, f"{annotation}")
@@ -166,7 +170,9 @@ class TypeGenerators:
         return self._bounded(kind, marks) or self._by_polyfactory(kind, marks)
 
     def _bounded(self, kind: Any, marks: Sequence[Any]) -> MakeValue | None:
-        """Return a generator for the most frequent constraints: integer bounds and string lengths."""
+        """Return a function for types whose only constraints are integer bounds or string lengths, or None for other
+        types.
+        """
         if kind is int and not _constraints(marks, "multiple_of"):
             low, high = _bounds(marks)
             return lambda: self._chance.randint(low, high)
@@ -180,9 +186,10 @@ class TypeGenerators:
         return None
 
     def _of_pattern(self, marks: Sequence[Any]) -> MakeValue | None:
-        """Generate texts of a frequent kind of pattern: character classes and letters, each with a count.
+        """Return a function that generates texts for a simple regular expression, or None for other types.
 
-        `+` and `*` produce as many characters as a word has, or as the declared lengths require.
+        A simple expression consists of character classes and characters, each with an optional quantifier. `+` and `*`
+        produce as many characters as a generated word has, or as the declared lengths require.
         """
         patterns = _constraints(marks, "pattern")
         parts = _parts(patterns[0]) if len(patterns) == 1 and isinstance(patterns[0], str) else None
@@ -203,7 +210,10 @@ class TypeGenerators:
         return make
 
     def _many(self, kind: type, element: MakeValue, marks: Sequence[Any]) -> MakeValue:
-        """Return a generator for collections of different elements, as far as a few attempts can find them."""
+        """Return a function that generates collections.
+
+        Their elements are different, unless a few attempts generate only equal elements.
+        """
         least, most = _lengths(marks, _ELEMENTS)
         may_be_empty = not any(_constraints(marks, "min_length"))
 
@@ -232,7 +242,7 @@ class TypeGenerators:
         return members
 
     def _checked(self, generate: MakeValue, kind: Any, marks: Sequence[Any]) -> MakeValue:
-        """Return a generator that repeats `generate` until the constraints accept its value."""
+        """Return a function that calls `generate` until the constraints accept the value."""
         accepts = _holder(kind, marks)
 
         def make() -> Any:
@@ -278,12 +288,12 @@ class TypeGenerators:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of a pattern, which matches a number of these letters."""
+    """A part of a regular expression that matches a number of characters from a set."""
 
     letters: str
     least: int
     most: int | None
-    """The maximum number, or None if it is unlimited."""
+    """The maximum number of characters, or None if it is unlimited."""
 
 
 _PART = re.compile(
@@ -296,7 +306,7 @@ _COUNTS: dict[str | None, tuple[int, int | None]] = {None: (1, 1), "+": (1, None
 
 
 def _parts(pattern: str) -> list[_Part] | None:
-    """Return the parts of a pattern that matches whole texts, or None if it contains anything else."""
+    """Return the parts of a simple regular expression that matches whole texts, or None for other expressions."""
     if not (pattern.startswith("^") and pattern.endswith("$")):
         return None
     parts, at = [], 1
@@ -316,7 +326,7 @@ def _parts(pattern: str) -> list[_Part] | None:
 
 
 def _letters(match: re.Match[str]) -> str:
-    """Return the letters that one part of a pattern stands for."""
+    """Return the characters that one part of a regular expression matches."""
     if match["digit"]:
         return digits
     if match["letter"]:
@@ -326,7 +336,7 @@ def _letters(match: re.Match[str]) -> str:
 
 
 def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
-    """Return a model whose only field has the type."""
+    """Return a model with a single field of this type."""
     whole: Any = Annotated[(annotation, *marks)] if marks else annotation
     return create_model("Holder", __config__=ConfigDict(arbitrary_types_allowed=True), value=(whole, ...))
 
@@ -334,9 +344,9 @@ def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
 def checked_choice(
     chance: Random, annotation: Any, metadata: Sequence[Any], examples: Sequence[Any], what: str
 ) -> MakeValue:
-    """Return a generator that chooses among validated examples.
+    """Return a function that returns a randomly chosen example.
 
-    Raises SampleError for an invalid example.
+    The examples are validated first. Raises SampleError if one is invalid.
     """
     reads = _holder(annotation, metadata)
     fitting = []
@@ -349,19 +359,19 @@ def checked_choice(
 
 
 def _constraints(marks: Sequence[Any], name: str) -> list[Any]:
-    """Return the values of all constraints called `name`."""
+    """Return the values of all constraints with this name."""
     return [value for mark in marks if (value := getattr(mark, name, None)) is not None]
 
 
 def _lengths(marks: Sequence[Any], spread: int) -> tuple[int, int]:
-    """Return the minimum and maximum length to generate, which is zero only if the type requires it."""
+    """Return the minimum and maximum length of values to generate. They are zero only if the type requires it."""
     least = max([1, *_constraints(marks, "min_length")])
     most = min([least + spread, *_constraints(marks, "max_length")])
     return min(least, most), most
 
 
 def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
-    """Return the bounds of an integer. A missing bound is derived from the other one."""
+    """Return the minimum and maximum of an integer to generate. A missing bound is derived from the other one."""
     lows = [
         *(math.ceil(low) for low in _constraints(marks, "ge")),
         *(math.floor(low) + 1 for low in _constraints(marks, "gt")),
@@ -376,14 +386,14 @@ def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
 
 
 def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Return the type itself without None, and its metadata."""
+    """Return a type without Annotated and None, and its metadata."""
     kind, _, marks = unwrap(annotation)
     flat = (part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark]))
     return kind, [*metadata, *flat]
 
 
 def _examples(annotation: Any) -> Sequence[Any]:
-    """Return the examples within a nested type, such as list[Annotated[str, Field(examples=[...])]]."""
+    """Return the examples in a nested type, such as list[Annotated[str, Field(examples=[...])]]."""
     if get_origin(annotation) is not Annotated:
         return ()
     examples = [mark.examples for mark in get_args(annotation)[1:] if isinstance(mark, FieldInfo) and mark.examples]
@@ -399,12 +409,12 @@ def _any_fits(_value: Any) -> bool:
 
 
 def _is_mail(annotation: Any, name: str) -> bool:
-    """Return True if the name of a field suggests an email address, because such fields are usually validated."""
+    """Return True if the name of a field suggests an email address. Such fields often have a validator."""
     return without_none(annotation)[0] is str and "mail" in name.lower()
 
 
 class ValueGenerator:
-    """Generator of values. The same seed and the same order of calls generate the same values."""
+    """Generator of random values. With the same seed and order of calls, it generates the same values."""
 
     def __init__(self, seed: int, now_s: float) -> None:
         self.random = Random(seed)  # noqa: S311 - generated data, no secrets
@@ -417,7 +427,7 @@ class ValueGenerator:
         self._pools: dict[tuple[str, Any], list[Any]] = {}
 
     def field(self, model: type[BaseModel], name: str) -> Any:
-        """Return a value of a model's field, never None."""
+        """Return a value for a field of a model, but not None."""
         recipe = self._of_fields.get((model, name))
         if recipe is None:
             recipe = self._of_fields[model, name] = self._recipe(model, name)
@@ -439,15 +449,16 @@ class ValueGenerator:
         return f"{self.word()}@example.com"
 
     def of_type(self, annotation: Any, name: str = "value") -> Any:
-        """Return a value of a type. `name` is the name of the field or parameter."""
+        """Return a value of a type for the field or parameter with this name."""
         if _is_mail(annotation, name):
             return self._mail()
         return self._recipes.of(annotation)()
 
     def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
-        """Return a value from a sequence of different values, shared by all models with a field of that name and type.
+        """Return the value with this number from a sequence of different values.
 
-        `fits` determines which values can be used.
+        All models with a field of this name and type use the same sequence. It contains only values for which `fits`
+        returns True.
         """
         info = model.model_fields[name]
         plain, _ = without_none(info.annotation)
@@ -463,7 +474,9 @@ class ValueGenerator:
         return pool[number]
 
     def up_to(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
-        """Return a value from the sequence of `nth`, or an earlier value if the sequence is too short."""
+        """Return the value with this number from the sequence of `nth`, or an earlier one if the sequence has fewer
+        values.
+        """
         try:
             return self.nth(model, name, number, fits)
         except SampleError:
@@ -480,7 +493,9 @@ class ValueGenerator:
         raise SampleError(f"{model.__name__}.{name} has only {len(pool)} different values, and more are needed")
 
     def model(self, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
-        """Return an object of a model with the given fields, based on one of its examples if there are any."""
+        """Return an object of a model with the given field values. Other values come from an example of the model, if
+        any.
+        """
         examples = examples_of(model)
         reason: ValidationError | None = None
         for attempt in range(_MODEL_TRIES):
@@ -497,7 +512,7 @@ class ValueGenerator:
         ) from reason
 
     def _values(self, model: type[BaseModel], given: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
-        """Return values of the fields that are not given. With `whole`, include optional fields."""
+        """Return values for the fields that are not given. If `whole` is True, optional fields are included."""
         self._depth += 1
         try:
             return {
@@ -510,15 +525,15 @@ class ValueGenerator:
             self._depth -= 1
 
     def moment(self) -> datetime:
-        """Return a time in the last ninety days, in whole seconds."""
+        """Return a time within the last ninety days, in whole seconds."""
         return self.moment_of(90 * _DAY_S)
 
     def moment_of(self, period_s: int) -> datetime:
-        """Return a time in a period that ends now."""
+        """Return a time within the last `period_s` seconds."""
         return datetime.fromtimestamp(math.floor(self.now_s) - self.random.randrange(1, period_s), UTC)
 
     def expiry(self) -> datetime:
-        """Return a time in the next ninety days."""
+        """Return a time within the next ninety days."""
         return datetime.fromtimestamp(math.floor(self.now_s) + self.random.randrange(_DAY_S, 90 * _DAY_S), UTC)
 
     def word(self) -> str:
@@ -526,7 +541,9 @@ class ValueGenerator:
         return "".join(self.random.choices(ascii_lowercase, k=_WORD))
 
     def _plain(self) -> dict[Any, MakeValue]:
-        """Return generators of basic types that depend only on the seed and whose values can be used in keys."""
+        """Return functions that generate values of basic types. They depend only on the seed, and keys can contain the
+        values.
+        """
         chance = self.random
         return {
             str: self.word,
