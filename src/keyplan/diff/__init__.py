@@ -1,1 +1,1 @@
-"""Comparison of two designs: which changes are online, need a backfill or need a new table, and their costs."""
+"""Comparison of two designs: the changes that are made online, need a backfill or need a new table, and their costs."""

@@ -1,4 +1,4 @@
-"""Estimates of backfills: items, capacity units, cost and duration, from declared numbers and rates."""
+"""Estimates of backfills (items, capacity units, price and duration) from declared numbers and rates."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from keyplan.diff.fields import Entities
 from keyplan.dynamodb.values.units import TRANSACTIONAL, index_write_units, read_units, write_units
 
 _SENTINEL_BYTES = 200
-"""Approximate size of a sentinel, which contains its own key and its owner's. Its write costs one unit."""
+"""The approximate size of an item that reserves a unique value. It contains two keys, and writing it costs one unit."""
 
 
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
 ) -> float | None:
-    """Return how many seconds these writes to a table and its indexes take, or None without spare capacity.
+    """Return how many seconds it takes to write these units to a table and its indexes, or None without spare capacity.
 
-    Local indexes use the capacity of the table. `before` is the table in the old design, whose capacity is used if it
-    is higher.
+    Local indexes use the capacity of the table. `before` is the table in the old design. If its provisioned capacity is
+    higher, this capacity is used.
     """
     of_table, of_indexes = written, {}
     for name, units in indexes.items():
@@ -44,24 +44,24 @@ def seconds_of(
 
 
 def _time(units: float, left: float) -> float | None:
-    """Return how many seconds `units` take with `left` spare units per second, or None without spare units."""
+    """Return the duration in seconds of using `units` at a rate of `left` units per second, or None if `left` is 0."""
     if not units:
         return 0.0
     return units / left if left > 0 else None
 
 
 def longest(times: Iterable[float | None]) -> float | None:
-    """Return the longest of several durations, or None if one of them is unlimited."""
+    """Return the longest of several durations, or None if one of them is None."""
     known = list(times)
     ended = [time for time in known if time is not None]
     return max(ended) if len(ended) == len(known) else None
 
 
 def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:
-    """Return the average write units per second that the declared load leaves unused.
+    """Return the write units per second of a table or index that remain after the average declared load.
 
-    For on-demand capacity, the initial throughput is used, although the service raises it over time. Provisioned
-    capacity is raised before a backfill and lowered after it.
+    For on-demand capacity, the initial throughput is used, although DynamoDB increases it over time. Provisioned
+    capacity is assumed to be increased before a backfill and decreased after it.
     """
     name = schema.name if index is None else f"{schema.name}/{index}"
     load = sum(part.write for table in month.tables for part in table.parts if part.name == name)
@@ -78,7 +78,7 @@ def _write_capacity(schema: Schema, index: str | None) -> float:
 
 
 def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> float:
-    """Return the price of units in dollars. Provisioned capacity has no additional cost."""
+    """Return the on-demand price of units in dollars, or 0 for a table with provisioned capacity."""
     if schema.provisioned:
         return 0.0
     return book.on_demand(read, written, schema.table_class)
@@ -86,52 +86,55 @@ def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> fl
 
 @dataclass(frozen=True)
 class Backfill:
-    """The cost of one pass over stored items."""
+    """The estimated cost of one pass over stored items."""
 
     by: str
-    """Who runs the backfill: "the service" or "a program"."""
+    """What performs the backfill: "the service" or "a program"."""
     what: str
     """The index to fill, the entity to rewrite or the table to copy."""
     table: str
     items: int
     read: float
-    """Read units of a scan of the table."""
+    """The read units of scanning the table."""
     write: float
-    """Write units of the table."""
+    """The write units on the table."""
     indexes: Mapping[str, float] = field(default_factory=dict)
-    """Write units by index."""
+    """The write units by index name."""
     checks: float = 0.0
-    """Write units of the checks in the original table, which are part of the transactions that copy its items."""
+    """If a table is copied, the write units of the condition checks on the original items."""
     seconds: float | None = None
-    """Duration with the spare capacity, or None without spare capacity or without a declared load."""
+    """The duration in seconds with the spare capacity of the table, or None if it has none."""
     price: float = 0.0
-    """Price in dollars. Provisioned capacity has no additional cost."""
+    """The on-demand price in dollars, or 0 for provisioned capacity."""
     unknown: tuple[str, ...] = ()
-    """Entities without a declared number of items."""
+    """The names of entities without a declared number of items, which the estimate does not include."""
     is_cleaning: bool = False
-    """True if the backfill deletes data that no version reads any more. It can run after the roll-out."""
+    """True if the backfill deletes items that no version of the program reads. It then runs after the rollout."""
 
     @property
     def written(self) -> float:
-        """Return the write units of all tables and indexes."""
+        """Return the total of the write units on tables and indexes."""
         return self.write + sum(self.indexes.values()) + self.checks
 
 
 def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
-    """Return the number of stored items of an entity from the old design, or else from the new design."""
+    """Return the declared number of an entity's items, or None.
+
+    If the entity does not declare it, use the same entity in the other design.
+    """
     items = spec.volume or (None if other is None else other.volume)
     return None if items is None else items.count
 
 
 def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
-    """Return the entity with declared numbers of items, from its own or else from the other design."""
+    """Return the entity with the declared numbers of items. If it has none, use those in the other design."""
     return spec if spec.volume is not None or other is None else replace(spec, volume=other.volume)
 
 
 def estimate_backfill(
     change: DesignChange, old: Estimate, new: Estimate, tables: Mapping[str, Table]
 ) -> Backfill | None:
-    """Return the backfill for a single change, or None if nothing is written."""
+    """Estimate the backfill for a single change. Return None if no items are written."""
     if isinstance(change.work, Build):
         return build(change.work, new)
     if isinstance(change.work, Rewrite):
@@ -142,7 +145,7 @@ def estimate_backfill(
 
 
 def build(work: Build, month: Estimate) -> Backfill | None:
-    """Return the backfill of a new index, which the service performs."""
+    """Estimate the backfill that DynamoDB performs for a new index. Return None if no stored items enter the index."""
     units, items, unknown = 0.0, 0, []
     for spec in work.entities:
         bound, count = spec.key_in(work.index), count_of(spec)
@@ -163,7 +166,7 @@ def build(work: Build, month: Estimate) -> Backfill | None:
 
 
 def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) -> Backfill:
-    """Return the backfill of an entity, a single pass over its stored items that makes all of its changes."""
+    """Estimate a single pass over the stored items of an entity that makes all changes to the entity."""
     old, new = works[0].old, _new(works)
     sized, count = _sized(old, new), count_of(old, new)
     table = tables[old.schema.name]
@@ -196,17 +199,21 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
 
 
 def _share(works: Iterable[Rewrite]) -> float:
-    """Return the largest share of items that the changes may affect. Changes can overlap."""
+    """Return the share of items that a pass must rewrite for several changes, assuming that they affect different
+    items.
+    """
     return min(1.0, sum(work.share for work in works))
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
-    """Return the entity after all changes, or None if its items or their sentinels are deleted."""
+    """Return the entity in the new design, or None if its items or the items that reserve its unique values are
+    deleted.
+    """
     return next((work.new for work in works if work.new is not None), None)
 
 
 def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
-    """Return the write units by index of all entries that move or change."""
+    """Return the write units of a pass in each index, by index name."""
     old, new = works[0].old, _new(works)
     names = {bound.index.name for side in (old, new) if side is not None for bound in side.indexes}
     entries = {}
@@ -218,7 +225,7 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
 
 
 def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
-    """Return the changes that affect the entries of an index, or all changes if no single change affects them."""
+    """Return the changes that affect an entity's items in an index, or all changes if none of them affects these."""
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"
@@ -231,7 +238,7 @@ def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
 
 
 def _entry_units(works: list[Rewrite], name: str) -> float:
-    """Return the write units of an average item in one index."""
+    """Return the write units that rewriting one item of average size uses in an index."""
     old, new = works[0].old, _new(works)
     after = None if new is None else new.key_in(name)
     now = _held(new or old, old, after)
@@ -251,14 +258,14 @@ def _entry_units(works: list[Rewrite], name: str) -> float:
 
 
 def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | None) -> bool:
-    """Return True if the service fills a new index with stored items before the rewrite."""
+    """Return True if DynamoDB fills a new index with the stored items before they are rewritten."""
     if new is None or after is None or old.schema.index(after.index.name) is not None:
         return False
     return already_stored(Entities(old, new), after)
 
 
 def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
-    """Return the share of items in the index, and the write units and bytes of an entry."""
+    """Return the share of an entity's items that are in an index, and the write units and bytes of an item in it."""
     if bound is None:
         return 0.0, 0, 0
     size = entry_size(spec, bound).average
@@ -270,7 +277,9 @@ def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
 
 
 def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
-    """Return the backfill for copying a table. Each item is put, and its original checked, in one transaction."""
+    """Estimate the copy of a table. Each item is put into the new table and checked in the old table in one
+    transaction.
+    """
     written, checks, items, scanned, unknown = 0.0, 0.0, 0, 0, []
     indexes: dict[str, float] = {}
     for spec in work.old.entities:
@@ -302,7 +311,7 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
 def all_backfills(
     changes: Iterable[DesignChange], old: Estimate, new: Estimate, tables: Mapping[str, Table]
 ) -> list[Backfill]:
-    """Return all backfills of a comparison, with one pass for each entity and table."""
+    """Estimate all backfills of a comparison. All changes to an entity, and each copy of a table, are one pass."""
     works = [change.work for change in changes if change.work is not None]
     moves = list(dict.fromkeys((work.old, work.new) for work in works if isinstance(work, Move)))
     copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}

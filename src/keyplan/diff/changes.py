@@ -1,4 +1,4 @@
-"""Changes between two designs, each with its verdict and the required work on stored items and tables."""
+"""Changes between two designs, each with a verdict and the work that it requires on stored items and tables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from keyplan.design.errors import Place
 from keyplan.design.schema import Index, Request, Schema, index_request
 
 Verdict = Literal["new table", "backfill", "online", "code"]
-"""new table: the service cannot change it. backfill: stored items must be written. online: the service changes it while
-the table is in use. code: only programs change.
+"""What a change requires.
+
+"new table": DynamoDB cannot make the change. "backfill": stored items must be written. "online": DynamoDB makes the
+change while the table is in use. "code": only programs change.
 """
 VERDICTS: tuple[Verdict, ...] = ("new table", "backfill", "online", "code")
-"""The verdicts, from the most work to the least."""
+"""All verdicts, from the most to the least work."""
 
 Kind = Literal[
     "table added",
@@ -50,77 +52,80 @@ Kind = Literal[
     "pattern changed",
     "consumer changed",
 ]
-"""The kind of a change, by which rules select changes."""
+"""The kind of a change. Rules select changes by their kind."""
 
 Phase = Literal["prepare", "accept", "write", "backfill", "switch", "read", "remove"]
-"""The phase of a roll-out.
+"""The phase of a rollout.
 
-While a version is deployed, the previous version still runs, and each must read the items that the other writes.
-Therefore a version that reads both forms (accept) precedes a version that writes the new form (write). Stored items are
-rewritten when no program writes the old form any more (backfill). The final version reads only the new form (read). If
-a table is copied, a version that reads the copy and still writes the original (switch) precedes the final version.
-Tables are changed before all these phases (prepare) or after them (remove).
+While a version of a program is deployed, the previous version is still running, and each must be able to read the items
+that the other writes. Therefore, a version that reads both forms (accept) is deployed before a version that writes the
+new form (write). Stored items are rewritten when no program writes the old form (backfill). The final version reads
+only the new form (read). If a table is copied, a version that reads the copy and writes to both tables (switch) is
+deployed before the final version. Tables are changed before all these phases (prepare) or after them (remove).
 """
 
 
 @dataclass(frozen=True)
 class RolloutStep:
-    """A step of a rollout."""
+    """One step in a phase of a rollout."""
 
     phase: Phase
     text: str
     operation: str = ""
-    """The operation of the service that performs the step, if any."""
+    """The DynamoDB operation that performs the step, or an empty string."""
     request: Mapping[str, object] | None = field(default=None, compare=False)
-    """The request, if it follows from the designs."""
+    """The request, if the two designs determine it."""
     is_first: bool = False
-    """True if the step precedes other steps of its phase because they depend on it."""
+    """True if the step must be completed before other steps of the same phase."""
 
 
 def form_steps(
     *, accept: str = "", write: str = "", backfill: str = "", by: str = "UpdateItem", read: str = ""
 ) -> tuple[RolloutStep, ...]:
-    """Return the steps that migrate programs and stored items to a new form. `by` is the operation that writes."""
+    """Return the steps that change programs and stored items to a new form, without steps whose text is empty.
+
+    `by` is the operation with which the backfill writes.
+    """
     texts: dict[Phase, str] = {"accept": accept, "write": write, "backfill": backfill, "read": read}
     return tuple(RolloutStep(phase, text, by if phase == "backfill" else "") for phase, text in texts.items() if text)
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A rewrite of the stored items of an entity."""
+    """A change to the stored items of an entity."""
 
     old: EntitySpec
     new: EntitySpec | None
-    """The entity in the new design, or None if the items are deleted."""
+    """The entity in the new design, or None if its items are deleted."""
     rekeyed: bool = False
-    """True if the primary key changes: each item is put under the new key and deleted under the old in one
+    """True if the primary key changes. Each item is then put under its new key and deleted under its old key in one
     transaction.
     """
     attributes: frozenset[str] = frozenset()
-    """The attributes to write."""
+    """The names of the attributes to write."""
     indexes: frozenset[str] = frozenset()
-    """The indexes whose entries move, appear or disappear."""
+    """The names of the indexes in which items are added, moved or deleted."""
     sentinels: int = 0
-    """The number of sentinels to put or delete with each item."""
+    """The number of items that reserve unique values to put or delete for each item."""
     items: bool = True
-    """True if the items are written, or False if only their sentinels are written."""
+    """True if the items are written, and False if only the items that reserve their unique values are written."""
     share: float = 1.0
-    """The share of items to rewrite, according to the declared numbers."""
+    """The share of the entity's items to rewrite, according to the declared numbers."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """An index that the service fills from stored items."""
+    """A new index that DynamoDB fills with stored items."""
 
     table: Table
     index: Index
     entities: tuple[EntitySpec, ...]
-    """The entities whose stored items already have the index's key."""
+    """The entities whose stored items already have the key attributes of the index."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """A table to copy into another."""
+    """A table whose items are copied into another table."""
 
     old: Table
     new: Table
@@ -133,27 +138,28 @@ class DesignChange:
     kind: Kind
     verdict: Verdict
     table: str
-    """The table's name, in the new design if it exists there."""
+    """The name of the table, in the new design if the table exists there."""
     subject: str
-    """The name of the table, index, entity, pattern or consumer."""
+    """The name of the table, index, entity, pattern or consumer that changes."""
     what: str
     """The difference, in one sentence."""
     how: str
-    """The consequence for the service, for stored items and for the running version."""
+    """The effects on the table, on stored items and on the running version of the program."""
     place: Place
     other: Place | None = None
-    """The place in the old design if `place` is in the new one."""
+    """The source location in the old design, if `place` is in the new design."""
     work: Rewrite | Build | Move | None = None
     steps: tuple[RolloutStep, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
-    """Additional values for rules, such as removed values or the rate of a pattern."""
+    """Additional values for rules, such as the name of a removed pattern and its uses."""
 
 
 def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
-    """Return the steps that copy a table's items into a new table and then remove the old table.
+    """Return the steps that copy the items of a table into a new table and then delete the old table.
 
-    Every write goes to both tables in one transaction, so that both are complete for readers. A copied item is checked
-    in the same transaction, because a concurrently deleted item would otherwise reappear.
+    While items are copied, programs write to both tables in one transaction, so that both are complete. The copy of an
+    item checks that the original still exists in the same transaction. Otherwise, an item that a program deletes could
+    reappear.
     """
     was, replacement = old.name, new.name if new.name != old.name else f"{new.name} under a new name"
     copy = f"as the new version writes it, in one transaction, if it does not exist there and still exists in {was}"
@@ -180,7 +186,7 @@ def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
 
 
 def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
-    """Return the UpdateTable request that adds a global index, optionally under another name."""
+    """Return the UpdateTable request that adds a global index, with another name if `name` is given."""
     request = index_request(replace(index, name=name or index.name), schema)
     return {
         "TableName": schema.name,
@@ -192,5 +198,5 @@ def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: s
 
 
 def delete_index(table: str, index: str) -> Request:
-    """Return the UpdateTable request that deletes an index."""
+    """Return the UpdateTable request that deletes a global index."""
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}

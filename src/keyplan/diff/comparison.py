@@ -1,4 +1,4 @@
-"""Comparison of two designs: their changes, the required backfills, the rollout, and the monthly costs."""
+"""Comparison of two designs: the changes, the required backfills, the rollout, and the monthly costs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _PHASES: dict[Phase, str] = {
     "read": "deploy the new version",
     "remove": "clean up",
 }
-"""The titles of the phases, in order."""
+"""The title of each phase, in the order of the rollout."""
 _SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
-"""Changes that need their own steps even if the table is copied. The copy makes all other changes."""
+"""The kinds of changes that need separate steps even if the table is copied. A copy includes all other changes."""
 
 
 @dataclass(frozen=True)
 class PriceChange:
-    """A table's monthly cost in both designs. A cost is None if the table is missing in that design."""
+    """The monthly cost of a table in both designs. It is None in a design without the table."""
 
     table: str
     old: float | None
@@ -43,33 +43,36 @@ class PriceChange:
 
     @property
     def difference(self) -> float:
-        """Return the difference between the new and the old cost."""
+        """Return the new cost minus the old cost."""
         return (self.new or 0.0) - (self.old or 0.0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two designs with the prices for their costs."""
+    """The comparison of an old with a new design, with the prices for computing costs."""
 
     old: Design
     new: Design
     book: PriceBook
     uses: tuple[NameUse, ...] = ()
-    """Places where programs use patterns of the old design."""
+    """The uses of removed or renamed patterns that were found in programs."""
 
     @cached_property
     def changes(self) -> tuple[DesignChange, ...]:
-        """Return all changes, sorted by the required work and then in the order of the designs."""
+        """Return all changes, sorted by the work that they require and then in the order of the designs."""
         changes = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
 
     def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
-        """Return the comparison with additional uses of removed patterns in programs. Raises UnreadableProgramError."""
+        """Return the comparison with the uses of removed or renamed patterns in the given programs.
+
+        Raises UnreadableProgramError if a file cannot be searched.
+        """
         names = {str(change.facts["pattern"]) for change in self.of("pattern removed", "pattern renamed")}
         return replace(self, uses=uses_of(module, names, programs, without))
 
     def of(self, *kinds: Kind) -> Iterator[DesignChange]:
-        """Yield the changes of some kinds."""
+        """Yield the changes that have one of these kinds."""
         return (change for change in self.changes if change.kind in kinds)
 
     @cached_property
@@ -83,12 +86,12 @@ class Comparison:
         return estimate(self.new, self.book)
 
     def backfill(self, change: DesignChange) -> Backfill | None:
-        """Return the backfill for a single change, or None."""
+        """Estimate the backfill for a single change. Return None if no items are written."""
         return estimate_backfill(change, self.old_month, self.new_month, self._tables)
 
     @cached_property
     def backfills(self) -> tuple[Backfill, ...]:
-        """Return all passes over stored items. One pass covers all changes of an entity."""
+        """Return the backfills for all changes. All changes to an entity are made in one pass."""
         return tuple(all_backfills(self.changes, self.old_month, self.new_month, self._tables))
 
     @cached_property
@@ -97,7 +100,7 @@ class Comparison:
 
     @cached_property
     def prices(self) -> tuple[PriceChange, ...]:
-        """Return the monthly cost of each table that is in either design."""
+        """Return the monthly cost of each table in the old and new design."""
         tables = matched(self.old_month.tables, self.new_month.tables)
         return (
             *(PriceChange(after.name, before.total, after.total) for before, after in tables.kept),
@@ -108,17 +111,17 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Stage:
-    """Steps that are completed before the next stage starts."""
+    """The steps of one phase, which are completed before the next stage starts."""
 
     phase: Phase
     title: str
     steps: tuple[RolloutStep, ...]
     backfills: tuple[Backfill, ...] = ()
-    """Backfills that a program runs in this stage, or that the service runs for an index created in it."""
+    """The backfills that a program runs in this stage, or that DynamoDB runs for an index created in it."""
 
 
 def rollout(comparison: Comparison) -> tuple[Stage, ...]:
-    """Return the stages of the rollout. There are none if nothing has to be done."""
+    """Return the stages of the rollout in order, or an empty tuple if nothing has to be done."""
     steps = list(_steps(comparison.changes))
     stages = []
     for phase, title in _PHASES.items():
@@ -156,7 +159,7 @@ def _backfills(comparison: Comparison, phase: Phase) -> Iterator[Backfill]:
 
 
 def by_table(changes: Iterable[DesignChange]) -> Iterator[tuple[str, list[DesignChange]]]:
-    """Yield the changes of each table, in the order of the tables."""
+    """Yield each table's name with its changes, in the order in which the tables first occur."""
     ordered = list(changes)
     order = {name: number for number, name in enumerate(dict.fromkeys(change.table for change in ordered))}
     for name, several in groupby(

@@ -1,4 +1,4 @@
-"""Changes of entities: added and removed entities, keys, unique values, versions and declared facts."""
+"""Changes to entities: added and removed entities, keys, unique values, versions and declared options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WHOLE_ITEMS = ("put", "replace", "batch_put")
 
 
 def match_entities(old: Table, new: Table) -> Matched[EntitySpec]:
-    """Match entities by name, and then by equal keys and mostly equal fields."""
+    """Match the entities of a table by name. Match the others by an equal key and equal attributes."""
     return matched(old.entities, new.entities, _shape)
 
 
@@ -34,7 +34,7 @@ def _shape(spec: EntitySpec) -> KeyForm:
 
 
 def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """Yield every difference between the entities of a table."""
+    """Yield all differences between the entities of a table in the two designs."""
     matches = match_entities(old, new)
     for before, after in matches.pairs:
         drops = tuple(
@@ -63,7 +63,10 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
-    """Return the description of an added entity. `like` is a removed entity with the same key or fields."""
+    """Return the difference and its effects for an added entity.
+
+    `like` is a removed entity with the same key or fields, or None.
+    """
     what = f"entity {spec.name} was added to table {table.name}"
     how = "No items of it are stored yet. The old version ignores its items."
     if like is not None:
@@ -252,7 +255,10 @@ def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
 
 
 def index_key_changes(pair: Entities) -> Iterator[DesignChange]:
-    """Yield key changes in indexes that both designs have. Keys of new indexes are part of the index change."""
+    """Yield the changes to an entity's keys in indexes that exist in both designs.
+
+    Keys in a new index are reported with the index.
+    """
     both = {index.name for index in pair.old.schema.indexes} & {index.name for index in pair.new.schema.indexes}
     for name in sorted(both):
         was, now = pair.old.key_in(name), pair.new.key_in(name)
@@ -275,7 +281,9 @@ def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool
 
 
 def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, KeyForm], ...]:
-    """Return the form of an index key without primary key attributes, whose changes are reported separately."""
+    """Return the comparable form of an index key, without attributes of the primary key, which are compared
+    separately.
+    """
     own = _own_names(spec, bound)
     return tuple(
         (part.attribute, attribute_form(spec, part, names)) for part in bound.attributes if part.attribute in own
@@ -283,7 +291,7 @@ def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tu
 
 
 def already_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Return True if exactly the items that belong in the index already have its new key."""
+    """Return True if all stored items that belong in an index, and no others, already have its key attributes."""
     return all(_is_stored(pair, bound, part) for part in bound.attributes)
 
 
@@ -299,7 +307,10 @@ def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool
 
 
 def missing_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the index key attributes that stored items do not have. Changes of types are reported as field changes."""
+    """Return the index key attributes that stored items do not have.
+
+    Fields whose type changes are not included, because they are reported separately.
+    """
     return [
         part.attribute
         for part in bound.attributes
@@ -312,13 +323,16 @@ def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
 
 
 def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
-    """Yield the fields that are stored as attributes and not only in key strings."""
+    """Yield the fields that are stored in attributes, not only as a part of a key."""
     hidden = spec.is_in_key_only
     return (stored for name, stored in spec.fields.items() if name not in hidden)
 
 
 def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
-    """Yield the fields and key parts that stored items have. For index keys, the condition must be the same."""
+    """Yield the attributes and key attributes that stored items have.
+
+    Keys of indexes are included only if they have the same condition as `bound`.
+    """
     condition = condition_form(bound.only_if)
     if condition is None:
         yield from (BoundKeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
@@ -329,13 +343,13 @@ def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttr
 
 
 def never_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Return True if no stored item can be in an index, because its key contains a new field without a value."""
+    """Return True if no stored item can be in an index, because the key contains a new field that is optional."""
     names = field_names(pair.old, pair.new)
     return any(name not in names and pair.new.fields[name].optional for name in bound.fields)
 
 
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the attributes of an index key that are neither fields nor part of another key."""
+    """Return the attributes of an index key that are not used for a field or another key in the new design."""
     kept = {stored.attribute for stored in _attributes(pair.new)}
     kept |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in kept]
@@ -395,7 +409,7 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
 
 
 def _changed_parts(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
-    """Return the index key attributes, except primary key attributes, that are composed differently."""
+    """Return the key attributes of an index whose value changes, except attributes of the primary key."""
     old, new = (dict(form) for form in (_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))))
     return [name for name, form in new.items() if name not in old or not same_encoding(old[name], form)]
 
@@ -423,11 +437,11 @@ def _index_change(
 
 
 def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
-    """Return the index key attributes that are not attributes of the primary key."""
+    """Return the key attributes of an index that are not attributes of the primary key."""
     return [part.attribute for part in bound.attributes if part.attribute not in spec.schema.key]
 
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
-    """Return the index key attributes that no field change writes."""
+    """Return the attributes that must be written in addition to those that changes to fields write, as text."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

@@ -1,4 +1,4 @@
-"""Changes of an entity's fields, with their consequences for stored items and for the running version."""
+"""Changes to the fields of an entity, with their effects on stored items and on the running version of the program."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from keyplan.diff.types import Loss, added_validators, is_absent, losses, name_o
 
 
 def present_share(spec: EntitySpec, field: str) -> float:
-    """Return the share of items that have a field, or 1 if nothing is declared."""
+    """Return the declared share of items that have a field, or 1 if it is not declared."""
     return 1.0 if spec.volume is None else spec.volume.present.get(field, 1.0)
 
 
 def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
-    """Return the share of items without a required field, or without a required part of its maps.
+    """Return the share of items in which a required field, or a required attribute of a map in it, is missing.
 
-    `count` is the number of missing parts. The field itself counts if it may be absent.
+    `count` is the number of required attributes that can be missing, including the field itself.
     """
     share = None if spec.volume is None else spec.volume.present.get(old.name)
     may_be_absent = is_absent(old, new)
@@ -34,7 +34,7 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
 
 def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | None:
-    """Return the share of items with a removed value of a field, or None if it is unknown."""
+    """Return the share of items with a value that a field no longer accepts, or None if it is unknown."""
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in lost):
         return None
@@ -44,21 +44,26 @@ def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | No
 
 @dataclass(frozen=True)
 class Entities:
-    """An entity in both designs."""
+    """The same entity in the old and the new design."""
 
     old: EntitySpec
     new: EntitySpec
     drops_unknown: tuple[str, ...] = ()
-    """Patterns of the old design that put whole items and so drop unknown attributes."""
+    """The patterns of the old design that put whole items, which removes attributes that are unknown to the old
+    version.
+    """
 
     @property
     def table(self) -> str:
-        """Return the table's name."""
+        """Return the name of the table in the new design."""
         return self.new.schema.name
 
 
 def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
-    """Map each new field to its old name, which may be a different name for the same attribute."""
+    """Return the old name of each field that exists in both designs, by its new name.
+
+    A field exists in both designs if its name or its attribute is the same.
+    """
     attributes = {stored.attribute: name for name, stored in old.fields.items()}
     names = {name: name for name in new.fields if name in old.fields}
     for name, stored in new.fields.items():
@@ -69,7 +74,7 @@ def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
 
 
 def field_changes(pair: Entities) -> Iterator[DesignChange]:
-    """Yield added, removed and changed fields."""
+    """Yield the fields that were added, removed or changed, and added validators."""
     names = field_names(pair.old, pair.new)
     for name, was in names.items():
         yield from _kept(pair, pair.old.fields[was], pair.new.fields[name])
@@ -85,13 +90,16 @@ def field_changes(pair: Entities) -> Iterator[DesignChange]:
 
 
 def rewritten_attributes(pair: Entities) -> set[str]:
-    """Return the attributes that changes of fields write into stored items."""
+    """Return the attributes of stored items that changes to fields rewrite."""
     works = [change.work for change in field_changes(pair) if isinstance(change.work, Rewrite)]
     return {attribute for work in works for attribute in work.attributes}
 
 
 def _lookalikes(pair: Entities) -> dict[str, StoredField]:
-    """Map each new field to a removed field of the same type, except for renamed parts of keys."""
+    """Return, by the name of an added field, the only removed field of the same type.
+
+    Key fields that were only renamed are not included.
+    """
     names = key_names(pair)
     old = [stored for name, stored in pair.old.fields.items() if name not in names.values()]
     new = [stored for name, stored in pair.new.fields.items() if name not in names]
@@ -132,7 +140,7 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
 
 
 def _parts(old: StoredField, new: StoredField) -> str:
-    """Return a description of the changed attributes in maps within a field."""
+    """Return a description of added and removed attributes in maps within a field, or an empty string."""
     was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))
     texts = {
         "gained parts": [name for name in now if name not in was],
@@ -157,9 +165,9 @@ def _default(field: StoredField) -> str:
 def _lossy(
     pair: Entities, old: StoredField, new: StoredField, lost: list[Loss], *, is_read: bool
 ) -> Iterator[DesignChange]:
-    """Yield one change for the format, one for missing values and one for all rejected values.
+    """Yield a change for a different type, a change for missing values, and a change for rejected values.
 
-    `is_read` is True if the old version can read items of the new version.
+    `is_read` is True if the old version of the program can read items that the new version writes.
     """
     path = f"{pair.new.name}.{new.name}"
     by_kind = {kind: [loss for loss in lost if loss.kind in kinds] for kind, kinds in _KINDS.items()}
@@ -191,7 +199,9 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
 def _narrowed(
     pair: Entities, old: StoredField, new: StoredField, what: str, share: float | None, *, is_read: bool
 ) -> DesignChange:
-    """Return a change for rejected values. `share` is the share of affected items, or None if it is unknown."""
+    """Return a change for values that the new design rejects. `share` is the share of items with such
+    values, or None.
+    """
     if share == 0:
         how = "The old design declares that no item has them."
         return _change(pair, "values narrowed", "code", new.name, what=what, how=how)
@@ -225,7 +235,7 @@ def _validated(pair: Entities, loss: Loss) -> DesignChange:
 
 
 def _added(pair: Entities, new: StoredField, like: StoredField | None) -> DesignChange:
-    """Return a change for an added field. `like` is a removed field of the same type."""
+    """Return a change for an added field. `like` is a removed field of the same type, or None."""
     hint = ""
     if like is not None:
         hint = (
@@ -251,7 +261,7 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Design
 
 
 def _from_keys(pair: Entities) -> set[str]:
-    """Return the fields that are read from key strings and therefore exist in stored items."""
+    """Return the fields that are parsed from the keys of stored items, so that no item must be rewritten."""
     names: set[str] = set()
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         places = dict(zip(after.fields, before.fields, strict=False))
@@ -262,7 +272,10 @@ def _from_keys(pair: Entities) -> set[str]:
 
 
 def key_names(pair: Entities) -> dict[str, str]:
-    """Map new fields to the names in the old entity. Fields at the same position in the key are the same field."""
+    """Return the old name of each new field, including key fields that were renamed.
+
+    A new and a removed field at the same position of the primary key are the same field.
+    """
     names = field_names(pair.old, pair.new)
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         for was, now in zip(before.fields, after.fields, strict=False):
@@ -303,7 +316,10 @@ def _realiased(pair: Entities, old: StoredField, new: StoredField) -> DesignChan
 def _rewritten(
     pair: Entities, kind: Kind, new: StoredField, what: str, how: str, *, share: float = 1.0, is_read: bool
 ) -> DesignChange:
-    """Return a change that rewrites stored items. `is_read` is True if the old version can read the new form."""
+    """Return a change that requires rewriting stored items.
+
+    `is_read` is True if the old version of the program can read items that the new version writes.
+    """
     it = f"{new.attribute} of {pair.new.name}"
     steps = form_steps(
         accept="" if is_read else f"a version that reads {it} in both forms, and writes the old form",
@@ -328,7 +344,7 @@ def _change(
     work: Rewrite | None = None,
     steps: tuple[RolloutStep, ...] = (),
 ) -> DesignChange:
-    """Return a change of one field. With `old`, the field is missing in the new design."""
+    """Return a change to one field. If `old` is True, the field does not exist in the new design."""
     here = pair.new.place if old or field not in pair.new.fields else _field_place(pair.new, field)
     location = place if place is not None else _place_in_old(pair, field)
     return DesignChange(kind, verdict, pair.table, pair.new.name, what, how, here, location, work, steps)

@@ -1,4 +1,4 @@
-"""Matching of the parts of two designs by name, and by comparable forms of keys, conditions and plans."""
+"""Matching of the declarations in two designs by name, and comparable forms of keys, conditions and plans."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from keyplan.design.planning.plan import KeySelection, KeyValue, Plan
 
 Form = Hashable
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-"""The memory address in a default repr, which differs between the two designs."""
+"""The memory address in a default repr. It is removed, because it differs between the two designs."""
 KeyForm = tuple[object, ...]
 _KINDS: tuple[type, ...] = (bool, datetime, time, timedelta, bytes, float)
-"""Types that keys encode differently from str, int, date and IDs. A bool is an int, so it comes first."""
+"""The types whose encoding in keys differs from that of str, int, date and IDs.
+
+bool is first because it is a subclass of int.
+"""
 
 
 class Named(Protocol):
-    """Interface of an object with a name."""
+    """Protocol of an object with a name."""
 
     @property
     def name(self) -> str:
@@ -40,22 +43,25 @@ N = TypeVar("N", bound=Named)
 
 @dataclass(frozen=True)
 class Matched(Generic[N]):
-    """The matched elements of two lists of the same kind."""
+    """The result of matching the declarations of one kind in two designs."""
 
     kept: tuple[tuple[N, N], ...]
-    """Old and new objects with the same name."""
+    """Pairs of an old and a new declaration with the same name."""
     renamed: tuple[tuple[N, N], ...]
     removed: tuple[N, ...]
     added: tuple[N, ...]
 
     @property
     def pairs(self) -> tuple[tuple[N, N], ...]:
-        """Return pairs of old and new objects, including renamed objects."""
+        """Return the pairs of an old and a new declaration, with the same name or renamed."""
         return (*self.kept, *self.renamed)
 
 
 def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
-    """Match objects by name, and the rest by a shape that is unique on both sides. A shape of None never matches."""
+    """Match declarations by name. A removed and an added one match if only they have the same result of `shape`.
+
+    Declarations for which `shape` returns None are not matched.
+    """
     theirs, ours = _by_name(old), _by_name(new)
     kept = tuple((theirs[name], shape) for name, shape in ours.items() if name in theirs)
     removed = [shape for name, shape in theirs.items() if name not in ours]
@@ -72,12 +78,15 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
 
 
 def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
-    """Map each added name to a removed object with the same shape, if the shape is unique on both sides."""
+    """Return, by the name of an added declaration, the removed declaration with the same result of `shape`.
+
+    Results that several removed or several added declarations have are ignored.
+    """
     return {after.name: before for before, after in _renamed(old, new, shape)}
 
 
 def _by_name(several: Iterable[N]) -> dict[str, N]:
-    """Return the objects by name. The first of several duplicates is used. Duplicates are reported separately."""
+    """Return declarations by name. If several have the same name, which other checks report, use the first."""
     by_name: dict[str, N] = {}
     for named in several:
         by_name.setdefault(named.name, named)
@@ -94,7 +103,7 @@ def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hash
 
 
 def condition_form(condition: Condition | None) -> Form:
-    """Return a comparable form of a condition, or None."""
+    """Return a comparable form of a condition. For None, return None."""
     if condition is None:
         return None
     op = getattr(condition, "op", None) or getattr(condition, "name", "")
@@ -112,7 +121,7 @@ def _operand(operand: object) -> Form:
 
 
 def value_form(value: object) -> Form:
-    """Return a comparable form of a constant's value or a parameter's name."""
+    """Return a comparable form of a constant or a parameter."""
     if isinstance(value, CALL_SOURCES):
         return ("given", repr(value))
     if isinstance(value, Enum):
@@ -127,7 +136,7 @@ def value_form(value: object) -> Form:
 
 
 def plan_form(plan: Plan) -> dict[str, Form]:
-    """Return the parts of a plan by their names in messages."""
+    """Return the comparable form of each part of a plan, by the name of the part in messages."""
     return {
         "operation": (plan.operation, plan.select),
         "entities": tuple(sorted(spec.name for spec in plan.entities)),
@@ -151,7 +160,10 @@ def plan_form(plan: Plan) -> dict[str, Form]:
 
 
 def partition_form(plan: Plan) -> Form:
-    """Return the properties to which the cursors of a plan are bound: index, direction and partitions."""
+    """Return the properties of a plan that must not change for its cursors to stay valid.
+
+    They are the index, the direction and the partition key.
+    """
     partition = () if plan.key is None else tuple(_value(part) for part in plan.key.partition)
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
 
@@ -178,13 +190,16 @@ def _action(action: FieldUpdate) -> Form:
 
 @dataclass(frozen=True)
 class Format:
-    """The storage format of a datetime, or of any other value if `name` is None."""
+    """The format in which a datetime is stored. `name` is None for values of other types."""
 
     name: str | None
 
 
 def same_encoding(first: object, other: object) -> bool:
-    """Return True if two forms encode values in the same way, as far as known. A string may be a date in any format."""
+    """Return True if two comparable forms encode values in the same way.
+
+    The format of a datetime is ignored if it is compared with another type, because a string can have any format.
+    """
     if isinstance(first, tuple) and isinstance(other, tuple):
         return len(first) == len(other) and all(same_encoding(*pair) for pair in zip(first, other, strict=True))
     if isinstance(first, Format) and isinstance(other, Format):
@@ -193,13 +208,13 @@ def same_encoding(first: object, other: object) -> bool:
 
 
 def key_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str] | None = None) -> KeyForm:
-    """Return a comparable form of an entity's key. `names` maps fields to their names in the other design."""
+    """Return a comparable form of an entity's key. `names` contains the field names in the other design."""
     parts = tuple((part.attribute, attribute_form(spec, part, names or {})) for part in bound.attributes)
     return (parts, len(bound.partition))
 
 
 def attribute_form(spec: EntitySpec, part: BoundKeyAttribute, names: Mapping[str, str]) -> KeyForm:
-    """Return a comparable form of one key attribute."""
+    """Return a comparable form of one key attribute. `names` contains the field names in the other design."""
     if part.template is None:
         assert part.field is not None, "a key attribute is made by a template or a field"
         return ("field", names.get(part.field.name, part.field.name), part.type_code, _format(part.field))
@@ -216,7 +231,7 @@ def _format(field: StoredField) -> Format:
 
 
 def kind_of(annotation: Any) -> str:
-    """Return the properties of a type that affect its encoding in keys."""
+    """Return the name of the type that determines how values are encoded in keys, or "plain"."""
     bare, _ = without_none(annotation)
     if not isinstance(bare, type):
         return "plain"

@@ -1,4 +1,4 @@
-"""Changes of patterns and consumers, with their effects on callers and on cursors of the running version."""
+"""Changes to patterns and consumers, with their effects on callers and on cursors of the running version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FACTS = ("expected_items", "expected_scanned", "claims", "decides", "guards", "
 
 
 def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
-    """Yield the differences between the patterns and transactions of two designs."""
+    """Yield the differences between the patterns of two designs, including transactions."""
     matches = matched(old.patterns, new.patterns, _shape)
     for before, after in matches.renamed:
         what = f"pattern {before.name} was renamed to {after.name}"
@@ -44,7 +44,7 @@ def _shape(pattern: Pattern[..., Any]) -> Form:
 
 
 def _likeness(pattern: Pattern[..., Any]) -> Form:
-    """Return a shape that stays the same if a pattern is renamed and slightly changed."""
+    """Return properties of a pattern that remain equal if the pattern is renamed and slightly changed."""
     form = plan_form(pattern.plan)
     types = tuple(kind for _, kind in _signature(pattern))
     return (pattern.kind, pattern.plan.schema.name, form["entities"], form["index"], types)
@@ -89,7 +89,9 @@ def _rate(pattern: Pattern[..., Any]) -> str:
 
 
 def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bool = False) -> str:
-    """Return a note about cursors that the running version has issued, which are bound to their pattern."""
+    """Return a sentence if the new version rejects cursors that the running version has returned, or an
+    empty string.
+    """
     if before.kind not in _PAGED or after.kind not in _PAGED:
         return ""
     if renamed or partition_form(before.plan) != partition_form(after.plan):
@@ -105,7 +107,7 @@ def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> DesignChan
 
 
 def _uses(old: Design, pattern: Pattern[..., Any]) -> Iterator[str]:
-    """Yield descriptions of the uses of a pattern in the old design."""
+    """Yield a description of each use of a pattern in the old design."""
     rate = pattern.facts.rate
     if rate is not None and rate.highest > 0:
         yield f"its rate is {_rate(pattern)}"

@@ -1,8 +1,9 @@
-"""Loading of two versions of a design in one process, and search for uses of its names in programs.
+"""Loading of two versions of a design in one process, and search for uses of patterns in programs.
 
-Python keeps one module per name. Two versions of a file, or of a package with the same name in two folders, would
-become one design or a mixture of both. Therefore modules that are not libraries are imported again for each version,
-from the folder of the design first. Afterwards, the previous modules are restored.
+Python loads only one module with a given name. Without isolation, two versions of a file, or packages with the same
+name in two folders, would become one design or a mixture of both. Therefore, modules that are not libraries are
+imported again for each version, with the folder of the design first in the search path. Then the previous modules are
+restored.
 """
 
 from __future__ import annotations
@@ -37,21 +38,23 @@ _LIBRARIES = tuple(
 
 @dataclass(frozen=True)
 class LoadedDesign:
-    """A design with the files of its modules."""
+    """A design with the files of the imported modules."""
 
     design: Design
     file: Path | None
-    """The file that the user named, or the file of the named module."""
+    """The file from which the design was loaded, or None if its module has no file."""
     files: frozenset[Path]
 
     def tables_shared_with(self, other: LoadedDesign) -> tuple[str, ...]:
-        """Return the tables that both versions declare in the same file. Changes of these tables cannot be detected."""
+        """Return the names of the tables that both versions import from the same file, so that changes cannot be
+        detected.
+        """
         mine = self.places
         return tuple(name for name, place in other.places.items() if mine.get(name) == place)
 
     @property
     def places(self) -> dict[str, Path]:
-        """Map each table to the file that declares it. The first of several duplicates is used."""
+        """Return the file that declares each table, by table name. If a name occurs twice, use the first table."""
         files: dict[str, Path] = {}
         for table in self.design.tables:
             files.setdefault(table.name, Path(table.schema.place.file).resolve())
@@ -59,7 +62,10 @@ class LoadedDesign:
 
 
 def load_isolated(target: str) -> LoadedDesign:
-    """Import the design of a module or file again. Raises the same errors as `Design.load`."""
+    """Import the module of a design again and return the design.
+
+    `target` is a module name or a file. Raises the same errors as `Design.load`.
+    """
     with _isolated_modules(target) as name:
         design = Design.load(name)
         file = Path(target).resolve() if name != target or is_file_path(target) else _own_file(name, sys.modules[name])
@@ -71,7 +77,10 @@ def load_isolated(target: str) -> LoadedDesign:
 
 @contextmanager
 def _isolated_modules(target: str) -> Iterator[str]:
-    """Import non-library modules again within the block. Yields the name of the module to import for a target."""
+    """Import modules that are not libraries again within the block, and restore the previous modules after it.
+
+    Yields the name of the module to import.
+    """
     name, folder = _in_package(target)
     path, before = list(sys.path), {key: module for key, module in sys.modules.items() if _is_own(key, module, name)}
     for key in before:
@@ -90,7 +99,9 @@ def _isolated_modules(target: str) -> Iterator[str]:
 
 
 def _in_package(target: str) -> tuple[str, Path | None]:
-    """Return the module name and package folder for a file in a package. Other targets are returned unchanged."""
+    """Return the module name of a file, and the folder that contains its package. A module name is returned
+    unchanged.
+    """
     if not is_file_path(target):
         return target, None
     path = Path(target).resolve()
@@ -102,7 +113,7 @@ def _in_package(target: str) -> tuple[str, Path | None]:
 
 
 def _is_own(name: str, module: ModuleType | None, target: str) -> bool:
-    """Return True for a module of the program, not of the standard library, site-packages or keyplan."""
+    """Return True if a module belongs to the program, not to keyplan, the standard library or an installed package."""
     top = name.partition(".")[0]
     if module is None or top in _OURS or top in sys.stdlib_module_names:
         return False
@@ -127,12 +138,12 @@ def _own_file(name: str, module: ModuleType | None) -> Path | None:
 
 
 class UnreadableProgramError(KeyplanError):
-    """Raised if a program cannot be searched for uses because it is not readable Python."""
+    """Raised if a program cannot be searched because a file is missing, unreadable or not valid Python."""
 
 
 @dataclass(frozen=True)
 class NameUse:
-    """A use of a name that the module of a design declares."""
+    """A place in a program that uses a name from the module of a design."""
 
     name: str
     place: Place
@@ -141,9 +152,10 @@ class NameUse:
 def uses_of(
     module: str, names: Iterable[str], paths: Iterable[Path], without: Iterable[Path] = ()
 ) -> tuple[NameUse, ...]:
-    """Return the uses of a module's names in Python files and folders. Raises UnreadableProgramError.
+    """Return the places in Python files and folders that use one of these names from a module.
 
-    `module` is the last part of the module name, such as "design". Files of the designs themselves are skipped.
+    `module` is the last part of the module's name, such as "design". The files in `without`, which declare the designs,
+    are skipped. Raises UnreadableProgramError if a file is missing, unreadable or not valid Python.
     """
     searched, left_out = set(names), {path.resolve() for path in without}
     files = [file for path in paths for file in _files(path) if file.resolve() not in left_out]
@@ -174,7 +186,7 @@ def _in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
 
 
 def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
-    """Yield the names under which a file imports the module."""
+    """Yield the names by which a file refers to the imported module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.asname or alias.name for alias in node.names if _last(alias.name) == module)
@@ -183,7 +195,7 @@ def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
 
 
 def _dotted(node: ast.expr) -> str:
-    """Return the dotted name of an expression such as a.b.c, or an empty string for other expressions."""
+    """Return the dotted name of an expression such as a.b.c. For other expressions, return an empty string."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

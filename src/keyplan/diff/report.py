@@ -1,4 +1,4 @@
-"""Rendering of a comparison as text and JSON: changes by verdict, rollout in order, and prices."""
+"""Output of a comparison as text and JSON: changes by verdict, the rollout in order, and prices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CENT = 0.01
 
 
 def text(comparison: Comparison) -> str:
-    """Return the comparison without findings as text."""
+    """Format the comparison as text, without the findings of rules."""
     if not comparison.changes:
         return f"{comparison.new.name}: the two designs are the same.\n"
     parts = [*_changes(comparison), *_stages(rollout(comparison)), _prices(comparison)]
@@ -49,7 +49,7 @@ def _change(comparison: Comparison, change: DesignChange) -> str:
 
 
 def backfill_text(backfill: Backfill) -> str:
-    """Return the cost of a backfill as one line."""
+    """Format the items, units, duration and price of a backfill as one line."""
     if backfill.unknown and not backfill.items:
         return f"the number of {', '.join(backfill.unknown)} items is unknown: declare volume=Volume(count=...)"
     parts = [_things(backfill), f"{number(backfill.written)} write units"]
@@ -75,7 +75,7 @@ def _time(backfill: Backfill) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in a suitable unit."""
+    """Format a duration in seconds with a suitable unit."""
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
@@ -83,7 +83,7 @@ def duration(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Format capacity units with suitable precision."""
+    """Format a number of capacity units with a suitable precision."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"
 
 
@@ -107,7 +107,7 @@ def _sentence(text: str) -> str:
 
 
 def _wrapped(text: str, indent: int, sign: str = "") -> str:
-    """Return wrapped text with continuation lines indented to align with the first line."""
+    """Wrap a text. Continuation lines are indented to align with the text of the first line, which follows `sign`."""
     first, later = " " * indent + sign, " " * (indent + len(sign))
     return fill(
         text, _WIDTH, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False

@@ -1,4 +1,4 @@
-"""Changes of table settings that the service makes while the table is in use, with their limits.
+"""Changes to table settings that DynamoDB makes while the table is in use, with their limits.
 
 Source: API reference, UpdateTable, UpdateTimeToLive, UpdateContinuousBackups; developer guide, "Considerations when
 switching capacity modes", "Quotas in Amazon DynamoDB", "Considerations when choosing a table class", "Change data
@@ -16,7 +16,7 @@ from keyplan.diff.changes import DesignChange, Kind, Phase, RolloutStep
 
 
 def setting_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """Yield the changed settings of a table."""
+    """Yield the changes to the settings of a table."""
     yield from _billing(old.schema, new.schema)
     yield from _index_billing(old.schema, new.schema)
     yield from _table_class(old.schema, new.schema)
@@ -31,13 +31,16 @@ def setting_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 def _online(
     old: Schema, new: Schema, what: str, how: str, *steps: RolloutStep, kind: Kind = "setting changed", text: str = ""
 ) -> DesignChange:
-    """Return a change that the service makes online. `text` is the changed part of the declaration."""
+    """Return a change that DynamoDB makes while the table is in use.
+
+    `text` is the option in the declaration that changes, such as "ttl=".
+    """
     place, other = (new.place.at(text), old.place.at(text)) if text else (new.place, old.place)
     return DesignChange(kind, "online", new.name, new.name, what, how, place, other, steps=steps)
 
 
 def _update(phase: Phase, text: str, table: Schema, *, is_first: bool = False, **members: object) -> RolloutStep:
-    """Return a step that sends an UpdateTable request with these members."""
+    """Return a rollout step that sends an UpdateTable request with these members."""
     return RolloutStep(phase, text, "UpdateTable", {"TableName": table.name, **members}, is_first=is_first)
 
 
@@ -68,7 +71,9 @@ def _billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _provisioned(old: Schema, new: Schema, bought: Provisioned) -> dict[str, object]:
-    """Return the UpdateTable members, with capacity for every index that exists at that time."""
+    """Return the members of an UpdateTable request that sets the capacity of the table and its existing
+    global indexes.
+    """
     own = {index.name: index.billing for index in new.indexes}
     members: dict[str, object] = {"BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity_units(bought)}
     updates = [
@@ -128,7 +133,7 @@ def _units(bought: Provisioned) -> str:
 
 
 def _when(was: Provisioned, now: Provisioned) -> Phase:
-    """Return the phase of a change. Increases come before backfills, and decreases after them."""
+    """Return the phase for a change of capacity: increases are made before backfills, and decreases after them."""
     return "prepare" if now.read > was.read or now.write > was.write else "remove"
 
 
@@ -265,7 +270,7 @@ def _expiry(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
-    """Yield a change if the table no longer has a discriminator. Other changes are reported for each entity."""
+    """Yield a change if the discriminator of a table is removed. Other changes are reported for each entity."""
     was = old.discriminator
     if was is not None and new.discriminator is None:
         what, how = (
@@ -278,7 +283,7 @@ def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _literal(old: Schema, new: Schema) -> Iterator[DesignChange]:
-    """Yield a change of the setting `literal`, which determines whether requests are sent exactly as declared."""
+    """Yield a change if the option `literal` changes."""
     if old.literal == new.literal:
         return
     if new.literal:

@@ -1,4 +1,4 @@
-"""Changes of tables and indexes, which can be added, removed, renamed, or have different keys.
+"""Changes to tables and indexes that are added, removed or renamed, or that have a different key or projection.
 
 Source: developer guide, "Working with tables and data in DynamoDB"; API reference, UpdateTable, which accepts neither a
 name nor a key schema.
@@ -40,7 +40,7 @@ from keyplan.diff.settings import setting_changes
 
 
 def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Table]:
-    """Match tables by name, and then by equal key attributes and mostly equal entities."""
+    """Match the tables of two designs by name. Match the others by equal key attributes and similar entities."""
     matches = matched(old, new)
     pairs = [(before, after) for before in matches.removed for after in matches.added if _alike(before, after)]
     renamed = tuple(
@@ -62,7 +62,7 @@ def _alike(old: Table, new: Table) -> bool:
 
 
 def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[DesignChange]:
-    """Yield every difference between the tables of two designs."""
+    """Yield all differences between the tables of two designs."""
     matches = match_tables(old, new)
     for before, after in matches.renamed:
         yield _renamed(before, after)
@@ -87,13 +87,13 @@ def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[De
 
 
 def _likeness(table: Table) -> object:
-    """Return a shape that stays the same if a table and its entities are renamed."""
+    """Return properties of a table that remain equal if the table and its entities are renamed."""
     fields = frozenset(tuple(sorted(spec.fields)) for spec in table.entities)
     return (table.schema.key, fields) if fields else None
 
 
 def _table_added(table: Table, like: Table | None) -> DesignChange:
-    """Return a change for an added table. `like` is a removed table with the same items."""
+    """Return a change for an added table. `like` is a removed table with the same entities, or None."""
     steps = (RolloutStep("prepare", f"create table {table.name}", "CreateTable"),)
     what, how = f"table {table.name} was added", "It is empty."
     if like is not None:
@@ -127,7 +127,7 @@ def _table_removed(table: Table, new: tuple[Table, ...]) -> DesignChange:
 
 
 def _moved(found: Matched[Table]) -> Iterator[DesignChange]:
-    """Yield changes for entities that moved to another table."""
+    """Yield a change for each entity that moved to another table."""
     old = (*(before for before, _ in found.pairs), *found.removed)
     lost = {spec.name: (table, spec) for table in old for spec in table.entities}
     for before, after in found.pairs:
@@ -210,7 +210,7 @@ def _primary_key(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _key(table: Table) -> tuple[tuple[str, str], ...]:
-    """Return the key attributes with their types, which default to String if no entity determines them."""
+    """Return the key attributes of a table with their types. The type is String if no entity determines it."""
     types = key_types(table)
     return tuple((name, types.get(name, "S")) for name in table.schema.key)
 
@@ -220,7 +220,7 @@ def _text(key: tuple[tuple[str, str], ...]) -> str:
 
 
 def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """Yield the differences between the indexes of a table."""
+    """Yield the differences between the indexes of a table in the two designs."""
     before = {index.name: index for index in old.schema.indexes}
     after = {index.name: index for index in new.schema.indexes}
     like = _lookalikes(before, after)
@@ -240,7 +240,7 @@ def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _lookalikes(before: Mapping[str, Index], after: Mapping[str, Index]) -> Mapping[str, Index]:
-    """Map each new index to a removed index with the same key and projection."""
+    """Return, by the name of a new index, the only removed index with the same key and projection."""
     removed = [index for name, index in before.items() if name not in after]
     come = [index for name, index in after.items() if name not in before]
     return lookalikes(removed, come, lambda index: (index.kind, index.partition, index.sort, projected(index)))
@@ -256,12 +256,12 @@ def _differs(old: Table, new: Table, was: Index, now: Index) -> bool:
 
 
 def projected(index: Index) -> tuple[str, ...] | str:
-    """Return the projection of an index, which is all attributes by default."""
+    """Return the projection of an index in a comparable form. The default is "all"."""
     return tuple(sorted(index.project)) if isinstance(index.project, tuple) else index.project or "all"
 
 
 def key_types(table: Table) -> Mapping[str, str]:
-    """Return the types of the key attributes, as the entities encode them."""
+    """Return the types of the key attributes, as the keys of the entities determine them."""
     return {
         part.attribute: part.type_code
         for spec in table.entities
@@ -271,13 +271,13 @@ def key_types(table: Table) -> Mapping[str, str]:
 
 
 def attribute_types(table: Table) -> Mapping[str, str]:
-    """Return the types of all possible key attributes, as fields or keys encode them."""
+    """Return the types of all attributes that can be used in a key, as fields and keys determine them."""
     fields = {stored.attribute: stored.type_code for spec in table.entities for stored in spec.fields.values()}
     return {**fields, **key_types(table)}
 
 
 def index_text(index: Index) -> str:
-    """Return a description of an index for messages."""
+    """Describe the key and projection of an index for messages."""
     key = ", ".join(index.attributes)
     held = "all attributes" if projected(index) == "all" else "keys" if index.project == "keys" else None
     return f"{key}; projects {held or 'keys and ' + ', '.join(projected(index))}"
@@ -310,7 +310,7 @@ def _of_new_table(old: Table, new: Table, what: str, index: Index | None, was: I
 
 
 def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator[DesignChange]:
-    """Yield changes for an added index. `like` is a removed index with the same key and projection."""
+    """Yield the changes for a new index. `like` is a removed index with the same key and projection, or None."""
     hint = ""
     if like is not None:
         hint = f" It equals the removed {like.name}: an index cannot be renamed, so keep that name."
@@ -324,7 +324,7 @@ def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator
 
 
 def _stored_and_incomplete(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
-    """Split the entities of an index by whether stored items already have its key or must get it."""
+    """Return the entities whose stored items already have the key of an index, and those whose items must get it."""
     stored, incomplete = [], []
     for before, after in match_entities(old, new).pairs:
         bound = after.key_in(index)
@@ -359,7 +359,7 @@ def _listed(pairs: list[Entities]) -> str:
 
 
 def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]:
-    """Yield changes for the attributes that stored items need to appear in a new index."""
+    """Yield a change for each entity whose stored items must get key attributes before a new index contains them."""
     for pair in _stored_and_incomplete(old, new, index)[1]:
         bound = pair.new.key_in(index)
         assert bound is not None, "the entity has a key in the index"
@@ -410,7 +410,10 @@ def _removed(old: Table, new: Table, index: Index) -> DesignChange:
 
 
 def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]:
-    """Yield steps for an index whose keys the new version no longer writes while the old version reads it."""
+    """Yield steps for removing the key attributes of a removed index.
+
+    The old version still reads the index while the new version no longer writes the attributes.
+    """
     for before, after in match_entities(old, new).pairs:
         bound = before.key_in(index)
         if bound is None:

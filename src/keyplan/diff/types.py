@@ -1,4 +1,4 @@
-"""Comparison of field types: whether values of one type can be read as a different type, and what is lost."""
+"""Comparison of field types: whether values of one type can be read as another type, and which values cannot."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ from keyplan.design.fields.annotations import (
 from keyplan.design.fields.stored import StoredField
 
 _SHOWN = 6
-"""Maximum number of listed values."""
+"""The maximum number of values in a message."""
 
 
 LossKind = Literal["type", "gone", "narrowed", "missing"]
-"""type: a different attribute type or format. gone: removed values. narrowed: values may violate new limits. missing: a
-required attribute may be missing.
+"""The reason why stored values may be unreadable.
+
+"type": the attribute type or format differs. "gone": values were removed. "narrowed": values may violate new limits.
+"missing": a required attribute may be missing.
 """
 
 
 def name_of(kind: Any) -> str:
-    """Return the name of a type without modules."""
+    """Return the name of a type without the names of modules."""
     bare, _ = without_none(kind)
     if isinstance(bare, type) and not get_args(bare):
         return bare.__name__
@@ -47,7 +49,7 @@ def name_of(kind: Any) -> str:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return a few of the values and the number of the remaining ones."""
+    """Format the first values of a sequence, and the number of remaining ones."""
     shown = ", ".join(repr(value) for value in values[:_SHOWN])
     return shown if len(values) <= _SHOWN else f"{shown} and {len(values) - _SHOWN} more"
 
@@ -59,12 +61,12 @@ class Loss:
     kind: LossKind
     text: str
     values: tuple[Any, ...] = field(default=(), compare=False)
-    """The removed values, if the types do not differ otherwise."""
+    """The removed values, if this is the only difference between the types."""
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """The type of the stored values, with the type that reads them."""
+    """The type of the stored values and the type with which they are read."""
 
     old: Any
     new: Any
@@ -78,7 +80,7 @@ class _Pair:
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
-    """Return the losses if values of one type are read as another type. Usually the list is empty."""
+    """Return the reasons why values of the old field may be unreadable with the new field, or an empty list."""
     absences = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
         return [*absences, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]
@@ -89,18 +91,21 @@ def losses(old: StoredField, new: StoredField) -> list[Loss]:
 
 
 def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
-    """Return True if a datetime is stored as a different number. Strings are ISO 8601 in every format and readable."""
+    """Return True if a datetime is stored in seconds in one design and in milliseconds in the other.
+
+    ISO 8601 strings can be read in any format.
+    """
     numbers = {"epoch_s", "epoch_ms"}
     return old != new and old in numbers and new in numbers
 
 
 def is_absent(old: StoredField, new: StoredField) -> bool:
-    """Return True if stored items may not have a field that is now required."""
+    """Return True if the new field is required and stored items may not have it."""
     return (old.optional or old.is_set) and new.is_needed
 
 
 def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
-    """Yield a loss if stored items may not have an attribute that is now required."""
+    """Yield a loss if the new field is required and stored items may not have it."""
     if is_absent(old, new):
         yield Loss("missing", "it is now required, but stored items may not have it")
 
@@ -122,7 +127,7 @@ def _between(pair: _Pair) -> Iterator[Loss]:
 
 
 def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Yield losses between two types that are not unions."""
+    """Yield the losses between two types, neither of which is a union."""
     was, now = _values(pair.old), _values(pair.new)
     if now is not None:
         yield from _choices(pair, was, now)
@@ -145,7 +150,7 @@ def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def _values(annotation: Any) -> tuple[Any, ...] | None:
-    """Return the stored values of an Enum or Literal."""
+    """Return the stored values of an Enum or Literal type, or None for other types."""
     declared = DeclaredField.of("", annotation)
     return None if declared.choices is None else declared.stored_choices
 
@@ -168,7 +173,7 @@ def _is_union(kind: Any) -> bool:
 
 
 def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Yield a loss for each member of the old union that no member of the new union can read."""
+    """Yield a loss for each member of the old union that cannot be read as any member of the new union."""
     ours = get_args(new) if _is_union(new) else (new,)
     for part in get_args(old) if _is_union(old) else (old,):
         if all(list(_between(pair.part(part, member, pair.path))) for member in ours):
@@ -194,7 +199,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Yield losses between models within an item, whose fields are parts of a map."""
+    """Yield the losses between two models that are stored as maps within an item."""
     if not (_is_model(old) and _is_model(new)):
         parts = get_args(pair.new)
         if _is_model(new) or (parts and parts[-1] not in {Any, object}):
@@ -219,7 +224,7 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozenset()) -> Iterator[str]:
-    """Yield the field paths of models within a type, such as `city` for a model or `steps.at` for a list of models."""
+    """Yield the path of each field of a model within a type, such as `city` or, for a list of models, `steps.at`."""
     kind, _ = without_none(annotation)
     if _is_model(kind) and kind not in seen:
         for label, (name, info) in _fields_of(kind).items():
@@ -230,12 +235,14 @@ def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozense
 
 
 def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
-    """Map each name in the stored map to the field's name and declaration."""
+    """Return the name and declaration of each field of a model, by the name in the stored map."""
     return {attribute_of(info).name or name: (name, info) for name, info in model.model_fields.items()}
 
 
 def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Loss]:
-    """Yield losses for validators that only the new model has, because their effect cannot be compared."""
+    """Yield a loss if the new model has validators that the old model does not have. Their effect cannot be
+    compared.
+    """
     for name in sorted(_validators(new) - _validators(old)):
         yield Loss("narrowed", f"{new.__name__} has a new validator, {name}: values that it rejects cannot be read")
 
@@ -268,7 +275,7 @@ def _scalars(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def _family(kind: type) -> type:
-    """Return the type that determines how values are written and read."""
+    """Return the base type that determines how values of a type are stored and read."""
     families = (bool, datetime, date, time, timedelta, UUID, bytes, str, int, float, Decimal)
     return next((family for family in families if issubclass(kind, family)), kind)
 
@@ -307,7 +314,7 @@ _BOUNDS = (
 
 
 def _functions(info: FieldInfo | None) -> set[str]:
-    """Return the names of validator functions in a field's annotation."""
+    """Return the names of the validator functions in a field's annotation."""
     marks = () if info is None else info.metadata
     functions = (getattr(mark, "func", None) for mark in marks)
     return {
