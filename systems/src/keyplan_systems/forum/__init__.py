@@ -1,1 +1,1 @@
-"""The forum: discussion threads between a participant and helpers, one thread per task and participant."""
+"""The forum: discussion threads between a participant and helpers, with one thread per task and participant."""

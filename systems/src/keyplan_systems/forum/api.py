@@ -1,4 +1,4 @@
-"""The routes of the forum, which parse requests, call the service and build responses."""
+"""The HTTP routes of the forum, which parse requests, call the service and build responses."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from keyplan_systems.web.request_context import with_unreadable
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
 PLATFORM: Final = "platform"
-"""Role of the backend that reports attempts, submissions and grades."""
+"""Role of the platform's backend, which reports attempts, submissions and grades."""
 
 MESSAGES_DEFAULT, MESSAGES_MOST = 10, 20
 MAX_SEQ: Final = 10**10 - 1
-"""Greatest sequence number of an event. Keys contain it with a fixed number of digits."""
+"""Maximum sequence number of an event. Keys contain sequence numbers with a fixed number of digits."""
 NextCursor = Annotated[str | None, Query(alias="next", description="Cursor from the previous page.")]
 PageLimit = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE, description="Maximum number of entries.")]
 
@@ -52,7 +52,7 @@ Uses = Annotated[Service, Depends(service_of)]
 
 
 def user_of(caller: Principal) -> str:
-    """Return the sender's ID on the platform. Raises NotAllowedError for a token without an ID."""
+    """Return the user's ID on the platform. Raises NotAllowedError if the token's subject is not such an ID."""
     try:
         return checked_id(caller.subject, "the token's subject")
     except BadRequestError as error:
@@ -66,9 +66,9 @@ def rights_of(
     uses: Uses,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> ThreadRights:
-    """Return the rights that the thread token grants in the thread of the path.
+    """Return the rights that the thread token grants in the thread that the path identifies.
 
-    Raises ForumError for an invalid token, and TooManyRequestsError for a user who has sent too many requests.
+    Raises a subclass of ForumError for an invalid token, and TooManyRequestsError if the user exceeds the rate limit.
     """
     if credentials is None:
         raise unauthorized()
@@ -106,9 +106,10 @@ def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dic
 
 @router.put("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
 def update(item_id: str, participant_id: str, body: ThreadChange, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Open, close or change a thread, and create it if it is missing.
+    """Open, close or change a thread. The thread is created if it does not exist.
 
-    A caller who may not read the thread and sends its current status gets an empty response.
+    If the request changes nothing and the caller may not read the thread, the response contains only the requested
+    status.
     """
     changed = uses.update(user_of(caller), thread_key(item_id, participant_id), body.update())
     if changed is None:
@@ -126,9 +127,9 @@ def listed(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     after: NextCursor = None,
 ) -> dict[str, Any]:
-    """List the threads that the caller may read, most recently updated first.
+    """List threads that the caller may read, most recently updated first.
 
-    The threads are those of a group, the caller's own threads, or other users' threads.
+    Select the threads of a group, the caller's own threads, or the threads of other users.
     """
     page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, after_of(after))
     return {"threads": [_listed_body(entry) for entry in page.threads], "next": after_text(page.after)}
@@ -136,7 +137,7 @@ def listed(
 
 @router.post("/items/{item_id}/help-grants", status_code=204, tags=["threads"])
 def grant_help(item_id: str, body: Grant, caller: Caller, uses: Uses) -> None:
-    """Let a group ask another group for help on an item."""
+    """Permit a group to ask another group for help on an item."""
     uses.grant_help(user_of(caller), body.group_id, item_id, body.helper_group_id)
 
 
@@ -145,12 +146,12 @@ def _listed_body(entry: ListedThread) -> dict[str, Any]:
 
 
 def after_text(after: After | None) -> str | None:
-    """Return the position of the next page as text, for `next` in responses. Return None after the last page."""
+    """Return the position after a page as text for the response field `next`, or None after the last page."""
     return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
 
 
 def after_of(text: str | None) -> After | None:
-    """Parse a `next` position from a response. Raises BadRequestError for invalid text."""
+    """Parse a position from the response field `next`. Raises BadRequestError if it is invalid."""
     if text is None:
         return None
     match = re.fullmatch(r"([0-9]{1,15})-([0-9]{1,19})-([0-9]{1,19})", text)
@@ -178,13 +179,15 @@ def messages(
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
 def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
-    """Store a message. A repeated request with the same uuid stores it once and returns the same response."""
+    """Store a message. If a request is repeated with the same uuid, the message is stored once and the response is the
+    same.
+    """
     return event_body(uses.post(rights, str(body.uuid), body.text).event)
 
 
 @router.get(f"{_THREAD}/events", tags=["messages"])
 def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
-    """Return all events of a thread by their own time, newest first."""
+    """Return a thread's events by the time at which they occurred, newest first."""
     page = uses.history(rights, limit, cursor)
     return with_unreadable({"events": [event_body(event) for event in page], "next": page.cursor})
 
@@ -193,9 +196,9 @@ def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCurso
 def arrivals(
     rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0, le=MAX_SEQ)], limit: PageLimit = 100
 ) -> dict[str, Any]:
-    """Return the events stored after an event, in order and without gaps, whatever their own time is.
+    """Return the events that were stored after the event `since`, in the order of storage and without gaps.
 
-    If the last number is less than `last_seq`, request the events after it.
+    If the number of the last returned event is less than `last_seq`, request the events after it.
     """
     place = place_of(rights.key)
     last_seq = uses.log.last_seq(place)
@@ -205,7 +208,9 @@ def arrivals(
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
 def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses) -> dict[str, Any]:
-    """Record attempts, submissions and grades of the platform, new or past. Repeated reports change nothing."""
+    """Record attempts, submissions and grades that the platform reports, current or past. Repeated reports change
+    nothing.
+    """
     done = uses.record(place_of(thread_key(item_id, participant_id)), [fact.fact() for fact in body.events])
     return {
         "events": [event_body(appended.event) for appended in done],
@@ -218,19 +223,19 @@ def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses
 
 @router.get(f"{_THREAD}/follow", tags=["notifications"])
 def is_following(rights: Rights, uses: Uses) -> dict[str, bool]:
-    """Return whether the token's user follows the thread."""
+    """Return whether the user follows the thread."""
     return {"follows": uses.followers.is_following(place_of(rights.key), rights.user_id)}
 
 
 @router.put(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
 def follow(rights: Rights, uses: Uses) -> None:
-    """Subscribe the user to notifications of new messages."""
+    """Subscribe the user to notifications about new messages in the thread."""
     uses.follow(rights)
 
 
 @router.delete(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
 def unfollow(rights: Rights, uses: Uses) -> None:
-    """Unsubscribe the user from notifications of new messages."""
+    """Unsubscribe the user from notifications about new messages in the thread."""
     uses.followers.unfollow(place_of(rights.key), rights.user_id)
 
 
@@ -245,13 +250,13 @@ def notifications(caller: Caller, uses: Uses, limit: PageLimit = 20, cursor: Nex
 
 @router.delete("/notifications", tags=["notifications"])
 def drop_all(caller: Caller, uses: Uses) -> dict[str, int]:
-    """Delete all of the caller's notifications."""
+    """Delete all notifications of the caller."""
     return {"deleted": uses.followers.drop_all(user_of(caller))}
 
 
 @router.put("/notifications/{notification_id}", tags=["notifications"])
 def mark(notification_id: str, body: Reading, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Mark a notification as read, or as unread."""
+    """Mark a notification as read or unread."""
     return notification_body(uses.followers.mark(user_of(caller), notification_id, is_read=body.is_read))
 
 
@@ -271,7 +276,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _silent(_error: Exception) -> Problem:
-    """Return a problem with status 503, for an unavailable database or a lock or connection timeout in SQL."""
+    """Return a problem with status 503, for a SQL database that is unavailable or locked."""
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
 
@@ -295,7 +300,10 @@ def application(
     sockets: APIRouter | None = None,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
 ) -> FastAPI:
-    """Return the API for a service, with the websocket routes and the lifespan function for connections, if given."""
+    """Return the API application for a service.
+
+    `sockets` contains the WebSocket route, and `lifespan` starts and stops the delivery to its connections.
+    """
     app = web_application(
         "Forum",
         style=ProblemStyle(invalid_status=400),

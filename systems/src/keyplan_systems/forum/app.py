@@ -1,4 +1,4 @@
-"""Assembly of the forum: API and websocket, outbox drainer, notifier, and stream reader for watchers."""
+"""Assembly of the forum: API, web pages, WebSocket connections, and workers for the outbox and for notifications."""
 
 from __future__ import annotations
 
@@ -30,21 +30,23 @@ from keyplan_systems.web.rate_limits import limit_from
 from keyplan_systems.web.system import Built, Resources, SamplePerson, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
-"""Environment variable of the relational database, a postgresql:// or sqlite:/// URL; default: a file in the folder."""
+"""Environment variable with the URL of the SQL database (postgresql:// or sqlite:///). The default is a file in the
+folder.
+"""
 IDLE = "KEYPLAN_FORUM_IDLE_SECONDS"
 TOTAL = "KEYPLAN_FORUM_CONNECTION_SECONDS"
 SOCKETS = "KEYPLAN_FORUM_SOCKETS"
-"""Environment variable with the maximum number of connections of a user per process."""
+"""Environment variable with the maximum number of WebSocket connections per user and process."""
 ACTIONS_VARIABLE = "KEYPLAN_FORUM_ACTION_LIMIT"
-"""Environment variable with the limit of a user's websocket actions per process."""
+"""Environment variable with the limit on a user's WebSocket actions per process."""
 KEY_FILE = "thread-tokens.pem"
-"""File of the key that signs thread tokens if replicas do not share a secret."""
+"""Name of the file with the key that signs thread tokens, for servers without a shared secret."""
 CARRIED_KEPT_SECONDS = 7 * 24 * 3600
-"""How long the outbox retains delivered entries, for inspection."""
+"""Time in seconds for which the outbox keeps entries after they were transferred, for inspection."""
 
 
 def build(resources: Resources) -> Built:
-    """Build the system with its resources. Raises ValueError for invalid settings."""
+    """Build the system. Raises ValueError for an invalid setting."""
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
     database = Database(url)
@@ -102,15 +104,15 @@ def build(resources: Resources) -> Built:
 
 
 def _load(service: Service) -> None:
-    """Load the whole sample: Ann's thread, and the threads of her class."""
+    """Load all sample data: Ann's thread, and the threads of her class."""
     load_sample(service)
     load_class(service)
 
 
 def _signing_key(resources: Resources) -> Ed25519PrivateKey:
-    """Return the key that signs thread tokens, shared by all replicas or by the processes on this folder.
+    """Return the key that signs thread tokens. It is shared by all replicas, or by the processes that use the folder.
 
-    Raises KeyFileError.
+    Raises KeyFileError if the key file cannot be used.
     """
     if resources.secret is not None:
         return resources.secret.signing_key("forum thread tokens")
@@ -118,7 +120,10 @@ def _signing_key(resources: Resources) -> Ed25519PrivateKey:
 
 
 def _positive(variable: str, default: float, unit: str) -> float:
-    """Return a setting as a positive integer, or the default if it is unset or empty. Raises ValueError."""
+    """Return an environment variable as a positive integer, or the default if it is unset or empty.
+
+    Raises ValueError for any other value.
+    """
     text = os.environ.get(variable)
     if not text:
         return default

@@ -22,7 +22,10 @@ from keyplan_systems.forum.entities import MAX_CHARACTERS, EventType, Id
 from keyplan_systems.forum.service import Fact
 
 SCORE_DIGITS: Final = 9
-"""Decimal places of a score. A float can be smaller than any number that DynamoDB stores (1e-130)."""
+"""Number of decimal places to which a score is rounded.
+
+A float can be smaller than the smallest positive number that DynamoDB stores (1e-130).
+"""
 
 
 class Body(BaseModel):
@@ -32,7 +35,7 @@ class Body(BaseModel):
 
 
 class ThreadChange(Body):
-    """The requested changes of a thread. Omitted fields stay unchanged."""
+    """The requested changes to a thread. Omitted fields stay unchanged."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -44,19 +47,19 @@ class ThreadChange(Body):
     message_count_increment: StrictInt | None = None
 
     def update(self) -> ThreadUpdate:
-        """Return the change for the domain rules."""
+        """Convert the body to a domain value."""
         return ThreadUpdate(self.status, self.helper_group_id, self.message_count, self.message_count_increment)
 
 
 class Grant(Body):
-    """The permission of a group to ask another group for help."""
+    """The permission for a group to ask another group for help."""
 
     group_id: Id
     helper_group_id: Id
 
 
 class NewMessage(Body):
-    """A message. The sender chooses the uuid, and repeated messages with the same uuid are stored once."""
+    """A message to store. The sender chooses the uuid. Messages with the same uuid are stored only once."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -80,7 +83,7 @@ Score = Annotated[StrictFloat, Field(ge=0, le=100), AfterValidator(lambda score:
 
 
 class FactBody(Body):
-    """An attempt, submission or grade with its own time in milliseconds."""
+    """An attempt, submission or grade that the platform reports, with its time in epoch milliseconds."""
 
     type: Literal["attempt_started", "submission", "grade_updated"]
     time: Annotated[StrictInt, Field(ge=0, lt=10**13)]
@@ -102,7 +105,7 @@ class FactBody(Body):
         return self
 
     def fact(self) -> Fact:
-        """Return the fact for the service."""
+        """Convert the body to a value for the service."""
         return Fact(
             EventType(self.type),
             self.time,
@@ -115,7 +118,7 @@ class FactBody(Body):
 
 
 class FactsBody(Body):
-    """Facts that the platform reports about a thread."""
+    """The attempts, submissions and grades that the platform reports for a thread."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -141,6 +144,6 @@ class FactsBody(Body):
 
 
 class Reading(Body):
-    """The read state of a notification."""
+    """Whether a notification is to be marked as read."""
 
     is_read: StrictBool

@@ -1,4 +1,6 @@
-"""Websocket connections and their subscriptions, which are written and removed together."""
+"""The stored WebSocket connections and their subscriptions to threads. Both are written and deleted in one
+transaction.
+"""
 
 from __future__ import annotations
 
@@ -13,33 +15,42 @@ from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import MAX_WATCHED, Connected, Place, Subscription
 
 CONNECTION_SECONDS: Final = 2 * 3600
-"""Maximum lifetime of a connection. An older subscription is orphaned."""
+"""Maximum lifetime of a connection, in seconds. Its subscriptions expire after this time."""
 SERVER_SECONDS: Final = 60
-"""Number of seconds that a process counts as alive without renewal. Afterwards, its users no longer count as
-watching."""
+"""Time in seconds for which a process counts as alive after it has renewed its registration.
+
+After that, the users of its connections no longer count as watching a thread.
+"""
 GRACE_SECONDS: Final = 3600
-"""Additional lifetime of the connection's item, which must still exist when the connection reaches its maximum age."""
+"""Additional lifetime of the connection's item, in seconds.
+
+The item must still exist when the connection reaches its maximum lifetime, because it lists the subscriptions to
+delete.
+"""
 
 
 class Connections:
-    """The stored state of websockets."""
+    """The stored WebSocket connections and subscriptions of this process."""
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock
         self._server_id = f"{clock.random.getrandbits(128):032x}"
 
     def beat(self) -> int:
-        """Renew the registration of this process and its connections. Return 0, like a worker without pending work."""
+        """Renew the registration of this process. Return 0, so that the worker pauses afterwards."""
         self._db.run(design.beat(self._server_id, int(self._clock.now()) + SERVER_SECONDS))
         return 0
 
     def opened(self, connection_id: str, user_id: str) -> None:
-        """Store a new connection."""
+        """Store a new connection of a user."""
         ttl = self._ttl() + GRACE_SECONDS
         self._db.run(design.connect(Connected(connection_id=connection_id, user_id=user_id, ttl=ttl)))
 
     def subscribe(self, connection_id: str, user_id: str, place: Place) -> None:
-        """Subscribe the connection to a thread. Idempotent. Raises BadRequestError beyond MAX_WATCHED threads."""
+        """Subscribe a connection to a thread. Repeated calls change nothing.
+
+        Raises BadRequestError if the connection already watches MAX_WATCHED threads.
+        """
         subscription = Subscription(
             participant_id=place.participant_id,
             item_id=place.item_id,
@@ -56,11 +67,14 @@ class Connections:
             raise
 
     def unsubscribe(self, connection_id: str, place: Place) -> None:
-        """Unsubscribe the connection from the thread. The user's other connections keep their subscriptions."""
+        """Unsubscribe a connection from a thread. Other connections of the user keep their subscriptions."""
         self._db.run(design.unsubscribe(place, connection_id, _text(place)))
 
     def closed(self, connection_id: str) -> int:
-        """Delete the connection and all its subscriptions, and return their number. Idempotent."""
+        """Delete a closed connection and all its subscriptions. Return the number of subscriptions.
+
+        Repeated calls change nothing.
+        """
         while (connection := self._db.run(design.connection_by_id(connection_id))) is not None:
             places = connection.places()
             try:
@@ -73,13 +87,15 @@ class Connections:
         return 0
 
     def users(self, place: Place) -> frozenset[str]:
-        """Return the users who currently watch a thread on any live process."""
+        """Return the IDs of the users who watch a thread through a connection to any live process."""
         subscriptions = list(self._db.iterate(design.watchers(place)))
         alive = {server.server_id for server in self._db.iterate(design.servers())} if subscriptions else set()
         return frozenset(subscription.user_id for subscription in subscriptions if subscription.server_id in alive)
 
     def copy_status(self, place: Place, status: str, revision: int) -> None:
-        """Copy a thread's status for its watchers, unless a later copy exists."""
+        """Store a copy of a thread's status for its watchers, unless the stored copy has the same or a
+        later revision.
+        """
         with suppress(ConditionFailedError):
             self._db.run(design.copy_status(place, status, revision))
 

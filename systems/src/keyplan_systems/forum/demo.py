@@ -20,7 +20,7 @@ _WAIT_S = 20.0
 def play(stage: DemoStage) -> None:
     """Run the forum part of the demo.
 
-    Raises httpx.HTTPError if the system rejects a request, and TimeoutError if no message is pushed.
+    Raises httpx.HTTPError if a request fails, and TimeoutError if the message is not pushed.
     """
     thread = f"/items/{LOOPS}/participant/{ANN}/thread"
     with stage.client(ANN) as ann, stage.client(TUTOR) as tutor, stage.client(BEN) as ben:
@@ -35,7 +35,7 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run the part in a browser: Ann and the tutor write to each other in two windows."""
+    """Run this part of the demo in a browser: Ann and the tutor write to each other in two windows."""
     path = f"app/threads/{LOOPS}/{ANN}"
     ann, tutor = tour.open(ANN, path), tour.open(TUTOR, path)
     for actor in (ann, tutor):
@@ -56,7 +56,7 @@ def show(tour: Tour) -> None:
 
 
 async def _watch(stage: DemoStage, ann: httpx.Client, her_token: str, his_token: str) -> dict[str, Any]:
-    """Subscribe as the tutor, write as Ann, and return the pushed message."""
+    """Subscribe to the thread as the tutor, write a message as Ann, and return the pushed message."""
     address = stage.url.replace("http", "ws", 1) + f"/ws?token={stage.token(TUTOR)}"
     text = f"It ends now, thank you! ({uuid.uuid4().hex[:4]})"
     async with asyncio.timeout(_WAIT_S), websockets.connect(address) as socket:
@@ -76,5 +76,5 @@ def _write(ann: httpx.Client, token: str, text: str) -> None:
 
 
 def _of_thread(token: str) -> dict[str, str]:
-    """Return headers with the thread's own token."""
+    """Return request headers that contain a thread token."""
     return {"Authorization": f"Bearer {token}"}

@@ -1,24 +1,26 @@
 """The table of the forum: the event log of threads, their watchers and followers, and notifications.
 
-One table with the document's names: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. The differences are:
+The table has the names from the published design: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. It differs from
+the published design in these points:
 
-* `time` is a String. The `time` of an event is thirteen digits, `#`, and the event's number in the thread, so two
-  events of the same millisecond are two items. The `time` of a subscription is the connection's ID, so subscribing
-  twice writes one item. IDs need not be numbers.
+* `time` is a string. For an event, it contains the time with thirteen digits, `#`, and the event's number in the
+  thread, so that two events of the same millisecond are stored as two items. For a subscription, it contains the
+  connection's ID, so that subscribing twice writes one item. IDs need not be numbers.
 * Every event has a number `seq` (1, 2, 3, ...) within its thread, in the order of storage and without gaps. The
-  transaction that stores the event assigns the number, and writes the thread's head if its version is unchanged since
-  it was read. Therefore "events since 7" misses neither later events nor events that were backfilled with a past time,
-  and a client at 7 knows that 8 is next. History is read by `time`. Watchers read by `seq` from the index `arrivals`,
-  whose key consists of the event's own attributes.
-* Each event has a mark with the event's ID as its key, which is written in the same transaction. Therefore a message,
-  an attempt or an answer that is sent again is not stored again, even with another time.
-* THREADSUB# items cannot be found by connection, so a connection item lists the watched threads. If a process is
-  killed, both kinds of items are left over. Therefore each process renews its registration, and readers ignore the
-  items of an expired process.
-* The status of a thread is stored in SQL. `thread_opened` and `thread_closed` are log entries that an outbox transfers
-  to this table.
-* A copy of the status (THREADSTATUS#) exists only so that its changes reach the watchers of all processes.
-* Follows, notifications and `grade_updated` are additions to the document.
+  transaction that stores an event assigns the number, and updates an item for the thread (`Head`), if the version of
+  the item is unchanged since it was read. Therefore reading the events after number 7 returns all later events, even
+  those that were stored with a past time, and a client that has number 7 knows that number 8 is next. The history is
+  read by `time`. Watchers read by `seq` from the index `arrivals`, whose key consists of attributes of the event.
+* For each event, the same transaction also creates an item whose key contains the event's ID (`Mark`). Therefore a
+  message, an attempt or a submission that is sent again is not stored again, even if it has another time.
+* THREADSUB# items cannot be found by connection, so an item for the connection lists the watched threads. If a process
+  is killed, both kinds of items are left over. Therefore each process renews its registration, and readers ignore the
+  items of a process whose registration has expired.
+* The status of a thread is stored in SQL. `thread_opened` and `thread_closed` are entries of the event log, which are
+  transferred to this table from an outbox in SQL.
+* A copy of the status (THREADSTATUS#) exists only so that the table's stream reports status changes to the watchers on
+  all processes.
+* Follows, notifications and `grade_updated` are additions to the published design.
 """
 
 from __future__ import annotations
@@ -61,32 +63,32 @@ from keyplan_systems.forum.entities import (
 )
 
 EVENTS = Rate(average=5, peak=100)
-"""Events stored per second."""
+"""Expected number of stored events per second."""
 
 # Events.
 
 
 @forum.get(Head, consistent=True, after=["store_event", "store_first_event"], rate=Rate(average=8, peak=150))
 def head_of(place: Place) -> ItemKey:
-    """Read the head of a thread, which contains the number of its newest event."""
+    """Get a thread's `Head` item, which contains the number of its newest event."""
     return item(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.create(Head)
 def begin_head(head: Head) -> ItemWrite:
-    """Create the head with a thread's first event."""
+    """Create the `Head` item of a thread with its first event."""
     return item(head)
 
 
 @forum.replace(Head)
 def move_head(head: Head) -> ItemWrite:
-    """Advance the head by one event, unless another event was stored concurrently."""
+    """Increment the number in a thread's `Head` item, if no other event was stored since it was read."""
     return item(head)
 
 
 @forum.create(Mark)
 def add_mark(mark: Mark) -> ItemWrite:
-    """Mark an event as stored, unless it is already marked."""
+    """Create the `Mark` item of an event, which prevents the event from being stored again."""
     return item(mark)
 
 
@@ -100,43 +102,43 @@ def add_event(event: Event) -> ItemWrite:
 def store_first_event(
     head: Head, mark: Mark, event: Event
 ) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
-    """Store a thread's first event, with its mark and the thread's head."""
+    """Store the first event of a thread, together with its `Mark` item and the thread's `Head` item."""
     return [begin_head(head), add_mark(mark), add_event(event)]
 
 
 @transaction(rate=EVENTS)
 def store_event(head: Head, mark: Mark, event: Event) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
-    """Store another event with its mark, on condition that the head is unchanged."""
+    """Store an event, together with its `Mark` item, if no other event was stored since the `Head` item was read."""
     return [move_head(head), add_mark(mark), add_event(event)]
 
 
 @forum.get(Mark, consistent=True, rate=Rate(average=0.1, peak=5))
 def mark_of(place: Place, event_id: str) -> ItemKey:
-    """Read the key under which an event is stored."""
+    """Get the `Mark` item of an event, which contains the event's key."""
     return item(participant_id=place.participant_id, item_id=place.item_id, event_id=event_id)
 
 
 @forum.get(Event, consistent=True, rate=Rate(average=0.1, peak=5))
 def event_at(place: Place, at_ms: int, seq: int) -> ItemKey:
-    """Read an event by its key."""
+    """Get an event by its key."""
     return item(participant_id=place.participant_id, item_id=place.item_id, at_ms=at_ms, seq=seq)
 
 
 @forum.query(Event, index="arrivals", limit=100, expected_items=5, rate=Rate(average=5, peak=200))
 def events_since(place: Place, seq: int) -> KeyCondition:
-    """Read the events stored after an event, in the order of storage."""
+    """List the events of a thread that were stored after event number `seq`, in the order of storage."""
     return pk(participant_id=place.participant_id, item_id=place.item_id).sk.gt(seq=seq)
 
 
 @forum.query(Event, descending=True, limit=20, expected_items=20, rate=Rate(average=5, peak=50))
 def history(place: Place) -> KeyCondition:
-    """Read a thread's events by their own time, newest first."""
+    """List a thread's events by the time at which they occurred, newest first."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.query(Event, descending=True, limit=10, expected_items=10, expected_scanned=20, rate=Rate(average=5, peak=50))
 def messages(place: Place) -> KeyCondition:
-    """Read a thread's messages, newest first, up to the requested number, however many other events there are."""
+    """List a thread's messages, newest first. Other events are read but filtered out."""
     return pk(participant_id=place.participant_id, item_id=place.item_id).filter(F.type == EventType.MESSAGE)
 
 
@@ -145,25 +147,25 @@ def messages(place: Place) -> KeyCondition:
 
 @forum.create(Connected, rate=Rate(average=1, peak=50))
 def connect(connection: Connected) -> ItemWrite:
-    """Store an open websocket."""
+    """Store an open WebSocket connection."""
     return item(connection)
 
 
 @forum.get(Connected, consistent=True, rate=Rate(average=1, peak=50))
 def connection_by_id(connection_id: str) -> ItemKey:
-    """Read a websocket and its watched threads."""
+    """Get a WebSocket connection and its watched threads."""
     return item(connection_id=connection_id)
 
 
 @forum.put(Subscription)
 def add_subscription(subscription: Subscription) -> ItemWrite:
-    """Store that a connection watches a thread. Repeating it changes nothing."""
+    """Store that a connection watches a thread."""
     return item(subscription)
 
 
 @forum.update(Connected)
 def note_thread(connection_id: str, threads: frozenset[str]) -> ItemWrite:
-    """Add a thread to the connection's list."""
+    """Add a thread to the connection's list of watched threads, if the list has fewer than MAX_WATCHED threads."""
     room = F.threads.missing() | (F.threads.size() < MAX_WATCHED)
     return item(connection_id=connection_id).add_to_set(threads=threads).condition(room)
 
@@ -176,13 +178,13 @@ def drop_subscription(place: Place, connection_id: str) -> ItemWrite:
 
 @forum.update(Connected)
 def forget_thread(connection_id: str, threads: frozenset[str]) -> ItemWrite:
-    """Remove a thread from the connection's list."""
+    """Remove a thread from the connection's list of watched threads."""
     return item(connection_id=connection_id).remove_from_set(threads=threads)
 
 
 @forum.delete(Connected)
 def drop_connection(connection_id: str, version: int) -> ItemWrite:
-    """Delete a closed websocket if its list of threads is unchanged since it was read."""
+    """Delete a closed WebSocket connection, if its list of watched threads is unchanged since it was read."""
     return item(connection_id=connection_id).if_version(version)
 
 
@@ -215,25 +217,25 @@ def disconnect(
 
 @forum.query(Subscription, consistent=True, expected_items=2, rate=Rate(average=3, peak=50))
 def watchers(place: Place) -> KeyCondition:
-    """Read the current watchers of a thread. Expired watchers are filtered out although they may still be stored."""
+    """List the subscriptions to a thread that have not expired."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.update(Server, upsert=True, rate=Rate(average=0.2, peak=1))
 def beat(server_id: str, ttl: int) -> ItemWrite:
-    """Record that a process is alive until the expiry time."""
+    """Record that a process is alive until the time `ttl`."""
     return item(server_id=server_id).set(ttl=ttl)
 
 
 @forum.query(Server, consistent=True, after=["beat"], expected_items=2, rate=Rate(average=3, peak=50))
 def servers() -> KeyCondition:
-    """Read the live processes."""
+    """List the processes whose registration has not expired."""
     return pk()
 
 
 @forum.update(StatusCopy, upsert=True, rate=Rate(average=0.5, peak=20))
 def copy_status(place: Place, status: str, revision: int) -> ItemWrite:
-    """Copy a thread's status from SQL, unless a later status was already copied."""
+    """Store a copy of a thread's status in SQL, unless the stored copy has the same or a later revision."""
     is_later = F.revision.missing() | (F.revision < revision)
     return (
         item(participant_id=place.participant_id, item_id=place.item_id)
@@ -247,31 +249,31 @@ def copy_status(place: Place, status: str, revision: int) -> ItemWrite:
 
 @forum.create(Follow, rate=Rate(average=0.3, peak=10))
 def follow(follower: Follow) -> ItemWrite:
-    """Store that a user follows a thread."""
+    """Store that a user follows a thread, to be notified about new messages."""
     return item(follower)
 
 
 @forum.delete(Follow, rate=Rate(average=0.1, peak=5))
 def unfollow(place: Place, user_id: str) -> ItemWrite:
-    """Delete a user's subscription to notifications of a thread."""
+    """Delete the record that a user follows a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
 @forum.get(Follow, consistent=True, rate=Rate(average=1, peak=20))
 def follow_of(place: Place, user_id: str) -> ItemKey:
-    """Read a user's subscription to notifications of a thread."""
+    """Get the record that a user follows a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
 @forum.query(Follow, consistent=True, expected_items=3, rate=Rate(average=3, peak=50))
 def followers(place: Place) -> KeyCondition:
-    """Read the followers of a thread."""
+    """List the followers of a thread."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
-    """Keep a follow of an opened thread, unless a later closing was already applied."""
+    """Keep a follow permanently after its thread was opened, unless a later status change was already applied to it."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=None)
@@ -281,7 +283,7 @@ def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWrite:
-    """Let a follow of a closed thread expire, unless a later opening was already applied."""
+    """Let a follow expire after its thread was closed, unless a later status change was already applied to it."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=ttl)
@@ -294,13 +296,13 @@ def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWri
 
 @forum.create(Notification, rate=Rate(average=3, peak=60))
 def notify(notification: Notification) -> ItemWrite:
-    """Notify a user of a message. Repeating it changes nothing."""
+    """Create a user's notification about a message. A repeated write fails, so the read state stays unchanged."""
     return item(notification)
 
 
 @forum.query(Notification, descending=True, limit=20, expected_items=20, rate=Rate(average=2, peak=20))
 def notifications(user_id: str) -> KeyCondition:
-    """Read a user's notifications, newest first."""
+    """List a user's notifications, newest first."""
     return pk(user_id=user_id)
 
 
@@ -321,13 +323,13 @@ def drop_notification(user_id: str, at_ms: int, event_id: str) -> ItemWrite:
 
 @forum.on_change(Event, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_events(changes: list[Inserted[Event]]) -> None:
-    """Push stored events to the connections on this process."""
+    """Push new events to the WebSocket connections on this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} events")
 
 
 @forum.on_change(Notification, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_notifications(changes: list[Inserted[Notification]]) -> None:
-    """Push stored notifications to their user's connections on this process."""
+    """Push new notifications to their users' WebSocket connections on this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} notifications")
 
 
@@ -335,19 +337,19 @@ def push_notifications(changes: list[Inserted[Notification]]) -> None:
 def push_watchers(
     changes: list[Inserted[Subscription] | Removed[Subscription] | Expired[Subscription]],
 ) -> None:
-    """Report joining and leaving watchers to the other watchers on this process."""
+    """Report to a thread's watchers on this process that other watchers have joined or left."""
     raise NotImplementedError(f"no handler was given for {len(changes)} watchers")
 
 
 @forum.on_change(StatusCopy, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_statuses(changes: list[Inserted[StatusCopy] | Modified[StatusCopy]]) -> None:
-    """Report status changes to the watchers on this process."""
+    """Report a thread's status changes to its watchers on this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} statuses")
 
 
 @forum.on_change(Event, filter=F.type == EventType.MESSAGE, retries=10, on_failure="unnotified", idempotent=True)
 def notify_followers(change: Inserted[Event]) -> None:
-    """Notify the followers of a stored message who are not watching its thread."""
+    """Notify the followers of a thread about a new message, except those who are watching the thread."""
     raise NotImplementedError(f"no handler was given for message {change.new.event_id}")
 
 

@@ -1,4 +1,4 @@
-"""Basic types of the forum: IDs, permission levels, threads and their status, changes, and errors.
+"""Basic types of the forum: IDs, permission levels, threads and their status, changes, and exceptions.
 
     ForumError
     +-- BadRequestError        the request is malformed or contradicts the thread's state (HTTP 400)
@@ -6,8 +6,8 @@
     |   +-- WrongThreadError   the thread token is valid for another thread (HTTP 403)
     +-- BadTokenError          the thread token is forged, expired or of another kind (HTTP 401)
 
-A thread belongs to one item (a task) and one participant (a user or a team). If a pair has no row, its thread was never
-started. Once it was opened, it can never return to that state.
+A thread belongs to one item (a task) and one participant (a user or a team). If the pair has no row in SQL, its thread
+has not been started. A thread that was opened cannot return to this state.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from enum import IntEnum, StrEnum
 from typing import Final
 
 CLOSED_READABLE_MS: Final = 14 * 24 * 3600 * 1000
-"""Time after the closing of a thread in which helpers who validated the item may still read it, in milliseconds."""
+"""Time in milliseconds for which a closed thread can be read by helpers who have validated the item."""
 
 MAX_MESSAGE_COUNT: Final = 2**31 - 1
-"""Greatest message count that is stored. It fits into a 32-bit integer column."""
+"""Maximum message count of a thread. It fits into a 32-bit integer column."""
 
 _ID = re.compile(r"[0-9]{1,19}")
 
 
 class ForumError(Exception):
-    """Base class of errors for rejected requests. The message describes what to do."""
+    """Base class of the exceptions for rejected requests. The message describes how to correct the request."""
 
     status: int = 400
 
@@ -37,23 +37,23 @@ class BadRequestError(ForumError):
 
 
 class NotAllowedError(ForumError):
-    """Raised if the user has no permission for a request."""
+    """Raised if the user does not have the permission for a request."""
 
     status = 403
 
 
 class WrongThreadError(NotAllowedError):
-    """Raised if a valid token was issued for another thread."""
+    """Raised if a thread token is valid but was issued for another thread."""
 
 
 class BadTokenError(ForumError):
-    """Raised if a token is forged, expired or of another kind."""
+    """Raised if a thread token is forged or expired, or is a token of another kind."""
 
     status = 401
 
 
 class Status(StrEnum):
-    """The stored states of a thread. The two waiting states are both called open."""
+    """The stored status of a thread. A thread with one of the two waiting statuses is open."""
 
     WAITING_FOR_PARTICIPANT = "waiting_for_participant"
     WAITING_FOR_TRAINER = "waiting_for_trainer"
@@ -61,16 +61,16 @@ class Status(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether a response is still expected."""
+        """Whether the thread is open: someone is expected to respond."""
         return self is not Status.CLOSED
 
 
 NOT_STARTED: Final = "not_started"
-"""Status that is returned for a pair without a row. It is never stored, so a thread never returns to it."""
+"""Status that is returned for a thread without a row. It is never stored, so a thread cannot return to it."""
 
 
 class View(IntEnum):
-    """The access of a group to an item."""
+    """The permission of a group to view an item."""
 
     NONE = 0
     INFO = 1
@@ -80,7 +80,7 @@ class View(IntEnum):
 
 
 class GrantView(IntEnum):
-    """The access to an item that a group may grant to others."""
+    """The permission of a group to grant others the permission to view an item."""
 
     NONE = 0
     ENTER = 1
@@ -91,7 +91,7 @@ class GrantView(IntEnum):
 
 
 class Watch(IntEnum):
-    """The access of a group to other users' work on an item."""
+    """The permission of a group to view other users' work on an item."""
 
     NONE = 0
     RESULT = 1
@@ -100,7 +100,7 @@ class Watch(IntEnum):
 
 
 class GroupKind(StrEnum):
-    """The kind of a group. Users and teams can be participants, and everyone is a member of the all-users group."""
+    """The kind of a group. Users and teams can be participants. Every user belongs to the all-users group."""
 
     USER = "user"
     TEAM = "team"
@@ -110,7 +110,7 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadKey:
-    """The pair that identifies a thread."""
+    """The IDs of the item and the participant, which identify a thread."""
 
     item_id: str
     participant_id: str
@@ -118,7 +118,7 @@ class ThreadKey:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A stored thread. Times are in milliseconds since the Unix epoch, and `revision` counts status changes."""
+    """A thread as stored in SQL. Times are in epoch milliseconds, and `revision` counts status changes."""
 
     key: ThreadKey
     status: Status
@@ -131,7 +131,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadUpdate:
-    """A requested change of a thread. None leaves a field unchanged."""
+    """A requested change to a thread. Fields with the value None stay unchanged."""
 
     status: Status | None = None
     helper_group_id: str | None = None
@@ -140,13 +140,13 @@ class ThreadUpdate:
 
     @property
     def touches_more_than_status(self) -> bool:
-        """Whether the request contains the helper group or the message count."""
+        """Whether the request changes the helper group or the message count."""
         rest = (self.helper_group_id, self.message_count, self.message_count_increment)
         return any(field is not None for field in rest)
 
 
 class LogKind(StrEnum):
-    """The kinds of event log entries that result from status changes of a thread."""
+    """The kinds of event log entries that a status change of a thread causes."""
 
     THREAD_OPENED = "thread_opened"
     THREAD_CLOSED = "thread_closed"
@@ -154,7 +154,7 @@ class LogKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """An entry for the event log. `key` is the same in every attempt, and each key is written once."""
+    """An entry for the event log. `key` stays the same in every attempt, so that the entry is written only once."""
 
     key: str
     kind: LogKind
@@ -164,9 +164,9 @@ class LogEntry:
 
 
 def checked_id(value: str, name: str) -> str:
-    """Return the ID if it has 1 to 19 decimal digits, so that it cannot contain a key separator.
+    """Return an ID unchanged if it consists of 1 to 19 decimal digits, so that it cannot contain a key separator.
 
-    Raises `BadRequestError` otherwise.
+    Raises BadRequestError for any other value.
     """
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise BadRequestError(f"{name} must be 1 to 19 decimal digits, not {value!r}")

@@ -1,7 +1,7 @@
-"""The facts for the permission rules: groups, memberships, managers, items and permissions.
+"""The data on which the permission rules depend (facts): groups, memberships, managers, items and permissions.
 
-Facts are plain values as of one point in time. They can contain more than a rule needs, but never less. For every group
-that a rule names, they contain all memberships above it. For every item, they contain all edges above it.
+The values are a consistent snapshot. They may contain more data than a rule needs, but never less: for every group to
+which a rule refers, all memberships above it; for every item, all edges above it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from keyplan_systems.forum.domain import GrantView, GroupKind, View, Watch
 
 Edges = Mapping[str, frozenset[str]]
-"""Edges from a group or item to its direct parents."""
+"""Mapping from the ID of a group or item to the IDs of its direct parents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group in the tree: a user, a team, a class, or everyone."""
+    """A group in the hierarchy: a user, a team, a class, or the group of all users."""
 
     id: str
     kind: GroupKind
@@ -26,7 +26,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """The permission of members of `manager_id` to manage `group_id` and all groups below it."""
+    """The permission for members of `manager_id` to manage `group_id` and all groups below it."""
 
     group_id: str
     manager_id: str
@@ -35,7 +35,9 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class ItemEdge:
-    """The position of `child_id` below `parent_id`, and whether help requests propagate along this edge."""
+    """An edge of the item hierarchy. With `request_help_propagation`, help grants on the parent apply to the child,
+    too.
+    """
 
     child_id: str
     parent_id: str
@@ -44,7 +46,7 @@ class ItemEdge:
 
 @dataclass(frozen=True, slots=True)
 class ItemPermission:
-    """The permissions of a group on an item. An owner has the highest level of every permission."""
+    """A group's permissions on an item. An owner has the highest level of every permission."""
 
     group_id: str
     item_id: str
@@ -56,7 +58,7 @@ class ItemPermission:
 
 @dataclass(frozen=True, slots=True)
 class HelpGrant:
-    """The right of `group_id` to request help on `item_id` from `helper_group_id` and every group below it."""
+    """The permission for `group_id` to ask `helper_group_id` and every group below it for help on `item_id`."""
 
     group_id: str
     item_id: str
@@ -65,7 +67,7 @@ class HelpGrant:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All facts that the rules need."""
+    """The data that the permission rules need."""
 
     groups: Mapping[str, Group] = field(default_factory=dict)
     group_parents: Edges = field(default_factory=dict)
@@ -74,12 +76,12 @@ class Facts:
     permissions: tuple[ItemPermission, ...] = ()
     help_grants: tuple[HelpGrant, ...] = ()
     validated: frozenset[tuple[str, str]] = frozenset()
-    """Pairs (item, participant) of validated results."""
+    """Pairs (item ID, participant ID) for which the participant has a validated result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The highest permission levels of a user on one item, over all the user's groups."""
+    """A user's highest permission levels on an item, across all groups to which the user belongs."""
 
     view: View = View.NONE
     grant_view: GrantView = GrantView.NONE
@@ -88,7 +90,7 @@ class Levels:
 
 
 def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
-    """Return the starting nodes and all nodes above them. Cycles in the data do no harm."""
+    """Return the start nodes and all nodes above them. Cycles are handled."""
     reached = set(start)
     waiting = list(reached)
     while waiting:
@@ -100,7 +102,7 @@ def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
 
 
 def edges_of(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
-    """Return the edges of (child, parent) pairs."""
+    """Convert pairs (child, parent) to a mapping from each child to its parents."""
     parents: dict[str, set[str]] = {}
     for child, parent in pairs:
         parents.setdefault(child, set()).add(parent)

@@ -9,8 +9,8 @@ Permissions per status (no row counts as not open; requesting the current status
     not open  open      if allowed to ask that group      yes        no             no
     no row    closed    no                                no         no             no
 
-The permission to set a status includes changes of the other fields in the same request. Without a new status, changes
-of the helper group and the message count require the permission to write.
+The permission to set a status includes changes to the other fields in the same request. A request without a new status
+that changes the helper group or the message count requires the permission to write.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from keyplan_systems.forum.permissions import (
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The stored thread, the user, and the facts about both."""
+    """A thread, the user who wants to change it, and the data on which the user's permissions depend."""
 
     facts: Facts
     user_id: str
@@ -58,18 +58,18 @@ class Situation:
 
     @property
     def is_mine(self) -> bool:
-        """Whether the user is, or acts for, the participant."""
+        """Whether the user is the participant or a member of the participating team."""
         return is_participant(self.facts, self.user_id, self.key)
 
     @property
     def may_write(self) -> bool:
-        """Whether the user may write to the thread in its current state."""
+        """Whether the user may write messages to the thread in its current state."""
         return may_write(self.facts, self.user_id, self.key, self.thread)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A thread to store, with the log entries to store with it."""
+    """A changed thread, and the log entries to store in the same transaction."""
 
     thread: Thread
     entries: tuple[LogEntry, ...] = ()
@@ -78,8 +78,8 @@ class Change:
 def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
     """Return the changed thread, or None if the update changes nothing.
 
-    Raises `BadRequestError` if the update contradicts itself or the thread's state, and `NotAllowedError` if the user
-    may not change the thread.
+    Raises BadRequestError if the update is invalid or contradicts the thread's state, and NotAllowedError if the user
+    may not change the thread in this way.
     """
     check_shape(update)
     if levels(now.facts, now.user_id, now.key.item_id).view < View.CONTENT:
@@ -93,7 +93,7 @@ def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change |
 
 
 def check_shape(update: ThreadUpdate) -> None:
-    """Raise `BadRequestError` for an update that is invalid for every thread."""
+    """Raise BadRequestError if the update is invalid regardless of the thread."""
     if update.status is None and not update.touches_more_than_status:
         raise BadRequestError("send status, helper_group_id, message_count or message_count_increment")
     if update.message_count is not None and update.message_count_increment is not None:
@@ -105,14 +105,16 @@ def check_shape(update: ThreadUpdate) -> None:
 
 
 def check_participant(facts: Facts, key: ThreadKey) -> None:
-    """Raise `BadRequestError` unless the participant is a user or a team."""
+    """Raise BadRequestError unless the thread's participant is a user or a team."""
     group = facts.groups.get(key.participant_id)
     if group is None or group.kind not in (GroupKind.USER, GroupKind.TEAM):
         raise BadRequestError(f"participant {key.participant_id} is neither a user nor a team")
 
 
 def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
-    """Return True if the user may set the requested status, according to the table above."""
+    """Return True if the user may set the requested status. The table in the module's documentation
+    contains the rules.
+    """
     wish = update.status
     if wish is None or not _sets_new_status(now, update):
         return True
@@ -125,7 +127,7 @@ def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
 
 
 def may_open(now: Situation, helper_group_id: str) -> bool:
-    """Return True if the user may open the thread, which is closed or not started, and ask this group for help."""
+    """Return True if the user may open the thread with this helper group, assuming that it is not open."""
     update = ThreadUpdate(Status.WAITING_FOR_TRAINER, helper_group_id)
     try:
         return changed_thread(replace(now, thread=_closed(now.thread)), update, 0) is not None
@@ -153,7 +155,9 @@ def _may_ask(now: Situation, update: ThreadUpdate) -> bool:
 
 
 def _check_helper_fits(now: Situation, update: ThreadUpdate) -> None:
-    """Check the helper group, which is required for opening, optional while open, and invalid otherwise."""
+    """Raise BadRequestError if the helper group is missing when a thread is opened, or is given for a thread that is
+    not open.
+    """
     will_be_open = now.is_open if update.status is None else update.status.is_open
     if update.helper_group_id is not None and not will_be_open:
         raise BadRequestError("helper_group_id must not be sent when a thread is closed or stays closed")
@@ -197,7 +201,9 @@ def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
 
 
 def _entry(now: Situation, new: Thread) -> LogEntry:
-    """Return the log entry of an opening or closing. Its key is unique to the change and the same in each attempt."""
+    """Return the log entry for the opening or closing of a thread. Its key is unique and stays the same in every
+    attempt.
+    """
     kind = LogKind.THREAD_OPENED if new.status.is_open else LogKind.THREAD_CLOSED
     key = f"{kind}-{new.key.item_id}-{new.key.participant_id}-{new.revision}"
     return LogEntry(key, kind, new.key, now.user_id, new.latest_update_at_ms)

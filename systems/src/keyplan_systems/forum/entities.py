@@ -1,4 +1,6 @@
-"""The DynamoDB entities of the forum: events, marks, heads, watchers, statuses, servers, follows, notifications."""
+"""The DynamoDB entities of the forum: events and their numbering, watchers, statuses, processes, follows,
+notifications.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +13,25 @@ from pydantic import Field, StringConstraints
 from keyplan import GSI, TTL, Bytes, Distinct, Entity, Table, Volume, key
 
 MAX_CHARACTERS: Final = 8_000
-"""Maximum number of characters of a message. Whatever the characters are, it fits into a websocket message of 128
-KB."""
+"""Maximum number of characters of a message. With any characters, it fits into a WebSocket message of 128 KB."""
 
 MAX_WATCHED: Final = 50
-"""Maximum number of threads per connection, because one transaction deletes all items of a connection."""
+"""Maximum number of threads that a connection can watch. One transaction deletes a connection with all its
+subscriptions.
+"""
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
-"""ID on the platform. It consists of digits, so that it never contains the separator of a key."""
+"""ID on the platform. It consists of digits, so that it cannot contain a key separator."""
 
 EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
-"""ID of an event that its sender chooses. A repeated event has the same ID."""
+"""ID of an event, which its sender chooses. If the event is sent again, it has the same ID."""
 
 Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
-"""Timestamp in milliseconds since the Unix epoch: thirteen digits, until the year 2286."""
+"""Time in epoch milliseconds. It has at most thirteen digits until the year 2286."""
 
 
 class EventType(StrEnum):
-    """The kinds of events in a thread. The published design defines the first five."""
+    """The types of events in a thread. The first five come from the published design."""
 
     THREAD_OPENED = "thread_opened"
     ATTEMPT_STARTED = "attempt_started"
@@ -36,12 +39,12 @@ class EventType(StrEnum):
     THREAD_CLOSED = "thread_closed"
     MESSAGE = "message"
     GRADE_UPDATED = "grade_updated"
-    """A submission was graded, or graded again."""
+    """A submission was graded, for the first time or again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The IDs of a thread as keys contain them, with the participant first."""
+    """The IDs that identify a thread, in the order in which keys contain them: participant, then item."""
 
     participant_id: str
     item_id: str
@@ -84,13 +87,13 @@ _OF_A_THREAD = {"participant_id": _PARTICIPANTS, "item_id": _ITEMS}
     ),
 )
 class Event(Entity):
-    """An event in a thread. Its key contains its time, and `seq` is its number in the order of storage."""
+    """An event in a thread. Its key contains the time at which it occurred."""
 
     participant_id: Id
     item_id: Id
     at_ms: Milliseconds
     seq: int
-    """Position 1, 2, 3, ... in the order of storage, without a gap; breaks ties of `at_ms`."""
+    """Number 1, 2, 3, ... of the event within its thread, in the order of storage and without gaps."""
     event_id: EventId
     type: EventType
     user_id: Id | None = None
@@ -103,7 +106,7 @@ class Event(Entity):
 
     @property
     def place(self) -> Place:
-        """The thread of the event."""
+        """The IDs of the event's thread."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -112,7 +115,9 @@ class Event(Entity):
     volume=Volume(count=THREADS * SAMPLE, bytes=Bytes(180), distinct=_OF_A_THREAD),
 )
 class Mark(Entity):
-    """A record of the key under which an event is stored, so that repeated events are not stored again."""
+    """An item that contains the key of a stored event, and prevents an event with the same ID from being
+    stored again.
+    """
 
     participant_id: Id
     item_id: Id
@@ -127,15 +132,16 @@ class Mark(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD),
 )
 class Head(Entity):
-    """The newest position of a thread.
+    """An item that contains the number of a thread's newest event.
 
-    Every event writes it on condition of the version that was read, so events never share a seq.
+    Each write of an event also updates this item, on the condition that its version is unchanged. Therefore no two
+    events of a thread have the same number.
     """
 
     participant_id: Id
     item_id: Id
     last_ms: Milliseconds
-    """Latest time of an event; a new event is never earlier."""
+    """Latest time of the thread's events. An event without its own time never gets an earlier time."""
     last_seq: int = 0
 
 
@@ -144,20 +150,22 @@ class Head(Entity):
     volume=Volume(count=2_000, bytes=Bytes(260), distinct=_OF_A_THREAD),
 )
 class Subscription(Entity):
-    """The subscription of a connection to a thread."""
+    """A WebSocket connection's subscription to a thread."""
 
     participant_id: Id
     item_id: Id
     connection_id: str
     server_id: str | None = None
-    """ID of the process with the connection. None in items that were stored before this attribute existed."""
+    """ID of the process to which the connection belongs. None in items that were stored before this
+    attribute existed.
+    """
     user_id: Id
     ttl: int
-    """Seconds since 1970."""
+    """Time of expiry in epoch seconds."""
 
     @property
     def place(self) -> Place:
-        """The watched thread."""
+        """The IDs of the watched thread."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -166,27 +174,27 @@ class Subscription(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(140), distinct=_OF_A_THREAD),
 )
 class StatusCopy(Entity):
-    """A copy of a thread's status in SQL, whose changes reach the watchers of all processes."""
+    """A copy of a thread's status in SQL. The table's stream reports its changes to the watchers on all processes."""
 
     participant_id: Id
     item_id: Id
     status: str
     revision: int
-    """Revision of the thread in SQL; the copy never returns to an earlier one."""
+    """Revision of the thread in SQL. A copy is never replaced by one with an earlier revision."""
 
     @property
     def place(self) -> Place:
-        """The thread of the status."""
+        """The IDs of the thread."""
         return Place(self.participant_id, self.item_id)
 
 
 @forum.entity(key=key("SERVERS", "{server_id}"), volume=Volume(count=4, bytes=Bytes(100)))
 class Server(Entity):
-    """A process with connections. It renews its item, and connections of an expired process count as closed."""
+    """The registration of a process with WebSocket connections. After it expires, the connections count as closed."""
 
     server_id: str
     ttl: int
-    """Seconds since 1970."""
+    """Time of expiry in epoch seconds, unless the process renews its registration."""
 
 
 @forum.entity(
@@ -197,7 +205,7 @@ class Server(Entity):
     ),
 )
 class Connected(Entity):
-    """An open websocket, with its watched threads as `participant#item`."""
+    """An open WebSocket connection, with its watched threads in the format `participant#item`."""
 
     connection_id: str
     user_id: Id
@@ -206,7 +214,7 @@ class Connected(Entity):
     ttl: int
 
     def places(self) -> list[Place]:
-        """Return the watched threads."""
+        """Return the IDs of the watched threads."""
         return [Place(*text.split("#")) for text in sorted(self.threads)]
 
 
@@ -215,19 +223,19 @@ class Connected(Entity):
     volume=Volume(count=3 * THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD, present={"ttl": 0.6}),
 )
 class Follow(Entity):
-    """The request of a user for notifications of new messages."""
+    """A record that a user follows a thread: the user is notified about new messages."""
 
     participant_id: Id
     item_id: Id
     user_id: Id
     status_seq: int = 0
-    """Sequence number of the last opening or closing that was applied."""
+    """Number of the last event `thread_opened` or `thread_closed` that was applied to this record."""
     ttl: int | None = None
-    """Expiry in seconds since 1970; None while the thread is open."""
+    """Time of expiry in epoch seconds. None while the thread is open."""
 
     @property
     def place(self) -> Place:
-        """The followed thread."""
+        """The IDs of the followed thread."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -236,7 +244,7 @@ class Follow(Entity):
     volume=Volume(count=400_000, bytes=Bytes(420, p99=700), distinct={"user_id": Distinct(20_000, hottest=0.001)}),
 )
 class Notification(Entity):
-    """A notification of a message in a thread that the user follows."""
+    """A user's notification about a message in a followed thread."""
 
     user_id: Id
     at_ms: Milliseconds
@@ -247,9 +255,9 @@ class Notification(Entity):
     excerpt: Annotated[str, StringConstraints(max_length=200)]
     is_read: bool = False
     ttl: int
-    """Seconds since 1970."""
+    """Time of expiry in epoch seconds."""
 
     @property
     def place(self) -> Place:
-        """The thread of the message."""
+        """The IDs of the message's thread."""
         return Place(self.participant_id, self.item_id)

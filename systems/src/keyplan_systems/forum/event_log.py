@@ -1,4 +1,4 @@
-"""The event log of all threads. Each event is stored once, numbered without gaps, and read by number or time."""
+"""The event log of all threads. Events are stored once, numbered without gaps, and read by number or by time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.request_context import omit_unreadable
 
 AHEAD_MS: Final = 60_000
-"""Maximum time by which a sender's clock may be ahead."""
+"""Maximum time in milliseconds by which the time of an event may be in the future."""
 
 _RETRIES: Final = Retries(attempts=40, first_s=0.005, most_s=0.25)
 _TURNS: Final = 64
@@ -26,10 +26,10 @@ _TURNS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An event that does not have a position in the log yet.
+    """An event to store, which has no number yet.
 
-    `event_id` identifies the event: a draft whose ID is already stored is not stored again. `at_ms` is its time, or
-    None for the current time.
+    An event whose `event_id` is already stored in the thread is not stored again. `at_ms` is the time at which the
+    event occurred, or None for the current time.
     """
 
     place: Place
@@ -47,14 +47,14 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """A stored event, and whether this call has stored it."""
+    """A stored event, and whether this call stored it."""
 
     event: Event
     is_new: bool
 
 
 class EventLog:
-    """Log of events. Threads and processes can share it."""
+    """The event log of all threads. Several threads and processes can use it concurrently."""
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock
@@ -63,10 +63,10 @@ class EventLog:
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
     def append(self, draft: Draft) -> Appended:
-        """Store an event as the next event of its thread, or return the event that is already stored.
+        """Store an event as the next event of its thread. If it is already stored, return the stored event.
 
-        An event without its own time is never earlier than the stored events. Raises BadRequestError for a time in the
-        future, and RunError if the database fails.
+        If the event has no time, it gets the current time or the thread's latest time, whichever is later. Raises
+        BadRequestError for a time in the future, and RunError if the database fails.
         """
         self.check_time(draft)
         with self._turns[hash(draft.place) % _TURNS]:
@@ -81,19 +81,19 @@ class EventLog:
         return done
 
     def check_time(self, draft: Draft) -> None:
-        """Raise BadRequestError for a time in the future."""
+        """Raise BadRequestError if the event's time is more than AHEAD_MS in the future."""
         if draft.at_ms is not None and draft.at_ms > now_ms(self._clock) + AHEAD_MS:
             raise BadRequestError("an event in the future cannot be stored")
 
     def last_seq(self, place: Place) -> int:
-        """Return the number of the newest event of a thread, or 0 without events."""
+        """Return the number of a thread's newest event, or 0 if the thread has no events."""
         head = self._db.run(design.head_of(place))
         return 0 if head is None else head.last_seq
 
     def since(self, place: Place, seq: int, most: int = 100) -> list[Event]:
-        """Return the next events after this number, without gaps except for unreadable events.
+        """Return the events after number `seq`, in the order of storage. Only unreadable events are omitted.
 
-        The index can lag behind the head and return fewer events or none. In that case, call again.
+        The index is eventually consistent and may not contain the newest events yet. In this case, call again.
         """
         events: list[Event] = []
         unreadable: list[RunError] = []
@@ -110,15 +110,18 @@ class EventLog:
         return events
 
     def history(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
-        """Return a thread's events by their own time, newest first. Raises CursorError."""
+        """Return a page of a thread's events by the time at which they occurred, newest first.
+
+        Raises CursorError for an invalid cursor.
+        """
         return self._db.run(design.history(place), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def messages(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
-        """Return a thread's messages, newest first, up to the limit. Raises CursorError."""
+        """Return a page of a thread's messages, newest first. Raises CursorError for an invalid cursor."""
         return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _try(self, draft: Draft) -> Appended | None:
-        """Try to store the event; return None if another event was stored concurrently."""
+        """Try to store the event. Return None if another event was stored concurrently."""
         head = self._db.run(design.head_of(draft.place))
         event = self._next(draft, head)
         place = {"participant_id": event.participant_id, "item_id": event.item_id}

@@ -1,8 +1,8 @@
-"""Delivery of stored events to watchers, with a stream reader in a thread and the hub in the event loop.
+"""Delivery of stored events to watchers. A thread reads the table's stream, and the hub runs in the event loop.
 
-Every process has its own reader with its own checkpoint, which starts with the latest change. Each process receives all
-changes and serves its own connections. The reader determines its position before the first connection is accepted. A
-watch requests the number of the newest event after it has joined, so it misses nothing.
+Every process has a separate reader that starts with the latest change. Each process therefore receives all changes and
+serves its own connections. The reader determines its start position before the first connection is accepted. When a
+watcher joins a thread, it then requests the number of the newest event, so it misses no events.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ WatcherChange = Inserted[Subscription] | Removed[Subscription] | Expired[Subscri
 
 POLL_S: Final = 0.1
 HANDING_OVER_S: Final = 30.0
-"""Maximum time for the event loop to accept a delivery."""
+"""Maximum time in seconds that the reader waits for the event loop to accept changes."""
 
 
 class Feed:
-    """The stream reader of one process."""
+    """The reader of the table's stream in this process."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Feed:
 
     @asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
-        """Read the stream and sweep connections for the lifetime of the application."""
+        """Read the stream and close overdue connections while the application runs."""
         self._loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="forum-feed-") as folder:
             runner = self._runner = self._reader(self._checkpoints or Path(folder))
@@ -73,7 +73,7 @@ class Feed:
                 self._runner = None
 
     async def works(self) -> object:
-        """Raise the error that ended the reader, if any, for the health check."""
+        """Raise the error that stopped the reader, if it has stopped. This is a health check."""
         runner = self._runner
         if runner is None:
             raise RuntimeError("the stream is not being read")
@@ -113,7 +113,7 @@ class Feed:
         self._hand_over(self.hub.statuses, [change.new for change in changes])
 
     def _hand_over(self, listen: Callable[[Any], None], news: list[Any]) -> None:
-        """Run the coroutine in the event loop and wait for it, so that the reader never gets far ahead."""
+        """Call `listen` in the event loop and wait until it returns, so that the reader cannot get far ahead."""
         assert self._loop is not None, "the reader runs within the lifespan"
 
         async def deliver() -> None:

@@ -1,4 +1,4 @@
-"""Followers of threads and their notifications."""
+"""Followers of threads, and their notifications about new messages."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ from keyplan_systems.web.request_context import omit_unreadable
 
 _DAY: Final = 24 * 3600
 CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
-"""Time for which follows are kept after their thread was closed."""
+"""Time in seconds for which users still follow a thread after it was closed."""
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 MAX_COUNTED: Final = 100
-"""Number of unread notifications from which on the badge no longer shows the exact number."""
+"""Number of unread notifications from which the badge no longer shows the exact number."""
 MAX_READ: Final = 1_000
-"""Number of a user's newest notifications that are searched for unread ones."""
+"""Number of a user's newest notifications that are searched for unread notifications."""
 _READ_PAGE: Final = 100
 
 _PASSED = (ConditionFailedError, NotFoundError)
-"""The condition fails if this change or a later one was already applied to the item, or if the item was deleted."""
+"""Errors of a conditional write for a status change that was already applied, was superseded, or whose item was
+deleted.
+"""
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
 
 
 class UnknownNotificationError(ForumError):
-    """Raised for a notification ID that the user does not have."""
+    """Raised if the user has no notification with this ID."""
 
     status = 404
 
 
 class Followers:
-    """The follows and notifications of users."""
+    """The operations on follows and notifications."""
 
     def __init__(self, db: Connection, clock: Clock, connections: Connections) -> None:
         self._db, self._clock, self._connections = db, clock, connections
@@ -50,23 +52,25 @@ class Followers:
     # Follows.
 
     def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
-        """Make the user follow the thread, temporarily if it is closed. Idempotent."""
+        """Make a user follow a thread. With `ends`, the follow expires, because the thread is closed. Idempotent."""
         self._add(place, user_id, 0, self._end_s() if ends else None)
 
     def let_expire(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Let a follow of a closed thread expire, unless it already expires or a later event has changed it."""
+        """Let a user's follow expire after the thread was closed, unless it already expires or a later status change
+        was applied.
+        """
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is None:
             self._end(follower, status_seq)
 
     def keep(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Keep a follow of a reopened thread, unless a later event has changed it."""
+        """Keep a user's follow permanently after the thread was reopened, unless a later status change was applied."""
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is not None:
             self._keep(follower, status_seq)
 
     def unfollow(self, place: Place, user_id: str) -> None:
-        """End the user's follow of the thread. Idempotent."""
+        """Make a user stop following a thread. Idempotent."""
         self._db.run(design.unfollow(place, user_id))
 
     def is_following(self, place: Place, user_id: str) -> bool:
@@ -74,11 +78,11 @@ class Followers:
         return self._db.run(design.follow_of(place, user_id)) is not None
 
     def status_changed(self, event: Event, people: Iterable[str]) -> None:
-        """Apply the opening or closing of a thread to its follows. Idempotent.
+        """Apply the opening or closing of a thread to the thread's followers. Idempotent.
 
-        An opening makes these users followers and keeps all follows. A closing lets all follows expire in two weeks.
-        The items are updated separately, because a thread can have more followers than a transaction supports. An item
-        to which a later change was applied stays unchanged.
+        After an opening, the given users become followers, and all follows are permanent. After a closing, all follows
+        expire in two weeks. The items are updated separately, because a thread can have more followers than a
+        transaction can write. An item to which a later status change was already applied stays unchanged.
         """
         opened = event.type is EventType.THREAD_OPENED
         if opened:
@@ -117,12 +121,14 @@ class Followers:
     # Notifications.
 
     def users_to_notify(self, message: Event) -> set[str]:
-        """Return the followers of a message's thread, without its author and its current watchers."""
+        """Return the followers of a message's thread, except the message's author and users who are watching the
+        thread.
+        """
         followers = {follower.user_id for follower in self._db.iterate(design.followers(message.place))}
         return followers - self._connections.users(message.place) - {message.user_id}
 
     def notify(self, user_id: str, message: Event) -> None:
-        """Store a notification of a message for the user. Idempotent."""
+        """Store a notification about a message for a user. Idempotent."""
         assert message.user_id is not None, "a message has an author"
         assert message.content is not None, "a message has a text"
         notification = Notification(
@@ -141,16 +147,16 @@ class Followers:
             return  # notified before: the read state stays unchanged
 
     def notifications(self, user_id: str, limit: int, cursor: str | None) -> Page[Notification]:
-        """Return the user's notifications, newest first. Raises CursorError."""
+        """Return a page of a user's notifications, newest first. Raises CursorError for an invalid cursor."""
         return self._db.run(design.notifications(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def unread(self, user_id: str) -> list[Notification]:
-        """Return the unread notifications among the user's newest MAX_READ, newest first."""
+        """Return the unread notifications among a user's MAX_READ newest notifications, newest first."""
         newest = self._db.iterate(design.notifications(user_id), page_size=_READ_PAGE, unreadable=omit_unreadable)
         return [one for one in islice(newest, MAX_READ) if not one.is_read]
 
     def mark_all(self, notifications: Iterable[Notification]) -> int:
-        """Mark notifications as read and return their number. Deleted notifications stay deleted."""
+        """Mark notifications as read and return their number. Deleted notifications are ignored."""
         marked = 0
         for one in notifications:
             with suppress(NotFoundError):
@@ -159,7 +165,7 @@ class Followers:
         return marked
 
     def mark(self, user_id: str, notification_id: str, *, is_read: bool) -> Notification:
-        """Mark a notification as read or unread. Raises UnknownNotificationError."""
+        """Mark a user's notification as read or unread. Raises UnknownNotificationError if it does not exist."""
         at_ms, event_id = _parts(notification_id)
         try:
             return self._db.run(design.mark_read(user_id, at_ms, event_id, is_read))
@@ -167,11 +173,11 @@ class Followers:
             raise UnknownNotificationError("you have no such notification") from error
 
     def drop(self, user_id: str, notification_id: str) -> None:
-        """Delete a notification. Idempotent."""
+        """Delete a user's notification. Idempotent."""
         self._db.run(design.drop_notification(user_id, *_parts(notification_id)))
 
     def drop_all(self, user_id: str) -> int:
-        """Delete all existing notifications and return their number."""
+        """Delete all notifications of a user and return their number."""
         existing = list(self._db.iterate(design.notifications(user_id)))
         for notification in existing:
             self._db.run(design.drop_notification(user_id, notification.at_ms, notification.event_id))
@@ -179,7 +185,7 @@ class Followers:
 
 
 def notification_id(notification: Notification) -> str:
-    """Return the public ID of a notification."""
+    """Return the ID by which the API identifies a notification."""
     return f"{notification.at_ms:013d}-{notification.event_id}"
 
 

@@ -1,12 +1,13 @@
-"""The watchers of this process, each of which gets every event of a thread once, in the order of storage.
+"""The hub, which sends every event of a thread once and in the order of storage to the watchers on this process.
 
-The events of a thread are numbered 1, 2, 3 without gaps, in the order of storage. A watch knows the last number that it
-has sent, and always sends the next number. Events from the stream are buffered by thread and number. If the next number
-is not in the buffer (because the stream delivered a later event first, the watch starts in the past, or its client is
-slow), the hub reads it from the log. Correctness therefore does not depend on the order or repetition of stream
-records. They only announce the newest number and save reads.
+The events of a thread are numbered 1, 2, 3, ... without gaps, in the order of storage. For each watching connection,
+the hub stores the number of the last event that was sent, and always sends the next one. Events from the stream are
+buffered by thread and number. The next event may be missing from the buffer, because the stream delivered a later event
+first, the connection starts at a past event, or the client is slow. In this case, the hub reads it from the event log.
+The result therefore does not depend on the order or repetition of stream records. They only report the newest number
+and save reads.
 
-All of this runs in one event loop. `Feed` passes changes to it from the stream reader's thread.
+All code in this module runs in one event loop. `Feed` passes changes to it from the thread that reads the stream.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ from keyplan_systems.forum.event_log import EventLog
 from keyplan_systems.forum.wire import event_action, notification_action, status_action, watchers_action
 
 KEPT_EVENTS: Final = 256
-"""Number of buffered events of a watched thread."""
+"""Maximum number of buffered events per watched thread."""
 MAX_WAITING: Final = 1_000
-"""Maximum number of queued answers and notifications of one connection."""
+"""Maximum number of queued messages per connection, excluding events."""
 MAX_PAUSES: Final = 400
-"""Number of attempts to read an event that must exist. Afterwards, the connection is closed with "try again"."""
+"""Maximum number of attempts to read an event that must exist. After that, the client is asked to connect
+again later.
+"""
 PAUSE_S: Final = 0.025
 LOOKED_EVERY_S: Final = 30.0
-"""Minimum interval between reads of a thread's log that are caused by heartbeats of any watchers in this process."""
+"""Minimum interval in seconds between reads of a thread's newest event number that heartbeats cause in this process."""
 
 GOING_AWAY, TRY_AGAIN_LATER = 1001, 1013
 """Close codes of RFC 6455 and its registry."""
@@ -47,35 +50,35 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The lifetimes of connections in seconds."""
+    """The limits for the lifetime of connections, in seconds."""
 
     idle_s: float = 600.0
-    """Maximum idle time."""
+    """Maximum time without messages."""
     total_s: float = 7_200.0
     sweep_s: float = 1.0
-    """Interval between checks."""
+    """Interval between checks of all connections."""
 
 
 @dataclass(eq=False, slots=True)
 class Room:
-    """The state of a thread with watchers on this process."""
+    """The state of a thread that connections on this process watch."""
 
     top: int = 0
-    """Greatest known number of a stored event."""
+    """Highest known number of a stored event."""
     recent: dict[int, Event] = field(default_factory=dict)
     watches: set[Watch] = field(default_factory=set)
     looked_s: float = -math.inf
-    """Time of the last read of the log that a heartbeat caused, in monotonic seconds."""
+    """Monotonic time at which a heartbeat last caused a read of the newest event number."""
 
     def take(self, event: Event) -> None:
-        """Buffer an event, and drop the oldest events beyond KEPT_EVENTS."""
+        """Add an event to the buffer. If the buffer is full, remove the event with the lowest number."""
         self.top = max(self.top, event.seq)
         self.recent[event.seq] = event
         if len(self.recent) > KEPT_EVENTS:
             del self.recent[min(self.recent)]
 
     def learn(self, top: int) -> None:
-        """Record the number of the thread's newest event, and wake all watches."""
+        """Record the number of the thread's newest event, and wake the connections that watch the thread."""
         self.top = max(self.top, top)
         for watch in self.watches:
             watch.pipe.wake.set()
@@ -83,28 +86,28 @@ class Room:
 
 @dataclass(eq=False, slots=True)
 class Watch:
-    """The position of one connection in one thread."""
+    """The state of a connection's subscription to a thread."""
 
     place: Place
     pipe: Pipe
     room: Room
     until_s: float
-    """Expiry of the token that allows the watch, in seconds since 1970."""
+    """Time in epoch seconds at which the thread token of the subscription expires."""
     last: int | None = None
-    """Number of the last event that was sent. None before `Hub.begin`."""
+    """Number of the last event that was sent. None before `Hub.begin` is called."""
     is_over: bool = False
     presence: bool = False
-    """True if changes of the status and of the watchers are reported, too."""
+    """True if status changes and changes of the thread's watchers are also reported."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether there are unsent events."""
+        """Whether the thread has events that were not sent yet."""
         return not self.is_over and self.last is not None and self.last < self.room.top
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The reason for closing a connection."""
+    """The close code and the reason for closing a connection."""
 
     code: int
     reason: str
@@ -112,7 +115,7 @@ class Ending:
 
 @dataclass(eq=False)
 class Pipe:
-    """The queue of one connection, which has no other sender."""
+    """The state of a connection: its subscriptions and the messages to send."""
 
     connection_id: str
     user_id: str
@@ -125,20 +128,22 @@ class Pipe:
     ending: asyncio.Future[Ending] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def say(self, message: dict[str, Any]) -> None:
-        """Send a message before any further event. A client that falls too far behind is disconnected."""
+        """Queue a message, to be sent before further events. If too many messages are queued, the
+        connection is closed.
+        """
         self.waiting.append(message)
         self.wake.set()
         if len(self.waiting) > MAX_WAITING:
             self.end(TRY_AGAIN_LATER, "too much is waiting to be read")
 
     def end(self, code: int, reason: str) -> None:
-        """Close the connection. Only the first reason is reported."""
+        """Close the connection with a code and a reason. Only the first call has an effect."""
         if not self.ending.done():
             self.ending.set_result(Ending(code, reason))
 
 
 class Hub:
-    """The hub of all connections on this process and their watches."""
+    """The hub for all connections on this process."""
 
     def __init__(self, log: EventLog, clock: Clock, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -148,7 +153,7 @@ class Hub:
 
     @property
     def connections(self) -> int:
-        """The number of connections."""
+        """The number of open connections."""
         return len(self._pipes)
 
     # Connections.
@@ -161,17 +166,17 @@ class Hub:
         return pipe
 
     def close(self, pipe: Pipe) -> None:
-        """Remove a connection and all its watches."""
+        """Remove a connection and all its subscriptions."""
         self._pipes.pop(pipe.connection_id, None)
         for place in list(pipe.watches):
             self.leave(pipe, place)
 
     def touch(self, pipe: Pipe) -> None:
-        """Record that a message was sent or received."""
+        """Record that a message was sent or received on a connection, so that it does not count as idle."""
         pipe.touched_s = self._clock.monotonic()
 
     def sweep(self) -> int:
-        """Close connections that are idle, too old or use an expired token, and return their number."""
+        """Close all connections that are idle, too old, or have an expired thread token. Return their number."""
         now_s, at_s, overdue = self._clock.monotonic(), self._clock.now(), 0
         for pipe in self._pipes.values():
             if now_s - pipe.opened_s >= self.limits.total_s:
@@ -186,7 +191,7 @@ class Hub:
         return overdue
 
     async def keep_sweeping(self) -> None:
-        """Sweep connections until cancelled."""
+        """Call `sweep` periodically until cancelled."""
         while True:
             await asyncio.sleep(self.limits.sweep_s)
             self.sweep()
@@ -194,9 +199,9 @@ class Hub:
     # Watches.
 
     def join(self, pipe: Pipe, place: Place, until_s: float = math.inf) -> Watch:
-        """Create a watch that collects new events but sends none until `begin`.
+        """Add a subscription that buffers new events. No events are sent before `begin` is called.
 
-        At `until_s`, in seconds since 1970, its connection is closed.
+        At `until_s`, in epoch seconds, the connection is closed.
         """
         room = self._rooms.setdefault(place, Room())
         watch = pipe.watches[place] = Watch(place, pipe, room, until_s)
@@ -204,15 +209,15 @@ class Hub:
         return watch
 
     def begin(self, watch: Watch, after: int, top: int, *, presence: bool = False) -> None:
-        """Send every event after the number `after`. `top` is the number of the thread's newest event.
+        """Start sending the events after number `after`. `top` is the number of the thread's newest event.
 
-        With `presence`, also report changes of the status and of the watchers.
+        With `presence`, status changes and changes of the thread's watchers are also reported.
         """
         watch.last, watch.presence = after, presence
         watch.room.learn(top)
 
     def leave(self, pipe: Pipe, place: Place) -> bool:
-        """End the watch of a thread. Return False if it did not exist."""
+        """Remove a connection's subscription to a thread. Return False if it did not exist."""
         watch = pipe.watches.pop(place, None)
         if watch is None:
             return False
@@ -223,9 +228,10 @@ class Hub:
         return True
 
     async def read_missed(self, pipe: Pipe) -> None:
-        """Find events that the stream did not deliver, by reading the newest number of each watched thread.
+        """Read the newest event number of each thread that a connection watches, to find events that the stream did not
+        deliver.
 
-        Heartbeats of all connections share these reads: a thread is read at most once in LOOKED_EVERY_S.
+        All connections share the results: each thread is read at most once per LOOKED_EVERY_S seconds.
         """
         now_s = self._clock.monotonic()
         due = {
@@ -249,7 +255,7 @@ class Hub:
     # Changes from the stream.
 
     def events(self, events: Iterable[Event]) -> None:
-        """Accept stored events, in any order and possibly repeated."""
+        """Accept events from the stream. They may be in any order and repeated."""
         for event in events:
             room = self._rooms.get(event.place)
             if room is not None:
@@ -257,7 +263,7 @@ class Hub:
                 room.learn(event.seq)
 
     def notifications(self, notifications: Iterable[Notification]) -> None:
-        """Accept stored notifications."""
+        """Queue notifications from the stream for the connections of their users."""
         by_user: dict[str, list[Pipe]] = {}
         for pipe in self._pipes.values():
             by_user.setdefault(pipe.user_id, []).append(pipe)
@@ -266,12 +272,12 @@ class Hub:
                 pipe.say(notification_action(notification))
 
     def watchers(self, places: Iterable[Place]) -> None:
-        """Report to the watchers of these threads that other watchers have joined or left."""
+        """Report to the watchers of the given threads that other watchers have joined or left."""
         for place in places:
             self._announce(place, watchers_action(place))
 
     def statuses(self, copies: Iterable[StatusCopy]) -> None:
-        """Report changed statuses to the watchers of their threads."""
+        """Report status changes to the watchers of the threads."""
         for copy in copies:
             self._announce(copy.place, status_action(copy))
 
@@ -284,7 +290,7 @@ class Hub:
     # Sending.
 
     async def pump(self, pipe: Pipe) -> None:
-        """Send all pending messages until cancelled or the connection fails."""
+        """Send a connection's queued messages and events until cancelled. Raises the error of a failed connection."""
         while True:
             await pipe.wake.wait()
             pipe.wake.clear()
@@ -314,7 +320,7 @@ class Hub:
                 pauses = 0
 
     async def _read(self, place: Place, seq: int) -> list[Event]:
-        """Return the next events in the log, or none if it is unavailable."""
+        """Return the next events of a thread from the event log, or an empty list if the log cannot be read."""
         try:
             return await run_in_threadpool(self._log.since, place, seq)
         except RunError as error:

@@ -1,10 +1,11 @@
-"""Rules for requesting help, granting that right, writing and reading: pure functions over loaded facts.
+"""Permission rules for requesting help, granting this permission, writing and reading, as pure functions.
 
-A team cannot log in, so its members act for it. Therefore a user "is the participant" personally and through teams with
-direct membership. The same applies to "has validated the item". Viewing an item requires `can_view >= content`.
+A team cannot log in, so its members act for it. Therefore a user counts as the participant of a thread if the thread
+belongs to the user or to a team of which the user is a direct member. The same applies to validated results. Viewing an
+item requires `can_view >= content`.
 
-A group is visible to a viewer when it is public, is the viewer, is above the viewer, is managed by the viewer (or is
-below a managed group), or is above a group, not a single user, that the viewer manages.
+A group is visible to a viewer in each of these cases: the group is public; it is the viewer or above the viewer; the
+viewer manages it or a group above it; or it is above a group, other than a single user, that the viewer manages.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from keyplan_systems.forum.domain_facts import Facts, Levels, edges_of, upward
 
 
 def groups_of(facts: Facts, group_id: str) -> frozenset[str]:
-    """Return the group and every group that it belongs to, directly or indirectly."""
+    """Return a group and all groups to which it belongs, directly or indirectly."""
     return upward(facts.group_parents, (group_id,))
 
 
 def acts_as(facts: Facts, user_id: str) -> frozenset[str]:
-    """Return the participants that a user acts for: the user and the teams with direct membership."""
+    """Return the participants for whom a user acts: the user, and the teams of which the user is a direct member."""
     parents = facts.group_parents.get(user_id, frozenset())
     return frozenset({user_id} | {parent for parent in parents if _kind(facts, parent) is GroupKind.TEAM})
 
 
 def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
-    """Return the user's highest permission levels on the item, over all of the user's groups.
+    """Return a user's highest permission levels on an item, across all groups to which the user belongs.
 
     An owner has the highest level of every permission.
     """
@@ -50,7 +51,7 @@ def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
 
 
 def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
-    """Return True if the viewer, a user or a team, can see the group."""
+    """Return True if the viewer, which is a user or a team, can see the group."""
     group = facts.groups.get(group_id)
     if group is None:
         return False
@@ -65,10 +66,11 @@ def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
 
 
 def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: str) -> bool:
-    """Return True if the user may ask this group for help on the item.
+    """Return True if the user may ask the helper group for help on the item.
 
-    A grant applies if it belongs to one of the user's groups, is for the item or an item above it with only propagating
-    edges in between, and is for the requested group or a group above it. An owner may ask any visible group.
+    This requires a help grant for a group to which the user belongs. The grant must be on the item, or on an item above
+    it that is connected by propagating edges only, and name the helper group or a group above it. An owner of the item
+    may ask any visible group.
     """
     if levels(facts, user_id, item_id).is_owner and is_visible(facts, helper_group_id, user_id):
         return True
@@ -76,7 +78,7 @@ def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: 
 
 
 def may_grant_help(facts: Facts, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> bool:
-    """Return True if the giver may let the receiver request help from this group on the item."""
+    """Return True if the giver may permit the receiver to ask the helper group for help on the item."""
     if levels(facts, giver_id, item_id).grant_view < GrantView.CONTENT:
         return False
     if _kind(facts, helper_group_id) is GroupKind.ALL_USERS:
@@ -85,26 +87,28 @@ def may_grant_help(facts: Facts, giver_id: str, receiver_id: str, item_id: str, 
 
 
 def is_participant(facts: Facts, user_id: str, key: ThreadKey) -> bool:
-    """Return True if the thread belongs to the user or to a team of the user."""
+    """Return True if the thread belongs to the user or to a team of which the user is a direct member."""
     return key.participant_id in acts_as(facts, user_id)
 
 
 def is_observer(facts: Facts, user_id: str, key: ThreadKey) -> bool:
-    """Return True if the user may watch answers on the item and may watch the participant."""
+    """Return True if the user may view answers on the item and may watch the participant."""
     return levels(facts, user_id, key.item_id).watch >= Watch.ANSWER and watches_members(
         facts, user_id, key.participant_id
     )
 
 
 def watches_members(facts: Facts, user_id: str, group_id: str) -> bool:
-    """Return True if the user has `can_watch_members` on the group or a group above it, possibly through a group."""
+    """Return True if a group to which the user belongs has `can_watch_members` on the given group or a
+    group above it.
+    """
     mine = groups_of(facts, user_id)
     above = groups_of(facts, group_id)
     return any(row.can_watch_members and row.manager_id in mine and row.group_id in above for row in facts.managers)
 
 
 def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> bool:
-    """Return True if the user may write a message to the thread now. Only an open thread accepts messages."""
+    """Return True if the user may write messages to the thread. Only an open thread accepts messages."""
     if thread is None or not thread.status.is_open:
         return False
     if is_participant(facts, user_id, key) or is_observer(facts, user_id, key):
@@ -118,7 +122,7 @@ def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, now_ms: int) -> bool:
     """Return True if the user may read the thread.
 
-    Without a thread, this is the permission to read the status `not_started`.
+    If `thread` is None, this is the permission to read the status `not_started`.
     """
     own = levels(facts, user_id, key.item_id)
     if own.view < View.CONTENT:
@@ -135,19 +139,19 @@ def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, 
 
 
 def is_fresh(thread: Thread, now_ms: int) -> bool:
-    """Return True if the thread is open, or was closed less than two weeks ago."""
+    """Return True if the thread is open or was closed less than two weeks ago."""
     if thread.status is not Status.CLOSED:
         return True
     return thread.closed_at_ms is not None and now_ms - thread.closed_at_ms < CLOSED_READABLE_MS
 
 
 def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
-    """Return True if the user, alone or in a team, has a validated result on the item."""
+    """Return True if the user, or a team of which the user is a direct member, has a validated result on the item."""
     return any((item_id, group_id) in facts.validated for group_id in acts_as(facts, user_id))
 
 
 def _helpers_granted(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:
-    """Return the groups that grants allow the user to ask for help on this item."""
+    """Return the groups that help grants permit the user to ask for help on the item."""
     mine = groups_of(facts, user_id)
     propagating = ((edge.child_id, edge.parent_id) for edge in facts.item_edges if edge.request_help_propagation)
     items = upward(edges_of(propagating), (item_id,))

@@ -1,7 +1,7 @@
-"""Sample data: a course, a class with its teacher and tutors, and threads in every state.
+"""Sample data: a course, a class with its teacher and tutors, and threads with every status.
 
-`load_sample` stores one thread with its prerequisites. `load_class` adds the rest of the class: more pupils, a team,
-tasks, and threads of the last weeks, whose times are relative to the first start.
+`load_sample` creates one thread and everything that it requires. `load_class` adds the rest of the class: more pupils,
+a team, tasks, and threads of recent weeks, with times relative to when the data is first loaded.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _HELD: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Load the school, and Ann's question with its answers. Existing data stays unchanged."""
+    """Create the users, and Ann's question with its answers. Existing data stays unchanged."""
     load_school(service.database)
     if service.thread(ANN, THREAD).status == NOT_STARTED:
         service.update(ANN, THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, TUTORS))
@@ -90,7 +90,7 @@ def _say(service: Service, user_id: str, text: str) -> None:
 
 
 def load_school(database: Database) -> None:
-    """Create the missing users, groups and permissions of the sample."""
+    """Create the users, groups, items and permissions of the sample data that do not exist yet."""
     with database.write() as session:
         if session.get(models.GroupRow, EVERYBODY) is not None:
             return
@@ -132,7 +132,8 @@ _PUPILS: Final = ((CLEO, "Cleo"), (DINA, "Dina"), (EMIL, "Emil"), (FAY, "Fay"))
 class Story:
     """A thread in the sample data.
 
-    Each step has a time in minutes before now, and either an author with a text, or a fact.
+    Each step contains a time in minutes before now, and either an author with a text, or the description of an attempt
+    or submission.
     """
 
     item: str
@@ -142,7 +143,7 @@ class Story:
     steps: tuple[tuple[int, str] | tuple[int, str, str], ...]
     opener: str = ""
     is_read: bool = False
-    """True if the notifications of its messages are stored as read."""
+    """True if the notifications about the thread's messages are marked as read."""
 
 
 _HOUR, _DAY = 60, 24 * 60
@@ -300,7 +301,7 @@ _STORIES: Final = (
 
 
 def load_class(service: Service) -> None:
-    """Load the rest of the class with its threads. Existing data stays unchanged."""
+    """Create the rest of the class with its threads. Existing data stays unchanged."""
     _load_people(service.database)
     with service.database.read() as session:
         stored = threads_of(session, [ThreadKey(story.item, story.participant) for story in _STORIES])
@@ -356,7 +357,7 @@ def _load_people(database: Database) -> None:
 
 
 def _load_story(service: Service, story: Story, attempt: int) -> None:
-    """Write a thread's log and then its row, so that an interrupted load is repeated."""
+    """Write the thread's events and then its row. If loading is interrupted, it is repeated at the next start."""
     key, now = ThreadKey(story.item, story.participant), now_ms(service.clock)
     texts = [step for step in story.steps if len(step) == 3]
     opened_ms, last_ms = (now - step[0] * 60_000 for step in (texts[0], story.steps[-1]))
@@ -386,7 +387,9 @@ def _log_status(service: Service, kind: LogKind, key: ThreadKey, user_id: str, a
 
 
 def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
-    """Return the fact for "attempt", or for "submission" with its score and whether it solves the task."""
+    """Convert a step's description to an attempt ("attempt") or a submission ("submission SCORE yes" if it
+    is correct).
+    """
     kind, *rest = words.split()
     if kind == "attempt":
         return Fact(EventType.ATTEMPT_STARTED, at_ms, attempt_id)
@@ -394,7 +397,7 @@ def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
 
 
 def _say_at(service: Service, key: ThreadKey, said: tuple[str, str], at_ms: int, *, is_read: bool) -> None:
-    """Store a message (author and text) with a past time. With `is_read`, its notifications are stored as read."""
+    """Store a message (author and text) with a past time. With `is_read`, mark the notifications about it as read."""
     user_id, text = said
     event_id = f"message-{uuid5(_NAMESPACE, text)}"
     event = service.log.append(Draft(place_of(key), event_id, EventType.MESSAGE, at_ms, user_id, content=text)).event

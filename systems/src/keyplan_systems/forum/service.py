@@ -1,4 +1,4 @@
-"""The operations of users and the platform: threads in SQL, their event log, and notifications."""
+"""The operations of users and of the platform: threads in SQL, their event log, and notifications."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _log = logging.getLogger(__name__)
 
 
 class ConflictError(ForumError):
-    """Raised if a message ID belongs to another message."""
+    """Raised if a message ID is already used for a different message."""
 
     status = 409
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """An attempt or result that the platform reports. Its own time may be long ago."""
+    """An attempt, submission or grade that the platform reports. It may have occurred long ago."""
 
     type: EventType
     at_ms: int
@@ -48,7 +48,7 @@ class Fact:
 
     @property
     def event_id(self) -> str:
-        """The identity of the fact, which is the same for every report of the same attempt, submission or grade."""
+        """The event ID, which is the same for every report of the same attempt, submission or grade."""
         match self.type:
             case EventType.ATTEMPT_STARTED:
                 return f"attempt-{self.attempt_id}"
@@ -60,7 +60,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Service:
-    """The operations of the forum. Threads can share it."""
+    """All operations of the forum. Instances are thread-safe."""
 
     database: Database
     clock: Clock
@@ -72,7 +72,7 @@ class Service:
 
     @classmethod
     def over(cls, db: Connection, database: Database, clock: Clock, key: Ed25519PrivateKey) -> Service:
-        """Return a service for both databases, with the key that signs thread tokens."""
+        """Return the service for a DynamoDB connection and a SQL database. `key` signs thread tokens."""
         issuer = ThreadTokenIssuer(key, clock)
         connections = Connections(db, clock)
         followers = Followers(db, clock, connections)
@@ -81,11 +81,17 @@ class Service:
     # Threads; SQL is the source of truth.
 
     def thread(self, user_id: str, key: ThreadKey) -> ThreadView:
-        """Return the thread's status, and a token of the user's rights in it. Raises ForumError."""
+        """Return a thread, and a token for the user's rights in it.
+
+        Raises NotAllowedError if the user may not read the thread, and BadRequestError for an invalid participant.
+        """
         return threads.get_thread(self.database, self.clock, self.issuer, user_id, key)
 
     def update(self, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread | None:
-        """Change or start a thread. Return None if nothing changes and the user may not read it. Raises ForumError."""
+        """Change or start a thread. Return None if nothing changes and the user may not read the thread.
+
+        Raises NotAllowedError or BadRequestError if the change is rejected.
+        """
         changed = threads.update_thread(self.database, self.clock, user_id, key, update)
         if changed is not None and update.status is not None:
             self._copy_status(changed)
@@ -102,7 +108,7 @@ class Service:
         status: Status | None = None,
         oldest_first: bool = False,
     ) -> ThreadPage:
-        """List threads that the user may read. Raises ForumError."""
+        """Return a page of the threads that the user may read. See `list_threads` for the parameters."""
         return lists.list_threads(
             self.database,
             self.clock,
@@ -116,13 +122,15 @@ class Service:
         )
 
     def grant_help(self, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-        """Let a group ask another group for help. Raises ForumError."""
+        """Permit a group to ask another group for help. Raises NotAllowedError if the giver may not grant this
+        permission.
+        """
         threads.grant_help(self.database, giver_id, receiver_id, item_id, helper_group_id)
 
     def _copy_status(self, thread: Thread) -> None:
-        """Copy a status for the watchers.
+        """Store a copy of a thread's status for its watchers.
 
-        A failure is only logged, because SQL has the status and pages request it too.
+        An error is only logged, because SQL contains the status and pages request it as well.
         """
         try:
             self.connections.copy_status(place_of(thread.key), str(thread.status), thread.revision)
@@ -132,9 +140,10 @@ class Service:
     # The log.
 
     def post(self, rights: ThreadRights, message_id: str, content: str) -> Appended:
-        """Store a message. A repeated message is stored once.
+        """Store a message. If it is already stored, return the stored message.
 
-        Raises NotAllowedError without the right to write, and ConflictError if the ID belongs to another message.
+        Raises NotAllowedError if the user may not write to the thread, and ConflictError if the ID is already used for
+        a different message.
         """
         if not rights.can_write:
             raise NotAllowedError("you may not write into this thread")
@@ -151,9 +160,10 @@ class Service:
         return appended
 
     def record(self, place: Place, facts: Sequence[Fact]) -> list[Appended]:
-        """Store facts that the platform reports, current or past. Known facts are not stored again.
+        """Store attempts, submissions and grades that the platform reports. Those that are already stored are not
+        stored again.
 
-        Raises BadRequestError for a time in the future, before anything is stored.
+        Raises BadRequestError if one of them has a time in the future; in this case, nothing is stored.
         """
         drafts = [_draft(place, fact) for fact in facts]
         for draft in drafts:
@@ -161,15 +171,18 @@ class Service:
         return [self.log.append(draft) for draft in drafts]
 
     def messages(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
-        """Return a thread's messages, newest first. Raises CursorError."""
+        """Return a page of a thread's messages, newest first. Raises CursorError for an invalid cursor."""
         return self.log.messages(place_of(rights.key), limit, cursor)
 
     def history(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
-        """Return a thread's events by their own time, newest first. Raises CursorError."""
+        """Return a page of a thread's events by the time at which they occurred, newest first.
+
+        Raises CursorError for an invalid cursor.
+        """
         return self.log.history(place_of(rights.key), limit, cursor)
 
     def follow(self, rights: ThreadRights) -> None:
-        """Follow the thread. The follow of a closed thread expires as if it had existed before the closing."""
+        """Make the user follow the thread. If the thread is closed, the follow expires in two weeks."""
         place = place_of(rights.key)
         was_closed = threads.is_closed(self.database, rights.key)
         self.followers.follow(place, rights.user_id, ends=was_closed)
@@ -180,7 +193,9 @@ class Service:
             self.followers.keep(place, rights.user_id, seq)
 
     def notify(self, change: Inserted[Event]) -> None:
-        """Notify the followers of a message's thread who may currently read it, according to SQL."""
+        """Notify the followers of a new message's thread. Followers who may no longer read the thread are
+        not notified.
+        """
         message = change.new
         followers = self.followers.users_to_notify(message)
         if followers:
@@ -193,12 +208,14 @@ class Service:
     def carry_log(self) -> int:
         """Transfer pending openings and closings of threads from the outbox to the event log. Return their number.
 
-        Raises UnfinishedError if some entries could not be transferred.
+        Raises UnfinishedError if some of them could not be transferred.
         """
         return drain(self.database, self.clock, self.write_entry).written
 
     def write_entry(self, entry: LogEntry) -> None:
-        """Write the opening or closing of a thread to the event log, and apply it to its follows. Idempotent."""
+        """Write the opening or closing of a thread to the event log, and apply it to the thread's followers.
+        Idempotent.
+        """
         draft = Draft(
             place_of(entry.thread), entry.key, EventType(entry.kind), at_ms=entry.at_ms, user_id=entry.user_id
         )
@@ -208,7 +225,7 @@ class Service:
 
 
 def place_of(key: ThreadKey) -> Place:
-    """Return the IDs of the thread as keys of the event log contain them."""
+    """Return the IDs of a thread in the form that the event log uses."""
     return Place(key.participant_id, key.item_id)
 
 

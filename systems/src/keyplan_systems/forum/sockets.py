@@ -1,8 +1,8 @@
-"""The websocket of the forum: authentication, actions, and shutdown.
+"""The WebSocket connections of the forum: authentication, actions, and closing.
 
 Actions are JSON messages: forum.subscribe {token, since?, presence?}, forum.unsubscribe {item_id, participant_id},
-heartbeat {}. Each action is answered. A rejected action is answered by {"action": "error", ...}, and the connection
-stays open. The number of open connections and of actions per minute is limited for each user of this process.
+heartbeat {}. The server responds to each action. The response to a rejected action is {"action": "error", ...}, and the
+connection stays open. Each process limits the number of open connections and the number of actions per user.
 """
 
 from __future__ import annotations
@@ -31,17 +31,20 @@ from keyplan_systems.web.sessions import principal_of_session
 from keyplan_systems.web.tokens import Principal
 
 MAX_ACTION_BYTES: Final = 32 * 1024
-"""Maximum size of an action, which is the maximum size of a frame in Amazon API Gateway."""
+"""Maximum size of an action in bytes, as for a frame in Amazon API Gateway."""
 UNSUPPORTED_DATA: Final = 1003
 
 MAX_SOCKETS: Final = 20
-"""Default number of connections a user can have open to one process."""
+"""Default maximum number of open connections per user and process."""
 ACTIONS: Final = Limit("actions", 600, 60)
-"""Default limit of a user's actions: 10 per second, and bursts of 600."""
+"""Default limit on a user's actions: bursts of 600, and 10 per second on average."""
 CONNECT_AGAIN_S: Final = 30.0
-"""Number of seconds after which a user with too many connections should try again."""
+"""Time in seconds after which a user with too many connections should try again."""
 FLOOD_PAUSE_S: Final = 1.0
-"""Pause before the next read of a connection after an action beyond the limit, so that not even a flood is answered."""
+"""Pause in seconds before the next message is read after an action exceeded the limit.
+
+It limits the number of error responses to a client that sends many actions.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -51,13 +54,13 @@ class _Action(BaseModel):
 
 
 class Subscribe(_Action):
-    """Watch the thread of a token, either from now on or after the event with the number `since`."""
+    """Watch the thread of a thread token: events from now on, or the events after number `since`."""
 
     action: Literal["forum.subscribe"]
     token: str
     since: Annotated[int, Field(ge=0, strict=True)] | None = None
     presence: bool = False
-    """Also report changes of the thread's status and of its watchers."""
+    """True if status changes and changes of the thread's watchers are also reported."""
 
 
 class Unsubscribe(_Action):
@@ -79,7 +82,7 @@ _ACTION: Final[TypeAdapter[Subscribe | Unsubscribe | Heartbeat]] = TypeAdapter(A
 
 
 class Sockets:
-    """The server of the connections."""
+    """The WebSocket route and the handling of its connections."""
 
     def __init__(
         self,
@@ -95,9 +98,10 @@ class Sockets:
         self._actions = Buckets(actions, clock)
 
     def router(self) -> APIRouter:
-        """Return the router: /ws for pages of this server, which use their session, and /ws?token=... for others.
+        """Return the router with the WebSocket route /ws.
 
-        The token is the user's identity token. Clients that are not pages cannot rely on a cookie.
+        Pages of this server are authenticated by their session. Other clients, which cannot use a cookie, pass the
+        user's identity token as /ws?token=...
         """
         router = APIRouter()
 
@@ -110,7 +114,7 @@ class Sockets:
         return router
 
     async def serve(self, websocket: WebSocket, user_id: str) -> None:
-        """Serve one connection from accept to close. Afterwards, none of its state remains."""
+        """Serve a connection until it is closed. Afterwards, delete its stored state."""
         connection_id = f"{self.clock.random.getrandbits(128):032x}"
         await run_in_threadpool(self.service.connections.opened, connection_id, user_id)
         try:
@@ -131,7 +135,7 @@ class Sockets:
             await self._forget(connection_id)
 
     async def _run(self, websocket: WebSocket, pipe: Pipe) -> None:
-        """Receive and send messages until the client disconnects or the server ends the connection."""
+        """Receive and send messages until the client disconnects or the server closes the connection."""
         listening = asyncio.create_task(self._listen(websocket, pipe))
         sending = asyncio.create_task(self.hub.pump(pipe))
         try:
@@ -152,7 +156,7 @@ class Sockets:
             raise failures[0]
 
     async def _forget(self, connection_id: str) -> None:
-        """Delete the stored state of the connection. If that fails, readers ignore the state after its expiry."""
+        """Delete the stored state of a connection. If this fails, readers ignore the state after it has expired."""
         try:
             await run_in_threadpool(self.service.connections.closed, connection_id)
         except RunError:
@@ -224,7 +228,10 @@ class Sockets:
 
 
 async def _connecting(websocket: WebSocket, token: str | None) -> Principal:
-    """Return the user of the token, or of the session for pages of this server. Raises `Problem` with status 401."""
+    """Return the user that the token or, for pages of this server, the session identifies.
+
+    Raises `Problem` with status 401 if neither is valid.
+    """
     if token is not None:
         return await authenticate(websocket, token)
     principal = principal_of_session(websocket)

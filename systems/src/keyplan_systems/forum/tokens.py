@@ -1,8 +1,8 @@
-"""Thread tokens, which are signed statements of a user's rights in one thread, valid for two hours.
+"""Thread tokens, which certify a user's rights in one thread for two hours.
 
-The relational part issues them with its private key. The message routes verify them with the public key and need no
-database. They are JSON Web Tokens that are signed with Ed25519. They have their own type, so that they cannot be
-confused with other tokens of the platform.
+The part of the forum that uses SQL issues the tokens with a private key. The routes for messages verify them with the
+public key and do not need SQL. Thread tokens are JSON Web Tokens that are signed with Ed25519. They have a specific
+type, so that they cannot be confused with other tokens of the platform.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FLAGS: Final = ("is_mine", "can_watch", "can_write")
 
 @dataclass(frozen=True, slots=True)
 class ThreadRights:
-    """The rights of one user in one thread."""
+    """A user's rights in one thread."""
 
     key: ThreadKey
     user_id: str
@@ -36,7 +36,7 @@ class ThreadRights:
     can_watch: bool
     can_write: bool
     until_s: int = field(default=0, compare=False)
-    """Expiry of the token in seconds since 1970; 0 if no token has been issued."""
+    """Time in epoch seconds at which the token expires, or 0 if the rights do not come from a token."""
 
 
 class ThreadTokenIssuer:
@@ -47,7 +47,7 @@ class ThreadTokenIssuer:
         self._clock = clock
 
     def issue(self, rights: ThreadRights) -> str:
-        """Return a token that is valid for two hours from now."""
+        """Return a token for the given rights. It is valid for two hours."""
         claims = {
             "iss": _ISSUER,
             "exp": int(self._clock.now()) + TOKEN_SECONDS,
@@ -61,26 +61,32 @@ class ThreadTokenIssuer:
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM, headers={"typ": _TYPE})
 
     def checker(self) -> ThreadTokenChecker:
-        """Return a checker with the public key."""
+        """Return a checker that verifies tokens with the public key."""
         return ThreadTokenChecker(self._key.public_key(), self._clock)
 
 
 class ThreadTokenChecker:
-    """Checker of thread tokens."""
+    """Verifier of thread tokens."""
 
     def __init__(self, public_key: Ed25519PublicKey, clock: Clock) -> None:
         self._key = public_key
         self._clock = clock
 
     def check(self, token: str) -> ThreadRights:
-        """Return the rights in the token. Raises `BadTokenError` if it is forged, expired or of another kind."""
+        """Verify a token and return the rights in it.
+
+        Raises BadTokenError if the token is forged or expired, or is a token of another kind.
+        """
         claims = self._claims(token)
         if claims["exp"] <= self._clock.now():
             raise BadTokenError("the thread token has expired: ask for the thread again")
         return _rights(claims)
 
     def check_for(self, token: str, key: ThreadKey) -> ThreadRights:
-        """Return the rights in a token for this thread. Raises `WrongThreadError` if it is for another thread."""
+        """Verify a token for a thread and return the rights in it.
+
+        Raises BadTokenError if the token is invalid, and WrongThreadError if it was issued for another thread.
+        """
         rights = self.check(token)
         if rights.key != key:
             raise WrongThreadError("the thread token is of another thread")

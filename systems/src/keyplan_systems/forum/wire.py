@@ -1,4 +1,4 @@
-"""The public form of events and notifications, in responses and in pushed actions."""
+"""The JSON format of events and notifications, in HTTP responses and in WebSocket messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTIONAL: Final = ("attempt_id", "answer_id", "score", "validated", "score_impr
 
 
 def event_body(event: Event) -> dict[str, Any]:
-    """Return an event for responses. Missing values are omitted, but a score of 0 and False are included."""
+    """Return an event for an HTTP response. Fields that are None are omitted."""
     shown: dict[str, Any] = {
         "type": str(event.type),
         "participant_id": event.participant_id,
@@ -37,12 +37,12 @@ def event_body(event: Event) -> dict[str, Any]:
 
 
 def event_action(event: Event) -> dict[str, Any]:
-    """Return an event for watchers."""
+    """Return the WebSocket message that reports an event."""
     return {"action": ACTIONS[event.type], **event_body(event)}
 
 
 def notification_body(notification: Notification) -> dict[str, Any]:
-    """Return a notification for responses."""
+    """Return a notification for an HTTP response."""
     return {
         "id": notification_id(notification),
         "participant_id": notification.participant_id,
@@ -55,12 +55,12 @@ def notification_body(notification: Notification) -> dict[str, Any]:
 
 
 def notification_action(notification: Notification) -> dict[str, Any]:
-    """Return a notification for its user's connections."""
+    """Return the WebSocket message that reports a notification to its user."""
     return {"action": "forum.notification.new", **notification_body(notification)}
 
 
 def status_action(copy: StatusCopy) -> dict[str, Any]:
-    """Return a change of status for watchers."""
+    """Return the WebSocket message that reports a status change."""
     return {
         "action": "forum.status.changed",
         "participant_id": copy.participant_id,
@@ -71,5 +71,5 @@ def status_action(copy: StatusCopy) -> dict[str, Any]:
 
 
 def watchers_action(place: Place) -> dict[str, Any]:
-    """Return the action that reports a change of watchers. Pages request the names separately."""
+    """Return the WebSocket message that reports a change of a thread's watchers. It does not contain their names."""
     return {"action": "forum.watchers.changed", "participant_id": place.participant_id, "item_id": place.item_id}

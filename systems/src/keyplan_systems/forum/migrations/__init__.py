@@ -1,4 +1,4 @@
-"""The relational schema as Alembic revisions, and the function `upgrade(url)` that upgrades a database."""
+"""The migrations of the SQL schema with Alembic, and the function `upgrade(url)` that applies them to a database."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from keyplan_systems.forum.relational.session import Database
 
 _PLACE: Final = Path(__file__).parent
 _LOCK: Final = 0x666F72756D
-"""Number of the PostgreSQL advisory lock under which one process migrates ("forum" in ASCII)."""
+"""Number of the PostgreSQL advisory lock that a process holds while it migrates the schema ("forum" in ASCII)."""
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Upgrade the database at a URL to a revision, creating missing tables. It is safe to run concurrently.
+    """Upgrade the schema of a database to a revision. Concurrent calls are safe.
 
-    Either all steps are committed or none, because both databases support schema changes in transactions. Raises
-    `ValueError` for a URL that is neither a SQLite file nor PostgreSQL.
+    All steps are applied in one transaction. Raises ValueError if the URL does not refer to SQLite or PostgreSQL.
     """
     database = Database(url)
     try:
@@ -31,7 +30,7 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def config(connection: Connection) -> Config:
-    """Return Alembic's configuration for commands on this connection, within its transaction."""
+    """Return the Alembic configuration for running commands on a connection, within its transaction."""
     settings = Config()
     settings.set_main_option("script_location", str(_PLACE).replace("%", "%%"))
     settings.set_main_option("path_separator", "os")
@@ -40,7 +39,7 @@ def config(connection: Connection) -> Config:
 
 
 def _locked(connection: Connection) -> Connection:
-    """Lock the schema until the transaction ends. A SQLite database is already locked by BEGIN IMMEDIATE."""
+    """Lock the schema until the end of the transaction. A SQLite database is already locked by BEGIN IMMEDIATE."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     return connection

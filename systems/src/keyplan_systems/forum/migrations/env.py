@@ -1,4 +1,4 @@
-"""The Alembic environment, which runs the revisions on a given connection inside its transaction."""
+"""The Alembic environment, which applies migrations on a given connection, within its transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from keyplan_systems.forum.relational.models import Base
 
 
 def run() -> None:
-    """Run the requested revisions. Raises `RuntimeError` without a connection. Use `migrations.upgrade(url)`."""
+    """Apply the migrations. Raises RuntimeError if it was not started by `migrations.upgrade(url)`."""
     connection = context.config.attributes.get("connection")
     if connection is None:
         raise RuntimeError("no connection: call keyplan_systems.forum.migrations.upgrade(url)")

@@ -4,5 +4,5 @@ from keyplan_systems.forum.pages import lists, notifications, threads
 from keyplan_systems.forum.pages.base import PAGES, router
 
 PARTS = (lists, notifications, threads)
-"""Modules that add their routes to the router."""
+"""Modules that define the routes of the pages."""
 __all__ = ["PAGES", "PARTS", "router"]

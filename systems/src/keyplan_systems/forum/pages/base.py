@@ -1,4 +1,4 @@
-"""Base of the forum's pages: the signed-in user, rendering with the unread count, and names for display."""
+"""Common parts of the forum's pages: the signed-in user, rendering, the number of unread notifications, and labels."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ router = page_router(PAGES)
 
 @dataclass(frozen=True)
 class Reader:
-    """The signed-in user with the request and the service."""
+    """The signed-in user, with the request and the service."""
 
     request: Request
     service: Service
     user_id: str
 
     def show(self, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Render a page with the number of unread notifications in its header."""
+        """Render a page. Its header shows the number of unread notifications."""
         unread = self.service.followers.unread(self.user_id)
         counts: dict[str, Any] = {"unread": unread_text(len(unread)), "unread_by": Counter(one.place for one in unread)}
         return PAGES.render(self.request, template, status, me=self.user_id, **_WORDS, **counts, **context)
 
     @property
     def wants_json(self) -> bool:
-        """Whether a script sent the request and processes the response itself."""
+        """Whether a script sent the request and expects JSON."""
         return "application/json" in self.request.headers.get("accept", "")
 
     def done(self, path: str, flash: str = "", body: Mapping[str, Any] | None = None) -> Response:
-        """Return the response to a processed form: JSON for scripts, or a redirect to a forum path for browsers."""
+        """Return the response to a processed form: JSON for a script, or a redirect to a page of the forum."""
         if self.wants_json:
             return JSONResponse(dict(body or {}))
         return redirect(f"{self.request.scope.get('root_path', '')}/{path}", flash)
 
 
 def current_reader(request: Request, person: Person, service: Annotated[Service, Depends(service_of)]) -> Reader:
-    """Return the signed-in user. Raises NotAllowedError for a user of another system."""
+    """Return the signed-in user. Raises NotAllowedError if the user does not belong to the forum."""
     return Reader(request, service, user_of(person))
 
 
@@ -73,7 +73,7 @@ STATUS_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     Status.WAITING_FOR_PARTICIPANT: ("Answered", "accent"),
     Status.CLOSED: ("Closed", ""),
 }
-"""Label and color of each status."""
+"""Label and color of each thread status."""
 
 NOTES: Final[Mapping[str, str]] = {
     EventType.THREAD_OPENED: "{user} opened the thread",
@@ -82,25 +82,25 @@ NOTES: Final[Mapping[str, str]] = {
     EventType.SUBMISSION: "Submitted an answer in attempt {attempt}",
     EventType.GRADE_UPDATED: "Answer of attempt {attempt} was graded again",
 }
-"""Text in the timeline for each kind of event except messages. thread.js uses the same texts."""
+"""Text for each type of event in the timeline, except messages. `thread.js` has the same texts."""
 
 
 def unread_text(count: int) -> str:
-    """Return the count for the badge, which is empty without unread notifications."""
+    """Return the text of the badge for a number of unread notifications. It is empty for 0."""
     return f"{count}+" if count >= MAX_COUNTED else str(count) if count else ""
 
 
 def time_of(at_ms: int) -> datetime:
-    """Convert a timestamp in milliseconds to a datetime for templates."""
+    """Convert epoch milliseconds to a datetime in UTC for templates."""
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
 _WORDS: Final[Mapping[str, Any]] = {"words": STATUS_WORDS, "time_of": time_of, "place_of": place_of}
-"""Texts and functions that are available in all templates."""
+"""Texts and functions that all templates can use."""
 
 
 def note_of(event: Event, names: Mapping[str, str]) -> str:
-    """Return the text of an event that is not a message."""
+    """Return the text in the timeline for an event that is not a message."""
     text = NOTES[event.type].format(user=names.get(event.user_id or "", "Someone"), attempt=event.attempt_id)
     if event.score is not None:
         text += f": {event.score:g} points"

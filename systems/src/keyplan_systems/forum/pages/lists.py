@@ -1,4 +1,6 @@
-"""Pages that list the user's threads, other users' threads, tasks to ask for help on, and permissions."""
+"""Pages with lists: the user's threads, other users' threads, tasks to ask for help on, and permissions to ask for
+help.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ _OTHER_FILTERS = (*_FILTERS, ("all", "All"))
 
 @dataclass(frozen=True)
 class Row:
-    """A thread in a list."""
+    """A thread as shown in a list."""
 
     listed: ListedThread
     helper: str
@@ -44,7 +46,7 @@ class Row:
 
     @property
     def thread(self) -> Thread:
-        """The listed thread."""
+        """The thread."""
         return self.listed.thread
 
 
@@ -54,7 +56,7 @@ def mine(
     status: str = "",
     after: Annotated[str | None, Query(alias="next")] = None,
 ) -> Response:
-    """Show the threads of the user and of the user's teams."""
+    """Show the user's threads, including those of the user's teams."""
     page = me.service.threads(me.user_id, None, True, _PAGE, after_of(after), status=_status(status))
     others = () if page.threads or status else me.service.threads(me.user_id, None, False, 1, None).threads
     return me.show(
@@ -78,7 +80,7 @@ def others(
     group: str = "",
     after: Annotated[str | None, Query(alias="next")] = None,
 ) -> Response:
-    """Show the threads of other users, starting with those that have waited longest for a response."""
+    """Show other users' threads, starting with the thread that has waited longest for a response."""
     wanted = _status(status)
     page = me.service.threads(
         me.user_id,
@@ -105,7 +107,9 @@ def others(
 
 @router.get("/ask")
 def ask(me: Me, participant: str = "") -> Response:
-    """Show the tasks on which the user may ask for help, for themselves, a team, or an observed participant."""
+    """Show the tasks on which the user may ask for help, for themselves, for a team, or for a participant
+    they observe.
+    """
     people = participants_of(me.service.database, me.user_id)
     chosen = checked_id(participant, "participant") if participant else me.user_id
     name = next((one.name for one in people if one.id == chosen), None)
@@ -129,7 +133,7 @@ def permissions(me: Me) -> Response:
 
 @router.post("/permissions")
 def grant(me: Me, form: Form) -> Response:
-    """Let a group ask another group for help on a task."""
+    """Permit a group to ask another group for help on a task."""
     try:
         me.service.grant_help(me.user_id, form.get("group", ""), form.get("item", ""), form.get("helper", ""))
     except ForumError as error:
@@ -149,7 +153,7 @@ def _permissions(me: Reader, typed: Mapping[str, str] | None = None, problem: st
 
 
 def _status(text: str) -> Status | None:
-    """Return the status in a filter, or None."""
+    """Return the status to filter by, or None for an unknown status."""
     return Status(text) if text in tuple(Status) else None
 
 
@@ -161,6 +165,6 @@ def _rows(me: Reader, page: ThreadPage) -> Sequence[Row]:
 
 
 def _next(page: ThreadPage, **query: str) -> str:
-    """Return the query string of the next page, or an empty string on the last page."""
+    """Return the query string for the next page, or an empty string on the last page."""
     after = after_text(page.after)
     return "" if after is None else "?" + urlencode({**{k: v for k, v in query.items() if v}, "next": after})

@@ -1,4 +1,4 @@
-"""Pages of notifications: list, mark as read, delete, and the number of unread notifications."""
+"""Pages for notifications: the list, marking as read, deleting, and the number of unread notifications."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def notifications(me: Me, cursor: Annotated[str | None, Query(alias="next")] = N
 
 @router.get("/unread")
 def unread(me: Me) -> Response:
-    """Return the text of the badge."""
+    """Return the badge with the number of unread notifications."""
     return JSONResponse({"unread": unread_text(len(me.service.followers.unread(me.user_id)))})
 
 
 @router.post("/notifications")
 def change_all(me: Me, form: Form) -> Response:
-    """Mark all notifications as read, or delete all."""
+    """Mark all notifications as read, or delete all notifications."""
     match form.get("action"):
         case "read":
             me.service.followers.mark_all(me.service.followers.unread(me.user_id))

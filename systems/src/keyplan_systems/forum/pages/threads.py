@@ -1,4 +1,4 @@
-"""Pages of one thread: its timeline, and forms to open it, write messages, switch its status and follow it."""
+"""Pages for a thread: its timeline, and forms to open it, write messages, change its status and follow it."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from keyplan_systems.web.browsing import Form
 from keyplan_systems.web.problems import Problem
 
 EVENTS: Final = 30
-"""Number of events on a page of the timeline."""
+"""Number of events per page of the timeline."""
 _THREAD: Final = "/threads/{item_id}/{participant_id}"
 
 
 @dataclass(frozen=True)
 class Here(Reader):
-    """A user viewing one thread."""
+    """The signed-in user and the thread that the page shows."""
 
     key: ThreadKey
 
     @property
     def path(self) -> str:
-        """The path of the page, relative to the forum."""
+        """The path of the thread's page, relative to the forum's pages."""
         return f"app/threads/{self.key.item_id}/{self.key.participant_id}"
 
     def view(self) -> ThreadView:
-        """Return the current thread. Raises NotAllowedError if the user may not read it."""
+        """Return the thread. Raises NotAllowedError if the user may not read it."""
         return self.service.thread(self.user_id, self.key)
 
 
 def current_thread(item_id: str, participant_id: str, me: Me) -> Here:
-    """Return the user and thread for the URL of a page. Raises BadRequestError for an invalid URL."""
+    """Return the signed-in user and the thread in the URL. Raises BadRequestError if an ID in the URL is invalid."""
     return Here(me.request, me.service, me.user_id, thread_key(item_id, participant_id))
 
 
@@ -64,20 +64,20 @@ def thread(
     here: InThread,
     before: Annotated[str | None, Query()] = None,
 ) -> Response:
-    """Show a thread, and mark its notifications as read."""
+    """Show a thread, and mark the notifications about it as read."""
     return _page(here, before=before)
 
 
 @router.get(f"{_THREAD}/state")
 def state(here: InThread) -> Response:
-    """Return the part of the page with the status, the watchers and the available actions."""
+    """Return the part of the page that shows the status, the watchers and the available actions."""
     view = here.view()
     return PAGES.render(here.request, "thread_state.html.j2", words=STATUS_WORDS, **_state(here, view))
 
 
 @router.get(f"{_THREAD}/people")
 def people(here: InThread) -> Response:
-    """Return the names of the users in the newest events, by ID."""
+    """Return the names of the users in the thread's newest events, by user ID."""
     view = here.view()
     events = here.service.history(view.rights, EVENTS, None)
     return JSONResponse(names_of(here.service.database, _users(events)))
@@ -85,7 +85,7 @@ def people(here: InThread) -> Response:
 
 @router.post(f"{_THREAD}/messages")
 def write(here: InThread, form: Form) -> Response:
-    """Store and count a message, and pass the turn to the other side if the form requests it."""
+    """Store a message and count it. If the form requests it, let the thread wait for the other side."""
     view = here.view()
     try:
         message = _message(form)
@@ -101,7 +101,7 @@ def write(here: InThread, form: Form) -> Response:
 
 @router.post(f"{_THREAD}/open")
 def open_thread(here: InThread, form: Form) -> Response:
-    """Open a thread that is closed or not started, with its first message."""
+    """Open a thread that is closed or has not been started, and store its first message."""
     view = here.view()
     wish = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
     try:
@@ -117,7 +117,7 @@ def open_thread(here: InThread, form: Form) -> Response:
 
 @router.post(f"{_THREAD}/status")
 def switch(here: InThread, form: Form) -> Response:
-    """Switch the status of an open thread, or close it."""
+    """Change the status of an open thread, or close it."""
     wish = form.get("status", "")
     if wish not in tuple(Status):
         raise Problem(400, "Choose a status.")
@@ -135,7 +135,7 @@ def switch(here: InThread, form: Form) -> Response:
 
 @router.post(f"{_THREAD}/follow")
 def follow(here: InThread, form: Form) -> Response:
-    """Follow or unfollow the thread."""
+    """Follow the thread, or stop following it."""
     view = here.view()
     if form.get("follow") == "yes":
         here.service.follow(view.rights)
@@ -145,7 +145,9 @@ def follow(here: InThread, form: Form) -> Response:
 
 
 def _refused(here: Here, form: Mapping[str, str], error: ForumError) -> Response:
-    """Show the thread again with the entered text. A message ID that belongs to another message is replaced."""
+    """Return the thread's page with the entered text and the error. If the message ID is in use, a new one is
+    generated.
+    """
     typed = {name: value for name, value in form.items() if name != "uuid" or not isinstance(error, ConflictError)}
     return _page(here, typed=typed, error=error, problem=_reason(error, here.view()))
 
@@ -158,7 +160,7 @@ def _page(
     error: ForumError | None = None,
     problem: str = "",
 ) -> Response:
-    """Render the thread. With `error`, the page contains the `typed` fields and the error message."""
+    """Return the thread's page. If `error` is given, it contains the entered text (`typed`) and the error message."""
     view, place, service = here.view(), place_of(here.key), here.service
     top = service.log.last_seq(place)  # read first, so that it never counts an event that is not shown
     page = service.history(view.rights, EVENTS, before)
@@ -185,7 +187,7 @@ def _page(
 
 
 def _state(here: Here, view: ThreadView) -> dict[str, Any]:
-    """Return the data for the sidebar of the page, and the user's permissions."""
+    """Return the template variables for the page's sidebar, including the user's permissions."""
     key, place, service, me = here.key, place_of(here.key), here.service, here.user_id
     watchers = service.connections.users(place)
     helper = "" if view.thread is None else view.thread.helper_group_id
@@ -207,7 +209,7 @@ def _state(here: Here, view: ThreadView) -> dict[str, Any]:
 
 
 def _message(form: Mapping[str, str]) -> NewMessage:
-    """Return the message in a form. Raises BadRequestError with a message for users."""
+    """Return the message in a form. Raises BadRequestError with a message for users if it is invalid."""
     text = form.get("text", "").replace("\r\n", "\n")
     if not text:
         raise BadRequestError("Write a message first.")
@@ -220,7 +222,7 @@ def _message(form: Mapping[str, str]) -> NewMessage:
 
 
 def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
-    """Count a new message. With `hand_over`, let the thread wait for the other side.
+    """Count a new message. With `hand_over`, also let the thread wait for the other side.
 
     A thread that was closed concurrently stays closed.
     """
@@ -234,7 +236,7 @@ def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
 
 
 def _reason(error: ForumError, view: ThreadView) -> str:
-    """Return the user-visible text for a rejected message."""
+    """Return the reason why a message was rejected, as a message for users."""
     if isinstance(error, ConflictError):
         return "Your message before this one was sent. Send again to send this text, too."
     if isinstance(error, NotAllowedError):
@@ -252,14 +254,15 @@ def _users(events: Any) -> set[str]:
 
 
 def _first_unread(events: list[Event], event_ids: set[str]) -> int:
-    """Return the number of the first unread event on the page, or 0."""
+    """Return the number of the first event on the page that belongs to an unread notification, or 0."""
     return next((event.seq for event in events if event.event_id in event_ids), 0)
 
 
 def _since(events: list[Event], top: int) -> int:
-    """Return the number after which the page requests events: the newest number, unless a recent event is not shown.
+    """Return the event number from which the page's script requests later events.
 
-    The history can lag behind the head, and events with a past time are not on the newest page.
+    This is the newest number, unless one of the recent events is not on the page. An event can be missing because the
+    history is eventually consistent, or because it has a past time and belongs to an older page.
     """
     shown = {event.seq for event in events}
     return next((seq - 1 for seq in range(max(1, top - EVENTS + 1), top + 1) if seq not in shown), top)

@@ -1,1 +1,1 @@
-"""The relational part of the forum: groups, permissions, and the status of every thread."""
+"""The part of the forum that is stored in SQL: groups, permissions, and the status of every thread."""

@@ -1,4 +1,4 @@
-"""Choices that web pages offer: threads to answer, groups to ask for help, users to observe, permissions to grant."""
+"""Queries for the choices on web pages: threads to answer, groups to ask, users to observe, permissions to grant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def threads_to_answer(database: Database, user_id: str, threads: Collection[Thread]) -> frozenset[ThreadKey]:
-    """Return the keys of the given threads to which the user may write."""
+    """Return the keys of those of the given threads to which the user may write."""
     with database.read() as session:
         facts = load_thread_facts(session, user_id, [thread.key for thread in threads])
     return frozenset(thread.key for thread in threads if may_write(facts, user_id, thread.key, thread))
@@ -34,7 +34,7 @@ def threads_to_answer(database: Database, user_id: str, threads: Collection[Thre
 
 @dataclass(frozen=True, slots=True)
 class NamedGroup:
-    """A group with its display name."""
+    """The ID and display name of a group or an item."""
 
     id: str
     name: str
@@ -42,21 +42,22 @@ class NamedGroup:
 
 @dataclass(frozen=True, slots=True)
 class HelpChoice:
-    """An item, and the groups that may help the participant."""
+    """An item, and the groups that can be asked for help on it."""
 
     item: NamedGroup
     status: Status | None
-    """Status of the participant's thread; None without a thread."""
+    """Status of the participant's thread on the item, or None if it has not been started."""
     helpers: tuple[NamedGroup, ...]
 
 
 def help_choices(
     database: Database, user_id: str, participant_id: str, item_id: str | None = None
 ) -> tuple[HelpChoice, ...]:
-    """Return the items on which the user may ask for help on behalf of a participant, by title, with the groups to ask.
+    """Return the items on which the user may ask for help for a participant, by title, with the groups that can be
+    asked.
 
-    For the participant, these are the granted groups and the groups below them. An observer of the participant may ask
-    every group that both can see. `item_id` limits the result to one item.
+    The participant can ask the groups of their help grants and the groups below them. An observer can ask every group
+    that is visible to both the observer and the participant. `item_id` limits the result to one item.
     """
     with database.read() as session:
         held = held_levels(groups_above(user_id))
@@ -78,7 +79,7 @@ def help_choices(
 
 
 def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
-    """Return the groups whose members the user watches directly, by name."""
+    """Return the groups on which the user has `can_watch_members` directly, by name."""
     with database.read() as session:
         mine = groups_above(user_id)
         rows = session.execute(
@@ -92,7 +93,9 @@ def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 
 def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
-    """Return the participants for whom the user may open threads: the user, the user's teams, and observed members."""
+    """Return the participants for whom the user may open threads: the user, the user's teams, and observed
+    participants.
+    """
     with database.read() as session:
         facts = load_facts(session, {user_id}, ())
         own = acts_as(facts, user_id)
@@ -116,16 +119,20 @@ def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The permissions to ask for help that a user may grant, and the groups to choose from."""
+    """The existing help grants on a user's items, and the items and groups for which the user may create
+    further ones.
+    """
 
     items: tuple[NamedGroup, ...] = ()
     groups: tuple[NamedGroup, ...] = ()
     given: tuple[tuple[str, str, str], ...] = ()
-    """For each permission, the names of the group that may ask, the item, and the group to ask."""
+    """Names of the group that may ask, the item, and the helper group, for each help grant."""
 
 
 def grants_of(database: Database, user_id: str) -> Grants:
-    """Return the permissions that the user may view and grant, by item, or none if the user may not grant any."""
+    """Return the help grants that the user may view and the choices for new ones. The result is empty without the
+    permission.
+    """
     with database.read() as session:
         mine = groups_above(user_id)
         rights = ItemPermissionRow
@@ -158,9 +165,9 @@ def grants_of(database: Database, user_id: str) -> Grants:
 
 
 def _candidates(session: Session, user_id: str, participant_id: str) -> dict[str, str]:
-    """Return the names of the groups that either user could ask, by ID, sorted by name.
+    """Return the names of all groups that the user or the participant may be able to ask, by ID.
 
-    These are public groups, groups above or managed by one of them, and groups below a granted group.
+    These are public groups, groups above or managed by one of the two, and groups below a group of a help grant.
     """
     around = load_facts(session, {user_id, participant_id}, ()).group_parents
     above = {user_id, participant_id, *around, *(parent for parents in around.values() for parent in parents)}

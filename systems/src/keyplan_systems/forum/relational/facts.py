@@ -1,8 +1,8 @@
-"""Loader of the facts for the permission rules, with a constant number of SQL statements.
+"""Loading of the data for the permission rules, with a constant number of SQL statements.
 
-Loading takes seven statements, whatever the number of threads. They load the groups above the requested users, the
-groups that these manage, the groups above the managed groups and above the groups to ask for help, the items above the
-requested items, and the permissions on these items.
+Seven statements are needed, regardless of the number of threads. They load the groups above the given users, the groups
+that these groups manage, the groups above the managed groups and above the helper groups, the items above the given
+items, and the permissions, help grants and validated results for these groups and items.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class _Groups:
 
 
 def load_facts(session: Session, people: Iterable[str], items: Iterable[str], helpers: Iterable[str] = ()) -> Facts:
-    """Return all facts that the permission rules need for the given IDs.
+    """Return the data that the permission rules need for the given IDs.
 
-    `people` contains users and participants, `items` contains items, and `helpers` contains the groups to ask for help.
+    `people` contains users and participants, and `helpers` contains groups that may be asked for help.
     """
     item_ids = set(items)
     around = _groups_above(session, set(people))
@@ -69,16 +69,18 @@ def load_facts(session: Session, people: Iterable[str], items: Iterable[str], he
 def load_thread_facts(
     session: Session, user_id: str, keys: Collection[ThreadKey], helper_ids: Iterable[str] = ()
 ) -> Facts:
-    """Return the facts that determine one user's access to threads.
+    """Return the data that determines one user's permissions in threads.
 
-    `helper_ids` contains the groups that a requested change names.
+    `helper_ids` contains the helper groups in a requested change.
     """
     people = {user_id} | {key.participant_id for key in keys}
     return load_facts(session, people, {key.item_id for key in keys}, helper_ids)
 
 
 def _groups_above(session: Session, start: set[str]) -> _Groups:
-    """Return these groups and all groups above them. UNION drops known groups, so the query ends despite cycles."""
+    """Return the given groups and all groups above them. The recursive query ends despite cycles, because it uses
+    UNION.
+    """
     reached = select(GroupRow.id).where(GroupRow.id.in_(start)).cte("reached", recursive=True)
     reached = reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
     rows = session.execute(

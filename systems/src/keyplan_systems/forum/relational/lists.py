@@ -1,7 +1,7 @@
-"""Lists of the threads that a user may read, with the permission rule as one SQL statement.
+"""Lists of the threads that a user may read, with the permission rule in SQL.
 
-The rule is implemented twice, here and in `permissions.may_read`, because the database must limit the pages. A property
-test compares the two.
+The rule is implemented here and in `permissions.may_read`, because a database query must select the threads of a page.
+A property-based test compares both implementations.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MAX_PAGE_SIZE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """The position of the end of a page. The next page starts with the thread after it."""
+    """A position in the list of threads. The next page starts after it."""
 
     latest_update_at_ms: int
     key: ThreadKey
@@ -66,7 +66,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class ListedThread:
-    """A thread with the names that a list shows."""
+    """A thread with the title and the name that a list shows."""
 
     thread: Thread
     item_title: str
@@ -75,7 +75,7 @@ class ListedThread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """A page of threads with the position of the next page, which is None after the last page."""
+    """A page of threads. `after` is the position for the next page, or None on the last page."""
 
     threads: tuple[ListedThread, ...]
     after: After | None
@@ -93,12 +93,12 @@ def list_threads(
     limit: int = DEFAULT_PAGE_SIZE,
     after: After | None = None,
 ) -> ThreadPage:
-    """List threads that the user may read, most recently updated first unless `oldest_first` is set.
+    """List threads that the user may read, most recently updated first unless `oldest_first` is True.
 
-    `is_mine=True` selects the user's own threads, and `is_mine=False` those of others. `watched_group_id` selects the
-    threads of participants in a group that the user watches. `status` selects threads in this state. Raises
-    `BadRequestError` unless exactly one of `watched_group_id` and `is_mine` is given, or if `limit` is not from 1 to
-    100, and `NotAllowedError` unless the user may watch the members of the group.
+    `is_mine=True` selects the user's own threads, and `is_mine=False` the threads of others. `watched_group_id` selects
+    the threads of participants in this group. `status` selects the threads with this status. Raises BadRequestError if
+    both or none of `watched_group_id` and `is_mine` are given or if `limit` is not between 1 and 100, and
+    NotAllowedError if the user may not watch the members of the group.
     """
     _check_filter(watched_group_id, is_mine, limit)
     with database.read() as session:
@@ -128,7 +128,7 @@ def _check_watched(session: Session, user_id: str, group_id: str) -> None:
 
 
 def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | None) -> Select[*tuple[object, ...]]:
-    """Return the query of all requested threads that the user may read, with their names."""
+    """Return the query for the selected threads that the user may read, with item titles and participant names."""
     mine = groups_above(user_id)
     permissions = held_levels(mine)
     own = ThreadRow.participant_id.in_(_acts_as(user_id))
@@ -151,7 +151,7 @@ def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | Non
 
 
 def held_levels(mine: CTE) -> CTE:
-    """Return the user's access to others' work on each item whose content the user can view."""
+    """Return the query for the items whose content the user may view, with the user's level of `can_watch`."""
     row = ItemPermissionRow
     view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))
     watch = func.max(case((row.is_owner, int(Watch.ANSWER_WITH_GRANT)), else_=type_coerce(row.can_watch, SmallInteger)))
@@ -165,13 +165,13 @@ def held_levels(mine: CTE) -> CTE:
 
 
 def groups_above(user_id: str) -> CTE:
-    """Return the query for the user and every group above."""
+    """Return the query for a user and all groups above the user."""
     reached = select(GroupRow.id).where(GroupRow.id == user_id).cte("mine", recursive=True)
     return reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
 
 
 def groups_below(group_id: str) -> CTE:
-    """Return the query for the group and every group below it."""
+    """Return the query for a group and all groups below it."""
     reached = select(GroupRow.id).where(GroupRow.id == group_id).cte("watched", recursive=True)
     return reached.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == reached.c.id))
 
@@ -193,7 +193,7 @@ def _validated(user_id: str) -> ColumnElement[bool]:
 def _paged(
     query: Select[*tuple[object, ...]], limit: int, after: After | None, *, oldest_first: bool
 ) -> Select[*tuple[object, ...]]:
-    """Limit the query to one more thread than requested, to detect a next page."""
+    """Sort the query and select one page, plus one more thread to detect whether a next page exists."""
     place = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
     if after is not None:
         end = (after.latest_update_at_ms, after.key.item_id, after.key.participant_id)

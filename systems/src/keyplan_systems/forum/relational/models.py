@@ -1,7 +1,7 @@
-"""The relational tables: groups and memberships, items and their tree, permissions, threads, and the outbox.
+"""The SQL tables: groups and memberships, items and their hierarchy, permissions, threads, and the outbox.
 
-IDs are strings of 1 to 19 digits, as in the keys of the event log. Times are in milliseconds since the Unix epoch.
-Levels are stored as ranks, so that the highest level is computed with `max`.
+IDs are strings of 1 to 19 digits, as in the keys of the event log. Times are in epoch milliseconds. Permission levels
+are stored as integers, so that `max` returns the highest level.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ITEM = "items.id"
 
 
 class Level(TypeDecorator[IntEnum]):
-    """Column type for a permission level, stored as its rank."""
+    """Column type for a permission level, which is stored as an integer."""
 
     impl = SmallInteger
     cache_ok = True
@@ -32,18 +32,18 @@ class Level(TypeDecorator[IntEnum]):
         self.kind = kind
 
     def process_bind_param(self, value: IntEnum | None, dialect: Dialect) -> int | None:
-        """Return the rank."""
+        """Convert a level to an integer."""
         del dialect
         return None if value is None else int(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> IntEnum | None:
-        """Return the level of this rank."""
+        """Convert an integer to a level."""
         del dialect
         return None if value is None else self.kind(value)
 
 
 class Word(TypeDecorator[StrEnum]):
-    """Column type for an enumerated string, stored as in the API."""
+    """Column type for an enumerated string, which is stored as in the API."""
 
     impl = String(32)
     cache_ok = True
@@ -53,33 +53,33 @@ class Word(TypeDecorator[StrEnum]):
         self.kind = kind
 
     def process_bind_param(self, value: StrEnum | None, dialect: Dialect) -> str | None:
-        """Return the member as a plain string."""
+        """Convert an enumeration member to a string."""
         del dialect
         return None if value is None else str(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> StrEnum | None:
-        """Return the member with this value."""
+        """Convert a string to an enumeration member."""
         del dialect
         return None if value is None else self.kind(value)
 
 
 def one_of(column: str, kind: type[StrEnum]) -> CheckConstraint:
-    """Return the constraint that a column contains one of the strings."""
+    """Return the constraint that a column contains one of the values of an enumeration."""
     words = ", ".join(f"'{word}'" for word in kind)
     return CheckConstraint(f"{column} IN ({words})", name=f"{column}_is_known")
 
 
 def ranked(column: str, kind: type[IntEnum]) -> CheckConstraint:
-    """Return the constraint that a column contains the rank of a level."""
+    """Return the constraint that a column contains a permission level as an integer."""
     return CheckConstraint(f"{column} BETWEEN 0 AND {max(kind)}", name=f"{column}_is_known")
 
 
 class Base(DeclarativeBase):
-    """Base class of the tables."""
+    """Base class of the mapped tables."""
 
 
 class GroupRow(Base):
-    """A user, a team, a class, or everyone."""
+    """A group: a user, a team, a class, or the group of all users."""
 
     __tablename__ = "groups"
     __table_args__ = (one_of("kind", GroupKind),)
@@ -91,7 +91,7 @@ class GroupRow(Base):
 
 
 class MembershipRow(Base):
-    """A direct membership of one group in another."""
+    """A direct membership of one group in another group."""
 
     __tablename__ = "memberships"
     __table_args__ = (
@@ -104,7 +104,7 @@ class MembershipRow(Base):
 
 
 class ManagerRow(Base):
-    """The permission of one group's members to manage another group and all groups below it."""
+    """The permission for one group's members to manage another group and all groups below it."""
 
     __tablename__ = "group_managers"
 
@@ -114,7 +114,7 @@ class ManagerRow(Base):
 
 
 class ItemRow(Base):
-    """A task or a chapter."""
+    """An item: a task or a chapter."""
 
     __tablename__ = "items"
 
@@ -123,7 +123,7 @@ class ItemRow(Base):
 
 
 class ItemEdgeRow(Base):
-    """The position of one item directly below another."""
+    """A direct edge of the item hierarchy."""
 
     __tablename__ = "item_edges"
     __table_args__ = (CheckConstraint("child_id <> parent_id", name="no_item_is_below_itself"),)
@@ -134,7 +134,7 @@ class ItemEdgeRow(Base):
 
 
 class ItemPermissionRow(Base):
-    """The permissions of a group on an item."""
+    """A group's permissions on an item."""
 
     __tablename__ = "item_permissions"
     __table_args__ = (ranked("can_view", View), ranked("can_grant_view", GrantView), ranked("can_watch", Watch))
@@ -148,7 +148,7 @@ class ItemPermissionRow(Base):
 
 
 class HelpGrantRow(Base):
-    """The right of a group to request help on an item from another group, stored as granted and inherited when read."""
+    """The permission for a group to ask another group for help on an item. Inherited grants are not stored."""
 
     __tablename__ = "help_grants"
 
@@ -158,7 +158,7 @@ class HelpGrantRow(Base):
 
 
 class ValidatedRow(Base):
-    """A validated result of a participant on an item."""
+    """A participant's validated result on an item."""
 
     __tablename__ = "validated_results"
 
@@ -168,7 +168,7 @@ class ValidatedRow(Base):
 
 
 class ThreadRow(Base):
-    """A thread that was started. The row is the source of truth for its status, and the event log follows."""
+    """A thread that has been started. This row is the source of truth for the thread's status."""
 
     __tablename__ = "threads"
     __table_args__ = (
@@ -190,7 +190,7 @@ class ThreadRow(Base):
 
 
 class OutboxRow(Base):
-    """An entry for the event log, stored in the same transaction as the change that it describes."""
+    """An entry to transfer to the event log. It is stored in the same transaction as the change that it describes."""
 
     __tablename__ = "thread_outbox"
     __table_args__ = (
@@ -216,7 +216,9 @@ class OutboxRow(Base):
 
 
 class OutboxLeaseRow(Base):
-    """A single row with the current drainer. `fence` increases with every new drainer."""
+    """The only row of this table, with the lease of the process that transfers the outbox. `fence` increases with every
+    lease.
+    """
 
     __tablename__ = "thread_outbox_lease"
     __table_args__ = (CheckConstraint("id = 1", name="one_lease_only"),)

@@ -1,10 +1,11 @@
-"""Transfer of the outbox to the event log, at least once and in order.
+"""Transfer of entries from the outbox to the event log, at least once and in order.
 
-SQL is the source of truth for a thread's status. The event log is another database, and no transaction spans both.
-Therefore an entry is stored together with the status. Afterwards, it is transferred and marked as done. It may be
-transferred several times, so `write` must be idempotent per key. A lease ensures that one drainer works at a time,
-which preserves the order of a thread's entries. It is not a lock: the lease of a dead drainer expires. A drainer that
-continues after its lease has expired does no harm, because a repeated write changes nothing.
+SQL is the source of truth for a thread's status. The event log is in another database, and no transaction can span
+both. Therefore a log entry is first stored in the outbox, together with the status change. It is then transferred and
+marked as done. An entry may be transferred several times, so `write` must be idempotent for each key. A lease ensures
+that one process at a time transfers entries, which preserves their order within a thread. The lease expires if its
+holder is killed. A holder that continues after its lease has expired does no harm, because a repeated write changes
+nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.system import UnfinishedError
 
 LEASE_MS: Final = 30_000
-"""Duration of a lease without renewal; longer than one write to the event log."""
+"""Duration of a lease in milliseconds. It is renewed after each entry and longer than one write to the event log."""
 
 PAGE_ROWS: Final = 100
 _ERROR_CHARACTERS: Final = 500
@@ -33,7 +34,7 @@ _ERROR_CHARACTERS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The result of one run: the number of written entries, and whether it stopped early because of another drainer."""
+    """The number of transferred entries, and whether the transfer ended because another process holds the lease."""
 
     written: int
     left_to_another: bool = False
@@ -41,7 +42,7 @@ class Drained:
 
 @dataclass(slots=True)
 class _Run:
-    """A running drainer. `fence` is the number of its lease. A greater number in the table ends the run."""
+    """The state of a transfer. `fence` is the number of its lease. It ends if the table contains a higher number."""
 
     database: Database
     clock: Clock
@@ -52,11 +53,11 @@ class _Run:
 
 
 def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -> Drained:
-    """Write every pending entry with `write`, oldest first, and mark it as done afterwards.
+    """Transfer all pending entries with `write`, oldest first, and mark each entry as done.
 
-    Returns immediately if another drainer works. If `write` fails, the remaining entries of that thread wait for the
-    next run, and all other threads continue. Finally, an UnfinishedError with the failures and the number of written
-    entries is raised.
+    Returns immediately if another process holds the lease. If `write` fails, the remaining entries of the same thread
+    stay pending, but the entries of other threads are transferred. At the end, an UnfinishedError with all errors and
+    the number of transferred entries is raised.
     """
     with _lease(database, clock) as fence:
         if fence is None:
@@ -69,21 +70,21 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
 
 
 def waiting(database: Database) -> int:
-    """Return the number of entries that are not in the event log yet."""
+    """Return the number of pending entries."""
     with database.read() as session:
         count = session.scalar(select(func.count()).select_from(OutboxRow).where(OutboxRow.done_at_ms.is_(None)))
     return count or 0
 
 
 def forget_done(database: Database, before_ms: int) -> int:
-    """Delete entries that were marked as done before a time in milliseconds, and return their number."""
+    """Delete the entries that were marked as done before a time in epoch milliseconds. Return their number."""
     with database.write() as session:
         gone = session.scalars(delete(OutboxRow).where(OutboxRow.done_at_ms < before_ms).returning(OutboxRow.id)).all()
     return len(gone)
 
 
 def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
-    """Process the outbox in pages. Return False if the lease was lost."""
+    """Transfer all pending entries, page by page. Return False if the lease was lost."""
     last = 0
     while True:
         page = _page(run.database, last)
@@ -96,7 +97,7 @@ def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
 
 
 def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry: LogEntry) -> bool:
-    """Write and mark one entry. Return False if another drainer has taken over."""
+    """Transfer an entry and mark it as done. Return False if the lease was lost."""
     try:
         write(entry)
     except Exception as error:  # noqa: BLE001 - whatever the log raises is kept, reported, and raised at the end
@@ -135,7 +136,9 @@ def _entry(row: OutboxRow) -> LogEntry:
 
 @contextmanager
 def _lease(database: Database, clock: Clock) -> Iterator[int | None]:
-    """Yield the number of the acquired lease, or None while another drainer works. Release it at the end."""
+    """Acquire the lease and yield its number, or yield None if another process holds it. The lease is released at the
+    end.
+    """
     at_ms = now_ms(clock)
     with database.write() as session:
         fence = session.scalar(

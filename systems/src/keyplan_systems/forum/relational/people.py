@@ -1,4 +1,4 @@
-"""The users of a participant, and the names that pages show."""
+"""Queries for the users of a participant, and for names that pages show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def people_of(database: Database, participant_id: str) -> frozenset[str]:
-    """Return the users of a participant, which is a user or a team, or none if it is unknown."""
+    """Return the user IDs of a participant: the user, or the members of a team. An unknown participant has none."""
     with database.read() as session:
         kind = session.scalar(select(GroupRow.kind).where(GroupRow.id == participant_id))
         if kind is GroupKind.USER:
@@ -23,7 +23,7 @@ def people_of(database: Database, participant_id: str) -> frozenset[str]:
 
 
 def names_of(database: Database, group_ids: Collection[str]) -> dict[str, str]:
-    """Return the names of users and groups by ID. Unknown IDs are omitted."""
+    """Return the names of groups (including users) by ID. Unknown IDs are omitted."""
     with database.read() as session:
         rows = session.execute(select(GroupRow.id, GroupRow.name).where(GroupRow.id.in_(set(group_ids))))
         return {row.id: row.name for row in rows}

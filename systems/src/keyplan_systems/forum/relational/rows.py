@@ -1,4 +1,4 @@
-"""Threads and outbox entries as rows: read, lock, insert, update."""
+"""Reading, locking and writing the rows of threads and of the outbox."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ THREAD_COLUMNS = (
 
 
 def thread_of(row: tuple[object, ...]) -> Thread:
-    """Convert a row of `THREAD_COLUMNS` to a thread."""
+    """Convert a row with THREAD_COLUMNS to a thread."""
     item_id, participant_id, *rest = row
     return Thread(ThreadKey(str(item_id), str(participant_id)), *rest)  # type: ignore[arg-type]  # columns in order
 
 
 def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey, Thread]:
-    """Return the existing threads with these keys, using one statement."""
+    """Return the existing threads among the given keys, with one statement."""
     pairs = [(key.item_id, key.participant_id) for key in keys]
     rows = session.execute(
         select(*THREAD_COLUMNS).where(tuple_(ThreadRow.item_id, ThreadRow.participant_id).in_(pairs))
@@ -40,7 +40,10 @@ def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey,
 
 
 def locked_thread(session: Session, key: ThreadKey) -> Thread | None:
-    """Return the thread, locked until this transaction ends. On SQLite, BEGIN IMMEDIATE locks the whole database."""
+    """Return a thread and lock its row until the end of the transaction.
+
+    On SQLite, the whole database is already locked by BEGIN IMMEDIATE.
+    """
     row = session.execute(
         select(*THREAD_COLUMNS)
         .where(ThreadRow.item_id == key.item_id, ThreadRow.participant_id == key.participant_id)
@@ -50,7 +53,7 @@ def locked_thread(session: Session, key: ThreadKey) -> Thread | None:
 
 
 def insert_thread(session: Session, thread: Thread) -> bool:
-    """Insert the row of a new thread. Return False if a concurrent transaction has inserted and committed it."""
+    """Insert the row of a new thread. Return False if a concurrent transaction has inserted the row."""
     try:
         with session.begin_nested():
             session.execute(insert(ThreadRow).values(**_names(thread), **_state(thread)))
@@ -60,7 +63,7 @@ def insert_thread(session: Session, thread: Thread) -> bool:
 
 
 def store_thread(session: Session, thread: Thread) -> None:
-    """Write the new state to a row that this transaction has locked."""
+    """Update the row of a thread, which this transaction has locked."""
     session.execute(
         update(ThreadRow)
         .where(ThreadRow.item_id == thread.key.item_id, ThreadRow.participant_id == thread.key.participant_id)

@@ -1,8 +1,8 @@
-"""The SQL database, with consistent reads, and writes that hold a lock from their first statement.
+"""The SQL database: transactions with consistent reads, and with writes that do not depend on stale reads.
 
 On SQLite, a write transaction starts with BEGIN IMMEDIATE, so its reads cannot become stale before it commits. On
-PostgreSQL, a write is READ COMMITTED and locks the rows that it depends on. A read is REPEATABLE READ, with one
-snapshot for all its statements.
+PostgreSQL, a write transaction is READ COMMITTED and locks the rows on which it depends. A read transaction is
+REPEATABLE READ, so that all its statements see the same snapshot.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 _SWITCH_PAUSE_S: Final = 0.01
 LOCK_WAIT_S: Final = 30
-"""Timeout for another transaction's lock, in seconds."""
+"""Maximum time in seconds to wait for another transaction's lock."""
 
 _WRITES: Final = "forum_writes"
 
 
 class Database:
-    """Transactions on one database. Threads can share it, and every transaction has its own connection."""
+    """A SQL database. Instances are thread-safe, because each transaction uses a separate connection."""
 
     def __init__(self, url: str) -> None:
-        """Create the database without connecting. Raises `ValueError` if it is neither a SQLite file nor PostgreSQL."""
+        """Create the database object without connecting. Raises ValueError if the URL does not refer to SQLite or
+        PostgreSQL.
+        """
         self.url = checked_url(url)
         self.engine = _engine(self.url)
         readers = self.engine
@@ -43,13 +45,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Yield a read-only transaction on one snapshot."""
+        """Yield a session with a read-only transaction, in which all statements see the same snapshot."""
         with self._readers() as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Yield a transaction that commits at its end, or rolls back if an exception is raised."""
+        """Yield a session with a transaction. It is committed at the end, or rolled back if an exception is raised."""
         has_turn = self._queue is not None and self._queue.acquire(timeout=LOCK_WAIT_S)
         try:
             with self._writers.begin() as session:
@@ -64,7 +66,7 @@ class Database:
 
 
 def checked_url(url: str) -> URL:
-    """Return the URL with its driver. Raises `ValueError` for a database that the forum does not support."""
+    """Return the URL with the name of its driver. Raises ValueError if it does not refer to SQLite or PostgreSQL."""
     parsed = make_url(url)
     backend = parsed.get_backend_name()
     if backend == "postgresql":
@@ -86,7 +88,7 @@ def _engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
-    """Disable the driver's own BEGIN and COMMIT, and set the pragmas."""
+    """Disable the automatic transactions of the SQLite driver, and set pragmas."""
     del entry
     connection.isolation_level = None
     _switch_to_wal(connection)
@@ -95,9 +97,10 @@ def _prepare_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) 
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch the file to a write-ahead log.
+    """Switch a SQLite database to a write-ahead log.
 
-    If another process is switching the file, SQLite fails immediately instead of waiting.
+    If another process is switching it concurrently, SQLite fails immediately instead of waiting, so the call is
+    repeated.
     """
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:

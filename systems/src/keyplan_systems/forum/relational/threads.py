@@ -1,4 +1,4 @@
-"""SQL operations on threads: read a thread and get its token, change a thread, and grant help requests."""
+"""Operations on threads in SQL: read a thread, change a thread, and grant the permission to ask for help."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenIssuer
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """A thread as its readers get it: its status (`not_started` without a row) and a token for its messages."""
+    """A thread (None if it has not been started), the user's rights in it, and a token for these rights."""
 
     key: ThreadKey
     status: str
@@ -46,15 +46,15 @@ class ThreadView:
 
 
 def thread_key(item_id: str, participant_id: str) -> ThreadKey:
-    """Return the validated pair. Raises `BadRequestError` unless both IDs are digits."""
+    """Return the key of a thread. Raises BadRequestError unless both IDs consist of digits."""
     return ThreadKey(checked_id(item_id, "item_id"), checked_id(participant_id, "participant_id"))
 
 
 def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user_id: str, key: ThreadKey) -> ThreadView:
-    """Return the status of a thread, and a token of the user's rights in it that is valid for two hours.
+    """Return a thread, and a token for the user's rights in the thread that is valid for two hours.
 
-    Raises `NotAllowedError` if the user may not read it, and `BadRequestError` if the participant is not a user or
-    team.
+    Raises NotAllowedError if the user may not read the thread, and BadRequestError if the participant is not a user or
+    a team.
     """
     with database.read() as session:
         facts = load_thread_facts(session, user_id, [key])
@@ -68,14 +68,14 @@ def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user
 
 
 def is_closed(database: Database, key: ThreadKey) -> bool:
-    """Return True if a thread was closed. A thread that was never opened is not closed."""
+    """Return True if the thread is closed. The result is False for a thread that has not been started."""
     with database.read() as session:
         thread = threads_of(session, [key]).get(key)
     return thread is not None and not thread.status.is_open
 
 
 def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collection[str]) -> frozenset[str]:
-    """Return the given users who may read a thread."""
+    """Return those of the given users who may read the thread."""
     with database.read() as session:
         facts = load_facts(session, {key.participant_id, *users}, {key.item_id})
         thread = threads_of(session, [key]).get(key)
@@ -83,7 +83,7 @@ def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collecti
 
 
 def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> ThreadRights:
-    """Return the rights of this user in this thread, for a token."""
+    """Return the user's rights in the thread, for a thread token."""
     return ThreadRights(
         key=key,
         user_id=user_id,
@@ -96,11 +96,11 @@ def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 def update_thread(
     database: Database, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate
 ) -> Thread | None:
-    """Change or start a thread in one transaction that holds the row's lock, and return it as stored.
+    """Change or start a thread in one transaction that locks its row, and return the stored thread.
 
-    A change of status stores its log entry in the outbox in the same transaction. A request that changes nothing leaves
-    the thread's time unchanged, and returns None if the user may not read the thread. Raises `BadRequestError` or
-    `NotAllowedError` without storing anything.
+    If the status changes from open to closed or vice versa, the transaction also stores a log entry in the outbox. A
+    request that changes nothing does not update the thread's time; it returns None if the user may not read the thread.
+    Raises BadRequestError or NotAllowedError if the change is rejected.
     """
     check_shape(update)
     with database.write() as session:
@@ -114,9 +114,9 @@ def update_thread(
 
 
 def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-    """Let a user or group request help from a group on an item and on the items below it along propagating edges.
+    """Permit a group to ask another group for help on an item and on the items below it along propagating edges.
 
-    Granting again changes nothing. Raises `NotAllowedError` if the giver may not grant it.
+    A repeated call changes nothing. Raises NotAllowedError if the giver may not grant this permission.
     """
     for value, name in ((receiver_id, "receiver"), (item_id, "item_id"), (helper_group_id, "helper_group_id")):
         checked_id(value, name)
@@ -130,16 +130,16 @@ def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str
 
 
 def now_ms(clock: Clock) -> int:
-    """Return the clock's time in whole milliseconds."""
+    """Return the current time in epoch milliseconds."""
     return int(clock.now() * 1000)
 
 
 def _locked_update(
     session: Session, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate
 ) -> tuple[Thread | None, bool]:
-    """Read the locked row, compute the change, and write it.
+    """Lock the thread's row, compute the change, and write it.
 
-    The second result is False if the row to insert already exists.
+    The second result is False if the row was inserted by a concurrent transaction.
     """
     helpers = () if update.helper_group_id is None else (checked_id(update.helper_group_id, "helper_group_id"),)
     thread = locked_thread(session, key)

@@ -1,1 +1,1 @@
-"""The schema revisions, ordered by name, oldest first."""
+"""The schema migrations. Their names are in the order in which they are applied."""

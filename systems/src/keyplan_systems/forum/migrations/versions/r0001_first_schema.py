@@ -23,11 +23,11 @@ TABLES = (
     "memberships",
     "groups",
 )
-"""All tables of this revision, in the order in which they can be dropped."""
+"""All tables of this migration, in an order in which they can be dropped."""
 
 
 def upgrade() -> None:
-    """Create the tables, and the row of the outbox lease."""
+    """Create the tables, and the only row of the table for the outbox lease."""
     _groups()
     _items()
     _permissions()
