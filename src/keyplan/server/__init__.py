@@ -1,1 +1,1 @@
-"""HTTP servers: the DynamoDB JSON protocol, signatures, an asyncio server and an ASGI application."""
+"""HTTP servers for the DynamoDB JSON protocol: signature checks, an asyncio server and an ASGI application."""

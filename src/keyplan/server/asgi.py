@@ -1,4 +1,4 @@
-"""The DynamoDB protocol as an ASGI 3 application, for mounting in other applications or for any ASGI server.
+"""The DynamoDB protocol as an ASGI 3 application, to run in an ASGI server or to mount in another application.
 
 app = DynamoDBApplication(engine)
 
@@ -29,7 +29,7 @@ class _DisconnectedError(Exception):
 
 
 class _Waiter:
-    """The queue of a single request, with a future for its answer."""
+    """The queue of a single request, with a future for its response."""
 
     def __init__(self, work: ProtocolCall | Answer, loop: asyncio.AbstractEventLoop) -> None:
         self.works: deque[Work] = deque((work,))
@@ -38,16 +38,16 @@ class _Waiter:
         self.future: asyncio.Future[Answer] = loop.create_future()
 
     def answered(self, answer: Answer) -> None:
-        """Pass the answer to the request, unless it was cancelled."""
+        """Set the response as the result of the future, unless the request was cancelled."""
         if not self.future.done():
             self.future.set_result(answer)
 
 
 class DynamoDBApplication:
-    """An ASGI application that serves one engine. The caller closes the engine.
+    """An ASGI application that serves one engine. The caller must close the engine.
 
-    Without `signatures`, the Host and Origin headers of requests to a loopback address must contain a loopback address
-    or one of `hosts`. See `keyplan.server.hosts`.
+    If `signatures` is None, requests to a loopback address are accepted only if their Host and Origin headers contain a
+    loopback name or address, or one of `hosts`. See `keyplan.server.hosts`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class DynamoDBApplication:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve an http or lifespan scope. Other scopes are rejected."""
+        """Serve an http or lifespan scope. A websocket is closed. Raises ValueError for any other scope."""
         if scope["type"] == "http":
             await self._serve(scope, receive, send)
         elif scope["type"] == "lifespan":
@@ -121,25 +121,25 @@ def _headers(scope: Message) -> dict[bytes, bytes]:
 
 
 def _is_local(scope: Message) -> bool:
-    """Return True if the server was reached at a loopback address, which makes DNS rebinding possible."""
+    """Return True if the client connected to a loopback address, where DNS rebinding is possible."""
     server = scope.get("server")
     return server is not None and is_loopback(server[0])
 
 
 def _head_bytes(target: bytes, headers: dict[bytes, bytes]) -> int:
-    """Return the size of the request line and headers, without the punctuation of the request line."""
+    """Return the size in bytes of the request target and the headers."""
     return len(target) + sum([len(name) + len(value) + 4 for name, value in headers.items()])
 
 
 def _target(scope: Message) -> bytes:
-    """Return the path and query as sent, including the mount path, because clients sign this form."""
+    """Return the path and query as sent, including the mount path, because clients sign the path in this form."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope.get("query_string", b"")
     return path + b"?" + query if query else path
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Return the whole body, or None if it exceeds the limit. The body is always read to its end."""
+    """Read the whole body and return it, or None if it exceeds the limit."""
     chunks: list[bytes] = []
     size = 0
     more = True
@@ -158,7 +158,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 async def _live(receive: Receive, send: Send) -> None:
-    """Run the lifespan protocol. The application has no startup or shutdown work."""
+    """Run the lifespan protocol. The application has nothing to do at startup or shutdown."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

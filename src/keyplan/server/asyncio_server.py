@@ -1,4 +1,4 @@
-"""The HTTP server of `keyplan serve`, an asyncio server that drains its connections when it stops."""
+"""The asyncio HTTP server of `keyplan serve`, which completes requests in progress when it stops."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ GRACE_S = 5.0  # limits the time for requests in flight when the server stops
 
 
 class WebPages(Protocol):
-    """An HTTP server for browsers, on the same port as the DynamoDB protocol."""
+    """The interface of an HTTP server for browsers that shares the port with the DynamoDB protocol."""
 
     def protocol(self) -> asyncio.Protocol:
-        """Return the protocol of one connection."""
+        """Return an asyncio protocol for a new connection."""
 
     async def stop(self) -> None:
-        """Close the connections after their current responses."""
+        """Close each connection after its current response."""
 
 
 class Server:
-    """An HTTP server for one protocol on any number of sockets.
+    """An HTTP server for the DynamoDB protocol, which can listen on several sockets.
 
-    Create and use it inside a running event loop.
+    Create and use the server inside a running event loop.
     """
 
     def __init__(
@@ -42,7 +42,11 @@ class Server:
         request_s: float = REQUEST_S,
         pages: WebPages | None = None,
     ) -> None:
-        """Serve a protocol. `pages` serves connections whose first request is a GET or a request of the console."""
+        """Create a server. `pages` serves connections whose first request is a GET or HEAD, or belongs to the console.
+
+        A connection is closed if it is idle for `idle_s` seconds, or if a request takes longer than `request_s` seconds
+        to arrive.
+        """
         self.protocol = protocol
         self.loop = asyncio.get_running_loop()
         self.turns = Turns(protocol, self.loop)
@@ -64,7 +68,7 @@ class Server:
         self._listeners.append(listener)
 
     async def stop(self, grace_s: float = GRACE_S) -> int:
-        """Stop accepting connections, answer requests in flight, and close.
+        """Stop accepting connections, complete the requests in progress, and close all connections.
 
         Connections that are still open after `grace_s` seconds are aborted. Returns the number of aborted connections.
         """
@@ -94,7 +98,7 @@ class Server:
             connection.abort()
 
     def add(self, connection: HttpConnection) -> None:
-        """Register a connection."""
+        """Register a new connection."""
         self._connections.add(connection)
         if self._empty is not None:
             connection.drain()  # accepted while the server stops
@@ -102,13 +106,13 @@ class Server:
             self._sweep_later()
 
     def remove(self, connection: HttpConnection) -> None:
-        """Remove a lost connection."""
+        """Remove a connection that has been closed or passed to the web pages."""
         self._connections.discard(connection)
         if self._empty is not None and not self._connections:
             self._empty.set()
 
     def pages(self) -> asyncio.Protocol | None:
-        """Return a protocol for a browser's connection, or None if no pages are served."""
+        """Return a protocol for a browser's connection, or None if the server has no web pages."""
         return None if self._pages is None else self._pages.protocol()
 
     def date(self) -> bytes:
@@ -124,7 +128,7 @@ class Server:
         self._sweep = self.loop.call_later(pause_s, self._sweep_now)
 
     def _sweep_now(self) -> None:
-        """Close connections that have been idle too long. The timer runs only while there are connections."""
+        """Close connections that have exceeded a time limit. The timer runs only while connections are open."""
         self._sweep = None
         now_s = self.loop.time()
         for connection in list(self._connections):
@@ -134,7 +138,10 @@ class Server:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to the address but not listening. Port 0 selects a free port. Raises OSError."""
+    """Return a socket that is bound to the address but not listening. Port 0 selects a free port.
+
+    Raises OSError if the address is not available.
+    """
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV)
     family, kind, number, _, address = addresses[0]
     bound = socket.socket(family, kind, number)
@@ -153,13 +160,13 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of(bound: socket.socket) -> str:
-    """Return the URL of a bound socket."""
+    """Return the HTTP URL of a bound socket."""
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def loop_factory() -> asyncio.AbstractEventLoop:
-    """Return a uvloop event loop if uvloop is installed, or else an asyncio event loop."""
+    """Return a uvloop event loop if uvloop is installed, and an asyncio event loop otherwise."""
     try:
         import uvloop  # noqa: PLC0415 - an option, and not there on Windows
     except ImportError:

@@ -1,4 +1,4 @@
-"""Protocol details of the service's operations: target prefixes, and operations without output.
+"""Protocol details of DynamoDB's operations: target prefixes, and operations without output.
 
 Source: botocore's service models of dynamodb and dynamodbstreams, version 2012-08-10; a test compares them with these
 tables.
@@ -33,5 +33,5 @@ ITEM_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGet
 
 
 def prefix_of(operation: str) -> str:
-    """Return the part of X-Amz-Target that precedes the dot."""
+    """Return the part of the X-Amz-Target header before the dot, for an operation."""
     return STREAMS_PREFIX if operation in STREAM_OPERATIONS else TABLES_PREFIX

@@ -1,7 +1,7 @@
-"""Compression of answers, and decompression of requests up to a size limit, with gzip or deflate.
+"""Compression of responses, and decompression of requests up to a size limit, with gzip or deflate.
 
-The choice of a coding is that of the service, as recorded by a public test suite. The service parses quality values
-leniently: invalid values and values above 1 count as 1, and `q` followed by a space is invalid (ScyllaDB's
+The coding is selected as DynamoDB does, according to a public test suite. DynamoDB parses quality values leniently:
+invalid values and values above 1 count as 1, and `q` followed by a space is invalid (ScyllaDB's
 test/alternator/test_compressed_response.py, which also runs against AWS).
 """
 
@@ -21,7 +21,7 @@ _WINDOW = {b"gzip": 31, b"deflate": 15}  # zlib's wbits: gzip or zlib wrapping
 
 
 class BadEncodingError(Exception):
-    """Raised if the body does not match Content-Encoding, or the coding is unknown."""
+    """Raised if the body does not match its Content-Encoding, or if the coding is unknown."""
 
 
 class TooLargeError(Exception):
@@ -29,17 +29,17 @@ class TooLargeError(Exception):
 
 
 def compress(body: bytes, coding: bytes) -> bytes:
-    """Compress the body with gzip or deflate."""
+    """Compress the body with the given coding, gzip or deflate."""
     squeeze = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW[coding])
     return squeeze.compress(body) + squeeze.flush()
 
 
 @lru_cache(maxsize=256)
 def negotiate(accept: bytes) -> bytes | None:
-    """Return the coding of an answer, gzip or deflate, according to Accept-Encoding, or None for no coding.
+    """Return the coding for a response according to Accept-Encoding: gzip, deflate, or None for no compression.
 
     The coding with the highest quality is used. If several have the same quality, the first one is used. A star matches
-    codings that are not listed. Identity is ignored, whatever its quality, as in the service.
+    codings that are not listed. `identity` is ignored, whatever its quality, as in DynamoDB.
     """
     named: list[tuple[bytes, float]] = []
     star = 0.0
@@ -59,7 +59,7 @@ def negotiate(accept: bytes) -> bytes | None:
 def _quality(parameters: bytes) -> float:
     """Return the quality of a coding, between 0 and 1, from its first parameter.
 
-    Only `q` is valid as a parameter of a coding. A coding with any other parameter is not used.
+    A coding can only have the parameter `q`. With any other parameter, its quality is 0, so it is not used.
     """
     name, _, value = parameters.lstrip(b"; \t").partition(b";")[0].partition(b"=")
     if name.strip() not in {b"q", b""}:
@@ -76,7 +76,7 @@ def _quality(parameters: bytes) -> float:
 def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
     """Decompress a body according to its Content-Encoding.
 
-    Raises BadEncodingError, or TooLargeError if the result exceeds the limit.
+    Raises BadEncodingError if the body is malformed, and TooLargeError if the result exceeds the limit.
     """
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):
@@ -90,9 +90,9 @@ def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, coding: bytes, limit_bytes: int) -> bytes:
-    """Decompress the members of a body one after another. gzip can have several, and deflate has one.
+    """Decompress all members of a body. A gzip body can have several members, and a deflate body has one.
 
-    Bytes after the last valid gzip member are ignored, as in the service.
+    Bytes after the last valid gzip member are ignored, as in DynamoDB.
     """
     pieces: list[bytes] = []
     size = position = members = 0

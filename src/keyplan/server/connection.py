@@ -1,9 +1,9 @@
-"""An HTTP/1.1 connection, which parses requests with httptools and sends the answers in order.
+"""An HTTP/1.1 connection, which parses requests with httptools and sends the responses in order.
 
 The parser calls a method for each part of a request. The connection collects the parts, passes each complete request to
 the protocol, and queues the result (see `turns`). It stops reading while many requests are waiting, or while the client
-does not read its answers. If the input is not HTTP, is too long or arrives too slowly, the connection sends one error
-answer and closes.
+does not read its responses. If the input is not HTTP, is too long or arrives too slowly, the connection sends one error
+response and closes.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ _IDLE, _HEAD, _BODY = range(3)
 
 
 class _HeadTooLongError(Exception):
-    """Raised inside the parser's callbacks if the headers are too long."""
+    """Raised by the parser's callbacks if the request target and headers are too long."""
 
 
 class _BodyTooLongError(Exception):
-    """Raised inside the parser's callbacks if the body is too long."""
+    """Raised by the parser's callbacks if the body is too long."""
 
 
 class _HostError(Exception):
-    """Raised inside the parser's callbacks unless a request has exactly one Host header (RFC 9112, 3.2)."""
+    """Raised by the parser's callbacks if an HTTP/1.1 request does not have exactly one Host header (RFC 9112, 3.2)."""
 
 
 class ConnectionOwner(Protocol):
-    """The server that a connection belongs to."""
+    """The interface of the server to which a connection belongs."""
 
     protocol: DynamoDBProtocol
     loop: asyncio.AbstractEventLoop
     turns: Turns
 
     def date(self) -> bytes:
-        """Return the value of the Date header."""
+        """Return the current value of the Date header."""
 
     def add(self, connection: HttpConnection) -> None:
         """Register a new connection."""
 
     def remove(self, connection: HttpConnection) -> None:
-        """Remove a lost connection."""
+        """Remove a connection that has been closed or passed to the web pages."""
 
     def pages(self) -> asyncio.Protocol | None:
-        """Return a protocol for a browser's connection, or None if no pages are served."""
+        """Return a protocol for a browser's connection, or None if the server has no web pages."""
 
 
 class HttpConnection(asyncio.Protocol):
-    """The connection of one client, which is also the queue of its requests."""
+    """The connection of one client, with the queue of the client's requests."""
 
     def __init__(self, server: ConnectionOwner) -> None:
         self._server = server
@@ -97,13 +97,13 @@ class HttpConnection(asyncio.Protocol):
     # The transport's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start to serve a connected client."""
+        """Register the connection of a client with the server."""
         self._transport = cast(asyncio.Transport, transport)
         self.since_s = self._server.loop.time()
         self._server.add(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Drop the waiting requests of a disconnected client."""
+        """Discard the waiting requests of a client that has disconnected."""
         self.works.clear()
         self._deaf = True
         if self._linger is not None:
@@ -129,7 +129,7 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _handed_over(self, data: bytes) -> bool:
-        """Return True after passing the connection to the web pages, if a browser sent its first request."""
+        """Pass the connection to the web pages if its first bytes are from a browser. Return True if it was passed."""
         self._is_new = False
         pages = self._server.pages() if data.startswith(PAGES) else None
         if pages is None:
@@ -142,9 +142,9 @@ class HttpConnection(asyncio.Protocol):
         return True
 
     def _count_fed(self, more: int) -> None:
-        """Limit the bytes of an incomplete request.
+        """Count the bytes of an incomplete request, and reject the request if there are too many.
 
-        The parser itself collects the parts of a long header or trailer, without a callback.
+        This is necessary because the parser collects the parts of a long header or trailer without calling a method.
         """
         self._fed_bytes += more
         if self._stage == _HEAD and self._fed_bytes > HEAD_BYTES:
@@ -153,7 +153,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(self._protocol.too_large(self._headers))
 
     def eof_received(self) -> bool:
-        """Answer the complete requests of a client that has stopped sending, and then close the connection."""
+        """Complete the requests of a client that has stopped sending, and then close the connection."""
         self._deaf = True
         self._stage = _IDLE
         if not self._ways:
@@ -162,13 +162,13 @@ class HttpConnection(asyncio.Protocol):
         return True
 
     def pause_writing(self) -> None:
-        """Stop reading and processing requests of a client that reads its answers too slowly."""
+        """Stop reading and processing requests of a client that reads its responses too slowly."""
         self.stalled = True
         self.since_s = self._server.loop.time()
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Continue after the client has read its answers."""
+        """Resume reading and processing after the client has read its responses."""
         self.stalled = False
         self.since_s = self._server.loop.time()
         if self.works:
@@ -176,7 +176,9 @@ class HttpConnection(asyncio.Protocol):
         self._read_on()
 
     def _read_on(self) -> None:
-        """Resume reading from the client, unless there is a reason to pause."""
+        """Resume reading from the client, unless many requests are waiting or the client does not read its
+        responses.
+        """
         if self._full and len(self.works) <= FEW_WORKS and self._waiting_bytes <= MOST_BYTES:
             self._full = False
         if not (self._full or self.stalled or self._transport.is_closing()):
@@ -202,7 +204,7 @@ class HttpConnection(asyncio.Protocol):
             raise _HeadTooLongError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header, or ignore a trailer after a chunked body."""
+        """Add a header. A trailer after a chunked body is ignored."""
         if self._stage == _BODY:
             return
         name = name.lower()
@@ -217,7 +219,7 @@ class HttpConnection(asyncio.Protocol):
             raise _HeadTooLongError
 
     def on_headers_complete(self) -> None:
-        """Process the complete headers before the body arrives."""
+        """Check the complete headers before the body arrives."""
         self._stage = _BODY
         headers = self._headers
         if b"host" not in headers and self._parser.get_http_version() == "1.1":
@@ -230,7 +232,7 @@ class HttpConnection(asyncio.Protocol):
             raise _BodyTooLongError
 
     def _continue(self) -> None:
-        """Answer `Expect: 100-continue` after all earlier answers have been sent."""
+        """Send `100 Continue`, which the client expects, after all earlier responses have been sent."""
         if self._declared() > REQUEST_BYTES:
             raise _BodyTooLongError
         if self._ways:
@@ -239,12 +241,12 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(_CONTINUE)
 
     def _declared(self) -> int:
-        """Return the declared length of the body."""
+        """Return the length of the body according to the Content-Length header, or 0."""
         declared = self._headers.get(b"content-length", b"0")
         return int(declared) if declared.isdigit() else 0
 
     def on_body(self, body: bytes) -> None:
-        """Append a part of the body, or discard it if the limit is exceeded."""
+        """Append a part of the body. If the body exceeds the limit, discard it."""
         self._body_bytes += len(body)
         if self._body_bytes > REQUEST_BYTES:
             self._body = b""
@@ -258,7 +260,7 @@ class HttpConnection(asyncio.Protocol):
             self._body += body
 
     def on_message_complete(self) -> None:
-        """Queue a complete request, and check it unless too many bytes are already waiting."""
+        """Queue a complete request. It is parsed immediately, unless many bytes are already waiting."""
         parser = self._parser
         if parser.should_upgrade():
             return  # the callback runs again, see _feed
@@ -284,10 +286,11 @@ class HttpConnection(asyncio.Protocol):
     # Between them
 
     def _feed(self, data: bytes) -> None:
-        """Pass bytes to the parser.
+        """Pass received bytes to the parser.
 
         If a request offers a protocol upgrade, as every request of Java's client does, the parser stops and treats the
-        following bytes as the other protocol. To decline, the same request is parsed again without the offer.
+        following bytes as the other protocol. To decline the upgrade, the same request is parsed again without the
+        offer.
         """
         while True:
             try:
@@ -312,14 +315,14 @@ class HttpConnection(asyncio.Protocol):
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _refuse_for(self, cause: BaseException | None) -> None:
-        """Reject a request after a callback of the parser raised an exception."""
+        """Reject a request because a callback of the parser raised the exception `cause`."""
         if isinstance(cause, _BodyTooLongError):
             self._refuse(self._protocol.too_large(self._headers))
         else:  # the service also answers 400 to a head that is too long
             self._refuse(self._protocol.malformed(400))
 
     def _refuse(self, answer: Answer) -> None:
-        """Send the last answer of this connection after all earlier answers."""
+        """Ignore further input, and send an error response as the last response of this connection."""
         self._deaf = True
         self._stage = _IDLE
         self._ways.append((False, False, 0))
@@ -327,7 +330,7 @@ class HttpConnection(asyncio.Protocol):
         self._turns.enqueue(self)
 
     def answered(self, answer: Answer) -> None:
-        """Send the answer to the oldest unanswered request."""
+        """Send the response to the client's oldest request that has no response yet."""
         transport = self._transport
         if transport.is_closing() or not self._ways:
             return
@@ -350,7 +353,10 @@ class HttpConnection(asyncio.Protocol):
         self.since_s = self._server.loop.time()
 
     def _finish(self) -> None:
-        """Close after the last answer. Clients that may still be sending get time to read it first."""
+        """Close the connection after its last response.
+
+        A client that may still be sending gets two seconds to read the response before the connection is aborted.
+        """
         self.works.clear()
         self._ways.clear()
         if self.draining or not self._deaf:
@@ -361,17 +367,21 @@ class HttpConnection(asyncio.Protocol):
             self._linger = self._server.loop.call_later(LINGER_S, self._transport.abort)
 
     def drain(self) -> None:
-        """Close after the requests in flight have been answered, or at once if there are none."""
+        """Close the connection as soon as the client's current requests have responses."""
         self.draining = True
         if self._stage == _IDLE and not self._ways:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close without sending another answer."""
+        """Close the connection without sending another response."""
         self._transport.abort()
 
     def tick(self, now_s: float, idle_s: float, request_s: float) -> None:
-        """Close the connection if it has been idle, or has waited for its client to send or read, for too long."""
+        """Close the connection if a time limit is exceeded at the time `now_s`.
+
+        The limits are `idle_s` for a connection without requests, and `request_s` for receiving a request and for a
+        client that does not read its responses.
+        """
         waited = now_s - self.since_s
         if self.stalled:
             if waited > request_s:

@@ -1,8 +1,8 @@
-"""Checks of Host and Origin headers, for servers without credentials on a loopback address.
+"""Checks of Host and Origin headers, for servers on a loopback address that accept any credentials.
 
-A web page can reach such a server by DNS rebinding. The name of its site is changed to resolve to 127.0.0.1, and the
-browser then treats the server as part of the site. The request still contains the name of the site in its Host header,
-and a cross-origin request contains it in its Origin header.
+A web page can reach such a server by DNS rebinding. The name of the page's site is changed to resolve to 127.0.0.1, and
+the browser then treats the server as part of the site. The request still contains the name of the site in its Host
+header, and a cross-origin request contains it in its Origin header.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_REMEMBERED = 256
 
 @lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
-    """Return True if only programs on this machine can reach the address."""
+    """Return True if the name or address is a loopback address, which only programs on this machine can reach."""
     if host.lower() == "localhost":
         return True
     try:
@@ -30,16 +30,16 @@ def is_loopback(host: str) -> bool:
 
 
 class LocalHosts:
-    """Checker that accepts loopback names and addresses, and additional names."""
+    """A check of Host and Origin headers that accepts loopback names and addresses, and the additional `names`."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower() for name in names)
         self._accepted: set[bytes] = set()  # authorities as sent: nearly every request repeats the same
 
     def refusal(self, headers: dict[bytes, bytes]) -> str | None:
-        """Return the reason to reject a request with these headers, or None to accept it.
+        """Return the reason to reject a request with these headers, or None to accept the request.
 
-        A request without Host is accepted, because every browser sends that header.
+        A request without a Host header is accepted, because it cannot come from a browser.
         """
         host = headers.get(b"host")
         if host is not None and host not in self._accepted and not self._accepts(host):

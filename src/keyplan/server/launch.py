@@ -1,4 +1,4 @@
-"""HTTP server that runs as the main task of a process and drains connections on SIGINT or SIGTERM."""
+"""Start of the HTTP server as the main task of a process, which stops on SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def run_until_stopped(
     started: Callable[[], None],
     pages: Callable[[], WebPages] | None = None,
 ) -> int:
-    """Serve on a bound socket until a signal arrives, and return the number of connections aborted at the end.
+    """Serve on a bound socket until SIGINT or SIGTERM, and return the number of connections that were aborted at the
+    end.
 
-    `started` is called when the server accepts connections. `pages` returns the server for browsers and is called in
-    the event loop. A second signal immediately ends the grace period for requests in progress.
+    `started` is called when the server accepts connections. `pages` creates the server for browsers and is called in
+    the event loop. A second signal aborts requests in progress immediately.
     """
     # Requests create many objects but no cycles. Freeze existing objects, and collect new ones less often.
     gc.collect()
@@ -74,26 +75,30 @@ async def _serve(
 
 
 class _LazyPages:
-    """Web pages whose server is created for the first browser, because most servers never get a browser request."""
+    """A server for browsers that is created when the first browser connects, because most servers have no
+    such clients.
+    """
 
     def __init__(self, create: Callable[[], WebPages]) -> None:
         self._create = create
         self._pages: WebPages | None = None
 
     def protocol(self) -> asyncio.Protocol:
-        """Return the protocol of one connection."""
+        """Return an asyncio protocol for a new connection."""
         if self._pages is None:
             self._pages = self._create()
         return self._pages.protocol()
 
     async def stop(self) -> None:
-        """Close the connections after their current responses."""
+        """Close each connection after its current response."""
         if self._pages is not None:
             await self._pages.stop()
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
-    """Call `ask` in the event loop for each signal, also on Windows, where event loops do not support signals."""
+    """Call `ask` in the event loop for each SIGINT and SIGTERM, even on Windows, where event loops do not support
+    signals.
+    """
     for number in _SIGNALS:
         try:
             loop.add_signal_handler(number, ask)
@@ -106,7 +111,9 @@ USAGE, FAILED = 2, 1  # exit codes for wrong arguments and for system errors
 
 
 class LaunchError(Exception):
-    """Raised if the server cannot start. The message contains the reason and the fix. `code` is the exit code."""
+    """Raised if the server cannot start. The message contains the reason and what to do. `code` is the process's exit
+    code.
+    """
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
@@ -128,10 +135,11 @@ def launch(
     hints: Callable[[str], list[str]] | None = None,
     pages: Callable[[Engine, DynamoDBApplication], WebPages] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `say` is called with each line of output. Raises LaunchError.
+    """Open a database and serve it until SIGINT or SIGTERM. Raises LaunchError if the server cannot start.
 
-    `prepare` receives the engine before any client connects. `hints` returns additional lines to print for a URL.
-    `pages` returns the server for browsers, which passes requests for unknown paths to the given application.
+    `say` is called with each line of output. `prepare` is called with the engine before any client connects. `hints`
+    returns additional lines to print for the server's URL. `pages` creates the server for browsers, which passes
+    requests for unknown paths to the given application.
     """
     signatures = known_keys(credentials)
     if signatures is None and not force_open and not is_loopback(host):
@@ -165,7 +173,10 @@ def launch(
 
 
 def known_keys(credentials: str | None) -> Signatures | None:
-    """Return a signature checker for a credentials file, or None without a file. Raises LaunchError."""
+    """Return a signature checker for the keys in a credentials file, or None if no file is given.
+
+    Raises LaunchError if the file cannot be used.
+    """
     if credentials is None:
         return None
     try:
@@ -175,7 +186,7 @@ def known_keys(credentials: str | None) -> Signatures | None:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """Return a socket bound to the address. Raises LaunchError."""
+    """Return a socket that is bound to the address. Raises LaunchError if the address is not available."""
     try:
         return bind(host.strip("[]"), port)
     except OSError as error:
@@ -188,7 +199,10 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def opened(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
-    """Open a database file, or a database in memory, and return its engine. Raises LaunchError."""
+    """Open a database file, or a database in memory, and return its engine.
+
+    Raises LaunchError if the database or the buckets cannot be used.
+    """
     try:
         if db == MEMORY:
             return Engine.memory(buckets=buckets)

@@ -1,15 +1,15 @@
-"""The DynamoDB JSON protocol, which converts requests to answers without using sockets.
+"""The DynamoDB JSON protocol, which converts HTTP requests to HTTP responses without using sockets.
 
-`answer` does everything in one step. Servers that let several requests share a commit use three steps: `read` checks
-everything that needs no engine and returns a `ProtocolCall` or an `Answer`, `run` calls the engine, and `render`
-converts the result into an answer. No step raises an exception. Every error becomes an answer in the service's format.
-An unexpected exception is logged with its traceback and becomes an InternalServerError.
+`answer` does everything in one step. Servers that let several requests share a commit use three steps: `read` makes all
+checks that do not need the engine and returns a `ProtocolCall` or an `Answer` (a response), `run` calls the engine, and
+`render` converts the result to a response. No step raises an exception. Every error becomes a response in DynamoDB's
+format. An unexpected exception is logged with its traceback and becomes an InternalServerError.
 
-The order of checks is that of the service: method, path and content type, JSON, target, signature, and then the
+Requests are checked in the order of the service: method, path and content type, JSON, target, signature, and then the
 operation. If Host and Origin are checked, this happens first (see `hosts`).
 
-Source: answers of the service recorded by public test suites. For other paths and for heads over 16 KB: ScyllaDB's pull
-request 23442 and issue 23438, tests that also run against AWS.
+Source: responses of the service recorded by public test suites. For other paths and for headers over 16 KB: ScyllaDB's
+pull request 23442 and issue 23438, tests that also run against AWS.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ADAPTED_OPERATIONS = SILENT_OPERATIONS | {_DESCRIBE_ENDPOINTS}
 
 
 class ServedEngine(Protocol):
-    """The part of the engine that servers need."""
+    """The interface of an engine that servers use."""
 
     region: str
 
@@ -67,18 +67,20 @@ class ServedEngine(Protocol):
         """Return the names of the supported operations."""
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the response to a request in wire format. Raises ServiceError."""
+        """Return the response to a request that is parsed JSON. Raises ServiceError where DynamoDB would return an
+        error.
+        """
 
     @property
     def waits_for_disk(self) -> bool:
         """Return True if commits are written to disk before they are acknowledged."""
 
     def group(self) -> AbstractContextManager[Any]:
-        """Return a context manager whose writes share one commit at the end of the block."""
+        """Return a context manager that commits all writes of the block together at the end of the block."""
 
 
 class ProtocolCall(NamedTuple):
-    """A request that has passed all checks that do not need the engine."""
+    """A call of an operation, from a request that has passed all checks that do not need the engine."""
 
     operation: str
     request: dict[str, Any]
@@ -87,10 +89,10 @@ class ProtocolCall(NamedTuple):
 
 
 class DynamoDBProtocol:
-    """The protocol for one engine.
+    """The DynamoDB protocol for one engine.
 
-    `signatures` checks the signatures of requests. By default, any access key is accepted. `hosts` optionally checks
-    Host and Origin.
+    `signatures` checks the signatures of requests. By default, any access key is accepted. `hosts`, if given, checks
+    the Host and Origin headers.
     """
 
     def __init__(
@@ -105,11 +107,14 @@ class DynamoDBProtocol:
         self._targets = {f"{prefix_of(name)}.{name}".encode(): name for name in engine.operations}
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer to any request."""
+        """Run a request and return the response."""
         return self.finish(self.read(request))
 
     def read(self, request: Request) -> ProtocolCall | Answer:
-        """Run all checks that do not need the engine. Return a call to run, or an error answer."""
+        """Run all checks that do not need the engine.
+
+        Return a call to run, or the response if the request is invalid or does not call an operation.
+        """
         headers, content_type = request.headers, JSON
         if self._hosts is not None and (reason := self._hosts.refusal(headers)) is not None:
             return self.forbidden(reason)
@@ -149,18 +154,18 @@ class DynamoDBProtocol:
         return ProtocolCall(operation, parsed, content_type, headers)
 
     def finish(self, work: ProtocolCall | Answer) -> Answer:
-        """Return the answer for the result of `read`."""
+        """Return the response for a result of `read`, running the call if it is one."""
         return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
-        """Run a call. Return the engine's response, or the exception that the engine raised."""
+        """Run a call. Return the engine's result, or the exception that the engine raised."""
         try:
             return self._call(call.operation, call.request)
         except Exception as error:  # noqa: BLE001 - every exception is an answer
             return error
 
     def render(self, call: ProtocolCall, result: dict[str, Any] | Exception) -> Answer:
-        """Return the answer for the result of `run`, or for a later error."""
+        """Return the response for a call and its result, which is a dict or an exception."""
         if isinstance(result, Exception):
             return self._error(self.failure(result), call.content_type, call.headers)
         if call.operation in _ADAPTED_OPERATIONS:
@@ -174,7 +179,7 @@ class DynamoDBProtocol:
         return self._finished(200, body, call.content_type, call.headers)
 
     def failure(self, error: Exception) -> ServiceError:
-        """Return the service error for any exception, and log unexpected exceptions."""
+        """Return the service error to send for an exception. Unexpected exceptions are logged."""
         if isinstance(error, ServiceError):
             return error
         if isinstance(error, EngineClosedError):
@@ -188,15 +193,15 @@ class DynamoDBProtocol:
         return InternalServerError(texts.INTERNAL)
 
     def too_large(self, headers: dict[bytes, bytes]) -> Answer:
-        """Return the answer to a body over 16 MB, a 413 response without Content-Length, like that of the service."""
+        """Return the response for a body over 16 MB, which has status 413 and no Content-Length, as in DynamoDB."""
         return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
 
     def forbidden(self, reason: str) -> Answer:
-        """Return the answer to a request whose Host or Origin header shows that it comes from another site."""
+        """Return the response for a request whose Host or Origin header belongs to another site."""
         return Answer(403, error_body(AccessDeniedError(reason)), JSON, self._ids.next())
 
     def malformed(self, status: int) -> Answer:
-        """Return the answer to input that is not HTTP, is too slow, or has too long headers."""
+        """Return the response for input that is not HTTP, arrives too slowly, or has too long headers."""
         body = b'{"__type":"com.amazon.coral.service#MalformedHttpRequestException"}'
         return Answer(status, body, JSON, self._ids.next())
 
@@ -207,19 +212,24 @@ class DynamoDBProtocol:
         return operation
 
     def _host(self, headers: dict[bytes, bytes]) -> str:
-        """Return the host and port that the client requested, or the service's own name by default."""
+        """Return the host and port to which the client sent the request, or DynamoDB's host name if the Host header is
+        missing.
+        """
         return headers[b"host"].decode("latin-1") if headers.get(b"host") else self._region_host
 
     def _reachable(self, result: dict[str, Any], headers: dict[bytes, bytes]) -> dict[str, Any]:
-        """Return the response of DescribeEndpoints with the address of this server.
+        """Return the result of DescribeEndpoints with the address of this server.
 
-        A client that discovers its endpoint sends all later requests to this address.
+        A client that uses endpoint discovery sends all later requests to this address.
         """
         host = self._host(headers)
         return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
 
     def _page(self, request: Request) -> Answer:
-        """Return the answer to requests without POST. Only health checks and preflight requests are supported."""
+        """Return the response for a request with another method than POST.
+
+        Only health checks and CORS preflight requests are supported.
+        """
         headers = request.headers
         if request.method in (b"GET", b"HEAD"):
             if request.path in _HEALTH_PATHS:
@@ -256,7 +266,7 @@ class DynamoDBProtocol:
 
 
 def error_body(error: ServiceError) -> bytes:
-    """Return the JSON of an error: its type, its members, and its message, if any."""
+    """Return the JSON body for an error: its type, its members and, if it has one, its message."""
     members: dict[str, Any] = {"__type": error.wire_type, **error.members}
     if error.message:
         members["Message" if error.code in CAPITAL_MESSAGE else "message"] = error.message
@@ -281,7 +291,7 @@ def _cors(headers: dict[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _preflight(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-    """Return headers that allow any cross-origin request of a browser."""
+    """Return the response headers of a CORS preflight request, which allow every cross-origin request."""
     allowed = [_MAX_AGE]
     if wanted := headers.get(b"access-control-request-headers"):
         allowed.append((b"Access-Control-Allow-Headers", wanted))

@@ -1,7 +1,7 @@
-"""Signature Version 4 checks of request signatures.
+"""Checks of AWS Signature Version 4.
 
 `WellFormed` requires only a complete signature, for local servers whose clients sign with arbitrary keys. `Verified`
-recomputes the signature from the known keys. Both use the messages of the service and its order of checks: parts, date,
+recomputes the signature from the known keys. Both use DynamoDB's error messages and its order of checks: parts, date,
 signed host, algorithm, credential, scope, key, signature, token.
 
 Sources: "Signature Version 4 signing process" in the IAM guide; the order and messages are from service responses
@@ -54,15 +54,15 @@ _QUESTION_MARK = ord("?")
 
 
 class Signatures(Protocol):
-    """Interface of signature checkers."""
+    """The interface of signature checkers."""
 
     def check(self, request: Request) -> None:
-        """Raise the service's error unless the client is authorized."""
+        """Raise the error that DynamoDB would return, unless the request is authorized."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """A secret key and, if required, the session token that belongs to it."""
+    """A secret access key and, for temporary credentials, the required session token."""
 
     secret: str
     token: str | None = None
@@ -70,7 +70,7 @@ class AccessKey:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parts of a signature, as sent."""
+    """The parts of a request's signature, as the client sent them."""
 
     algorithm: str
     credential: str
@@ -83,10 +83,12 @@ class Signature:
 
 
 class WellFormed:
-    """Checker that requires a signature with all its parts, but accepts any key and any value."""
+    """A signature checker that requires all parts of a signature, but accepts any key and any signature value."""
 
     def check(self, request: Request) -> None:
-        """Raise MissingAuthenticationToken or IncompleteSignature like the service does."""
+        """Raise MissingAuthenticationTokenError, IncompleteSignatureError or InvalidSignatureError for an incomplete
+        signature.
+        """
         headers = request.headers
         beginning, _, value = headers.get(b"authorization", b"").rpartition(b"Signature=")
         if (
@@ -101,19 +103,22 @@ class WellFormed:
 
 @lru_cache(maxsize=256)
 def _is_usual(beginning: bytes) -> bool:
-    """Return True if a header starts with a known prefix. Each client sends the same prefix for a day."""
+    """Return True if the start of an Authorization header has the form that SDKs use.
+
+    The result is cached, because each client sends the same start for a day.
+    """
     return _USUAL.fullmatch(beginning) is not None
 
 
 class Verified:
-    """Checker that requires a current signature with one of the known keys."""
+    """A signature checker that requires a valid signature with one of the known keys."""
 
     def __init__(self, keys: Mapping[str, AccessKey], clock: Clock) -> None:
         self._keys = dict(keys)
         self._clock = clock
 
     def check(self, request: Request) -> None:
-        """Raise the service's error unless the request has a current signature with a known key."""
+        """Raise the error that DynamoDB would return, unless the request has a valid signature with a known key."""
         signature = read_signature(request)
         signed_at, stamp = _parsed_date(signature.date)
         self._check_age(signature, signed_at, stamp)
@@ -147,7 +152,7 @@ class Verified:
 
 
 def _seconds(expires: str) -> int:
-    """Return the lifetime of a presigned request, or 0 for text that is not a number.
+    """Return the lifetime of a presigned request in seconds, or 0 if `expires` is not a number.
 
     The result is limited to the range of supported dates.
     """
@@ -158,10 +163,10 @@ def _seconds(expires: str) -> int:
 
 
 def read_signature(request: Request) -> Signature:
-    """Return the signature of a request, from its Authorization header or query string.
+    """Return the signature of a request, from its Authorization header or its query string.
 
-    Raises MissingAuthenticationTokenError if there is none, IncompleteSignatureError if a part is missing, and
-    InvalidSignatureError if both forms are present.
+    Raises MissingAuthenticationTokenError if the request has no signature, IncompleteSignatureError if a part is
+    missing, and InvalidSignatureError if the request has both forms.
     """
     authorization = request.headers.get(b"authorization")
     query = _query(request.target)
@@ -215,7 +220,7 @@ def _from_query(query: Mapping[str, str]) -> Signature:
 
 
 def _query(target: bytes) -> list[tuple[str, str]]:
-    """Return the decoded names and values in the query string, in order."""
+    """Return the decoded names and values of the query string's parameters, in order."""
     pairs = []
     for part in target.partition(b"?")[2].split(b"&"):
         if part:
@@ -229,7 +234,10 @@ def _decoded(text: bytes) -> str:
 
 
 def _parsed_date(date: str) -> tuple[float, str]:
-    """Return the epoch seconds and the ISO 8601 basic format of a date in ISO 8601 basic or HTTP format."""
+    """Return a date as epoch seconds and in ISO 8601 basic format.
+
+    The date must be in ISO 8601 basic format or in HTTP format. Otherwise, IncompleteSignatureError is raised.
+    """
     try:
         if _BASIC_DATE.fullmatch(date):
             time = datetime(
@@ -260,7 +268,10 @@ def _stamp(epoch_s: float) -> str:
 
 
 def _credential(credential: str, stamp: str) -> tuple[str, str]:
-    """Return the access key, and the scope as date/region/service/terminator."""
+    """Return the access key ID and the scope (date/region/service/terminator) of a credential.
+
+    Raises IncompleteSignatureError for a malformed credential, and InvalidSignatureError for a wrong scope.
+    """
     parts = credential.rstrip("/").split("/")
     if len(parts) != 5:
         raise IncompleteSignatureError(texts.credential_malformed(credential))
@@ -271,7 +282,7 @@ def _credential(credential: str, stamp: str) -> tuple[str, str]:
 
 
 def signature_of(request: Request, signature: Signature, stamp: str, scope: str, secret: str) -> str:
-    """Return the correct signature of the request in hexadecimal."""
+    """Return the expected signature of the request in hexadecimal."""
     digest = hashlib.sha256(canonical_request(request, signature)).hexdigest()
     to_sign = f"{ALGORITHM}\n{stamp}\n{scope}\n{digest}"
     return hmac.new(_signing_key(secret, scope), to_sign.encode("latin-1"), "sha256").hexdigest()
@@ -286,7 +297,7 @@ def _signing_key(secret: str, scope: str) -> bytes:
 
 
 def canonical_request(request: Request, signature: Signature) -> bytes:
-    """Return the canonical form of the request, which is hashed and signed."""
+    """Return the canonical form of the request, whose hash is signed."""
     names = signature.signed_headers.lower().split(";")
     lines = [
         request.method,
@@ -304,7 +315,7 @@ def canonical_request(request: Request, signature: Signature) -> bytes:
 
 
 def _canonical_path(path: bytes) -> str:
-    """Return the normalized path, which is URL-encoded once more than it was sent."""
+    """Return the normalized path, URL-encoded once more than the client sent it."""
     kept: list[bytes] = []
     for part in path.split(b"/"):
         if part == b"..":
@@ -316,7 +327,7 @@ def _canonical_path(path: bytes) -> str:
 
 
 def _canonical_query(target: bytes, presigned: bool) -> str:
-    """Return the query string in sorted and encoded form, without the signature itself."""
+    """Return the query parameters in sorted and encoded form, excluding the signature of a presigned request."""
     pairs = [
         (_encoded(name), _encoded(value))
         for name, value in _query(target)
@@ -330,11 +341,13 @@ def _encoded(text: str) -> str:
 
 
 class BadCredentialsError(Exception):
-    """Raised if a credentials file cannot be read or contains no keys. The message contains location and reason."""
+    """Raised if a credentials file cannot be read or contains no keys. The message names the file and the reason."""
 
 
 def read_credentials(path: str) -> dict[str, AccessKey]:
-    """Return the keys in a credentials file by access key ID. Raises BadCredentialsError."""
+    """Return the keys in a credentials file, by access key ID. Raises BadCredentialsError if the file
+    cannot be used.
+    """
     parser = configparser.RawConfigParser()
     try:
         with Path(path).open(encoding="utf-8") as file:

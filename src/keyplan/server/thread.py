@@ -26,7 +26,9 @@ from keyplan.server.sigv4 import Signatures
 
 
 class ThreadedServer:
-    """An HTTP server for an engine, running until `stop` is called. The caller closes the engine."""
+    """An HTTP server for an engine that runs in a separate thread until `stop` is called. The caller must close the
+    engine.
+    """
 
     def __init__(
         self,
@@ -67,7 +69,9 @@ class ThreadedServer:
         self.stop()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Answer requests in flight, and then close. Calling it twice has no effect."""
+        """Complete the requests in progress, for at most `grace_s` seconds, and stop the server. Calling it again has
+        no effect.
+        """
         if self._loop is not None and self._stopping is not None and self._thread.is_alive():
             self._grace_s = grace_s
             self._loop.call_soon_threadsafe(self._stopping.set)

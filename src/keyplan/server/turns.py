@@ -1,15 +1,16 @@
 """Processing of requests from all connections together, once per iteration of the event loop.
 
-Each connection or ASGI request has a queue, whose requests are answered in the order of arrival. Requests that arrive
-while the event loop polls its sockets run in the next iteration, one request of each queue at a time. Reads run first
-and are answered together. Writes then share one `engine.group()`, which means a single commit, and are answered after
-it. If the commit fails, each of them gets the error. A read after a write in the same queue waits for the commit.
-Operations on tables run alone, because they may wait for other threads of the engine.
+Each connection or ASGI request has a queue, whose requests get their responses in the order of arrival. Requests that
+arrive while the event loop polls its sockets run in the next iteration, one request of each queue at a time. Reads run
+first, and their responses are sent together. Writes then share one `engine.group()`, which means a single commit, and
+their responses are sent after the commit. If the commit fails, the responses contain the error. A read after a write in
+the same queue waits for the commit. Operations on tables run alone, because they may wait for other threads of the
+engine.
 
 If commits must be on disk before they are acknowledged, the event loop itself waits for the disk. A separate thread
 would lose more time to GIL switches than the event loop would gain. Therefore as many writes as possible should share a
-commit. Clients that received their answers together tend to send their next requests one after another. An iteration
-waits for them as long as polling the sockets yields more requests.
+commit. Clients that received their responses together tend to send their next requests one after another. An iteration
+waits for these requests as long as polling the sockets yields more of them.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ LOOKS_IN_VAIN = 4  # polls without new requests, after which a turn starts
 
 
 class TurnQueue(Protocol):
-    """A source of requests and the destination of their answers."""
+    """A queue of requests from one source, to which the responses are sent."""
 
     works: deque[Work]
     queued: bool  # True if the queue is waiting for a turn
     stalled: bool  # True if the client does not accept answers now, so that its requests wait
 
     def answered(self, answer: Answer) -> None:
-        """Accept the answer to the oldest unanswered request."""
+        """Send the response to the oldest request that has no response yet."""
 
 
 Work: TypeAlias = ProtocolCall | Answer | Request
-"""A checked call, an answer, or a request that is not parsed yet because other requests of its queue are large."""
+"""A call to run, a response to send, or a request that is parsed later because the waiting requests are large."""
 Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Answer]
 
 
 class Turns:
-    """The queues with pending requests, which are processed once per iteration of the event loop."""
+    """All queues with waiting requests, which are processed once per iteration of the event loop."""
 
     def __init__(self, protocol: DynamoDBProtocol, loop: asyncio.AbstractEventLoop) -> None:
         self._protocol = protocol
@@ -58,7 +59,7 @@ class Turns:
         self._vain = 0  # number of successive polls without a new request
 
     def enqueue(self, lane: TurnQueue) -> None:
-        """Process the requests of this queue, starting with the next iteration."""
+        """Process the requests of a queue, starting with the next iteration of the event loop."""
         if not lane.queued:
             lane.queued = True
             self._line.append(lane)
@@ -89,7 +90,7 @@ class Turns:
             self._loop.call_soon(self._turn)
 
     def _expects_more(self) -> bool:
-        """Return True if polling again is likely to yield writes that can share this commit."""
+        """Return True if polling the sockets again is likely to yield more writes for the same commit."""
         there = len(self._line)
         if there < self._company:
             self._vain = 0 if there > self._seen else self._vain + 1
@@ -100,7 +101,7 @@ class Turns:
         return False
 
     def _take(self) -> list[Entry]:
-        """Return the requests of this iteration, selected round-robin from the queues."""
+        """Remove the requests of this iteration from the queues, one request per queue at a time, and return them."""
         line = self._line
         batch: list[Entry] = []
         large: list[TurnQueue] = []
@@ -122,9 +123,9 @@ class Turns:
         return batch
 
     def _singly(self, entries: list[Entry]) -> None:
-        """Run the requests separately, each write with its own commit.
+        """Run the requests one by one. Each write has a separate commit.
 
-        The answers are sent together, so that a client wakes up once instead of once for each answer.
+        The responses are sent together, so that a client wakes up once and not for each response.
         """
         protocol = self._protocol
         done: list[tuple[TurnQueue, Answer]] = []
@@ -139,7 +140,7 @@ class Turns:
         _send(done)
 
     def _together(self, entries: list[Entry]) -> None:
-        """Run the requests in a group, and answer them after the commit."""
+        """Run the requests in one group, and send the responses after the commit."""
         protocol = self._protocol
         if self._waits_for_disk:
             self._company = max(self._company, len(entries))
@@ -162,10 +163,10 @@ def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
 
 
 def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
-    """Return the requests from `start` that one group can contain.
+    """Return the requests, starting at the index `start`, that can be processed with one group.
 
     The result consists of the index after these requests, the requests to run before the group, and the requests in the
-    group. Answers that already exist keep their place in their queue.
+    group. Entries that are already responses keep their position in their queue.
     """
     early: list[Entry] = []
     late: list[Entry] = []

@@ -1,4 +1,4 @@
-"""Requests and answers of the HTTP servers, and the encoding of answer headers."""
+"""HTTP requests and responses of the servers, and the encoding of response headers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Request:
     """An HTTP request.
 
     `target` is the path and query as sent. The names in `headers` are in lower case. If a header is sent twice, its
-    values are joined by a comma. `mount` is the path below which the protocol is served.
+    values are joined by a comma. `mount` is the path at which the protocol is mounted.
     """
 
     __slots__ = ("body", "headers", "method", "mount", "target")
@@ -67,7 +67,7 @@ class Request:
 
     @property
     def path(self) -> bytes:
-        """Return the path below the mount, without scheme, host (RFC 9112, 3.2.2) and query."""
+        """Return the path without mount path, query, scheme and host (RFC 9112, 3.2.2)."""
         path = self.target.partition(b"?")[0]
         if not path.startswith(b"/") and b"://" in path:
             path = b"".join(path.partition(b"://")[2].partition(b"/")[1:])
@@ -76,7 +76,7 @@ class Request:
 
 @dataclass(slots=True)
 class Answer:
-    """An HTTP answer. `extra` contains headers in addition to the headers that every answer has."""
+    """An HTTP response. `extra` contains headers in addition to the headers that every response has."""
 
     status: int
     body: bytes
@@ -87,11 +87,11 @@ class Answer:
 
     @property
     def crc32(self) -> int:
-        """Return the checksum of the body as sent, which SDKs verify."""
+        """Return the CRC-32 checksum of the body as sent, which SDKs verify."""
         return zlib.crc32(self.body)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return all headers except connection headers, for servers that write connection headers themselves."""
+        """Return all headers except the Connection, Date and Server headers, for servers that add those themselves."""
         pairs = [(b"content-type", self.content_type)]
         if not self.unsized:
             pairs.append((b"content-length", b"%d" % len(self.body)))
@@ -102,14 +102,14 @@ class Answer:
 
 
 class RequestIds:
-    """Request IDs in the service's format: 52 characters of A-Z and 0-9, generated in bulk."""
+    """A pool of request IDs in DynamoDB's format, 52 characters of A-Z and 0-9, which are generated in bulk."""
 
     def __init__(self, source: random.Random) -> None:
         self._source = source
         self._pool: list[bytes] = []
 
     def next(self) -> bytes:
-        """Return an unused ID. Threads can share the pool, because `pop` is atomic."""
+        """Return an unused ID. Threads can share the pool, because `list.pop` is atomic."""
         try:
             return self._pool.pop()
         except IndexError:
@@ -120,7 +120,7 @@ class RequestIds:
 
 
 def head(answer: Answer, date: bytes, keep_alive: bool) -> bytes:
-    """Return the status line and headers of an HTTP/1.1 answer, including the empty line."""
+    """Return the status line and headers of an HTTP/1.1 response, including the empty line at the end."""
     length = b"Transfer-Encoding: chunked" if answer.unsized else b"Content-Length: %d" % len(answer.body)
     extra = b"".join([b"%b: %b\r\n" % pair for pair in answer.extra]) if answer.extra else b""
     return _HEAD % (
@@ -136,7 +136,7 @@ def head(answer: Answer, date: bytes, keep_alive: bool) -> bytes:
 
 
 def http_date(epoch_s: float) -> bytes:
-    """Format a timestamp for the Date header (RFC 9110), independently of the locale."""
+    """Format a timestamp for the Date header (RFC 9110). The result does not depend on the locale."""
     t = time.gmtime(epoch_s)
     return b"%b, %02d %b %04d %02d:%02d:%02d GMT" % (
         _DAYS[t.tm_wday],

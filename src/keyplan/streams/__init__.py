@@ -1,4 +1,6 @@
-"""Runners of change consumers, which read a table's stream and deliver typed changes to on_change functions."""
+"""Runners of change consumers, which read a table's stream and pass typed changes to functions declared with
+`on_change`.
+"""
 
 from keyplan.streams.checkpoints import Board, Checkpoints, FileCheckpoints, Lane
 from keyplan.streams.checkpoints_table import TableCheckpoints, checkpoint_table

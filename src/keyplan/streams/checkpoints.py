@@ -1,4 +1,4 @@
-"""Checkpoints, which store, for each consumer and shard, the position and the runner that reads the shard.
+"""Checkpoints, which store the position of each consumer in each shard, and the runner that reads the shard for it.
 
 A lane is the progress of one consumer through one shard. A runner acquires a lane for a limited time, the lease. Every
 acquisition increments the lane's fencing token, and only the holder of the current token can move the checkpoint. A
@@ -20,78 +20,84 @@ from keyplan.streams.errors import ChangesError, LeaseLostError
 
 @dataclass(frozen=True)
 class Lane:
-    """The stored progress of one consumer through one shard."""
+    """The stored progress of one consumer through one shard, with the lease of the runner that reads the shard."""
 
     consumer: str
     shard: str
-    """The stream's label and the shard's name."""
+    """The stream's label and the shard's ID, separated by a slash."""
     position: int | None = None
-    """The last handled sequence, or None if no record was handled."""
+    """The sequence number of the last handled record, or None if no record has been handled."""
     done: bool = False
-    """True if the shard has ended, and all its records were handled."""
+    """True if the shard has ended and all its records have been handled."""
     owner: str | None = None
     until_s: float = 0.0
-    """The end of the owner's lease, in seconds since 1970."""
+    """The end of the owner's lease, in epoch seconds."""
     fence: int = 0
     starts: int | None = None
-    """The first sequence of the shard when the lane was first acquired, or None if it is unknown.
+    """The first sequence number of the shard when the lane was first acquired, or None if it is unknown.
 
-    If nothing was read and the shard now starts later, records were lost.
+    If no record has been handled and the shard now starts later, records were lost.
     """
 
     def is_free(self, runner: str, now_s: float) -> bool:
-        """Return True if a runner can acquire the lane."""
+        """Return True if the runner can acquire the lane at this time."""
         return not self.done and (self.owner is None or self.owner == runner or self.until_s <= now_s)
 
 
 @dataclass(frozen=True)
 class Board:
-    """The stored state of one consumer."""
+    """The stored state of one consumer: its start, its progress in each shard, and its runners."""
 
     begins_at_s: float | None = None
-    """The time at which the consumer began, if it began with the latest changes, or None.
+    """The time in epoch seconds at which the consumer started, or None if it started with the oldest records.
 
-    Older records are not delivered.
+    Records older than this time are not delivered to the consumer.
     """
     is_known: bool = False
-    """True if the consumer has begun."""
+    """True if the consumer has started."""
     lanes: Mapping[str, Lane] = field(default_factory=dict)
-    """The lanes of the consumer, by shard."""
+    """The consumer's progress in each shard, by `Lane.shard`."""
     runners: Mapping[str, float] = field(default_factory=dict)
-    """For each runner, the time until which it counts as alive, in seconds since 1970."""
+    """The time until which each runner counts as alive, in epoch seconds, by runner name."""
 
 
 class Checkpoints(Protocol):
-    """Interface of checkpoint storage. Every method can raise RunError if the storage cannot be reached."""
+    """The interface of checkpoint storage. Every method can raise RunError if the storage cannot be reached."""
 
     def prepare(self) -> None:
         """Create the storage, or verify that it exists."""
 
     def board(self, consumer: str) -> Board:
-        """Return the current state of a consumer."""
+        """Return the stored state of a consumer."""
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer starts. Return False, and change nothing, if it has started before."""
+        """Record that a consumer starts, and return True. If it has already started, change nothing and
+        return False.
+        """
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a free lane, or return None if another runner holds it."""
+        """Acquire the lane of a consumer and shard until `until_s`, or return None if another runner holds it or it is
+        done.
+        """
 
     def save(self, lane: Lane) -> None:
-        """Store a lane's position, lease and start. Raises LeaseLostError if its fencing token is outdated."""
+        """Store the lane's position and lease. Raises LeaseLostError if the lane's fencing token is outdated."""
 
     def release(self, lane: Lane) -> None:
-        """Store a lane's position and release the lane. Raises LeaseLostError if its fencing token is outdated."""
+        """Store the lane's position and end its lease. Raises LeaseLostError if the lane's fencing token is
+        outdated.
+        """
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
-        """Record that a runner is alive."""
+        """Record that a runner of the consumer is alive until `until_s`."""
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Remove a runner from the stored state of a consumer."""
+        """Remove a runner from the stored state of the consumer."""
 
 
 T = TypeVar("T")
 _Kept = dict[str, dict[str, Any]]
-"""Stored state by consumer: begins_at_s, is_known, lanes, runners."""
+"""The content of the file: for each consumer, the members `begins_at_s`, `is_known`, `lanes` and `runners`."""
 
 
 class FileCheckpoints:
@@ -101,20 +107,22 @@ class FileCheckpoints:
         self.path = Path(path)
 
     def prepare(self) -> None:
-        """Create the folder of the file."""
+        """Create the folder of the file, and check that an existing file is readable."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             self._read()
 
     def board(self, consumer: str) -> Board:
-        """Return the current state of a consumer."""
+        """Return the stored state of a consumer."""
         with self._locked():
             kept = self._read().get(consumer, {})
         lanes = {shard: _lane(consumer, shard, stored) for shard, stored in kept.get("lanes", {}).items()}
         return Board(kept.get("begins_at_s"), kept.get("is_known", False), lanes, kept.get("runners", {}))
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer starts. Return False, and change nothing, if it has started before."""
+        """Record that a consumer starts, and return True. If it has already started, change nothing and
+        return False.
+        """
 
         def change(kept: dict[str, Any]) -> bool:
             if kept.get("is_known"):
@@ -125,7 +133,9 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a free lane, or return None if another runner holds it."""
+        """Acquire the lane of a consumer and shard until `until_s`, or return None if another runner holds it or it is
+        done.
+        """
 
         def change(kept: dict[str, Any]) -> Lane | None:
             lanes = kept.setdefault("lanes", {})
@@ -139,15 +149,17 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def save(self, lane: Lane) -> None:
-        """Store the position and lease of a lane."""
+        """Store the lane's position and lease. Raises LeaseLostError if the lane's fencing token is outdated."""
         self._keep(lane, lane)
 
     def release(self, lane: Lane) -> None:
-        """Store the position of a lane and release it."""
+        """Store the lane's position and end its lease. Raises LeaseLostError if the lane's fencing token is
+        outdated.
+        """
         self._keep(lane, replace(lane, owner=None, until_s=0.0))
 
     def _keep(self, held: Lane, then: Lane) -> None:
-        """Replace the lane `held` by `then`. Raises LeaseLostError if its fencing token is outdated."""
+        """Replace the stored lane `held` with `then`. Raises LeaseLostError if another runner has acquired the lane."""
 
         def change(kept: dict[str, Any]) -> None:
             there = _lane(held.consumer, held.shard, kept.get("lanes", {}).get(held.shard, {}))
@@ -158,11 +170,11 @@ class FileCheckpoints:
         self._change(held.consumer, change)
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
-        """Record that a runner is alive."""
+        """Record that a runner of the consumer is alive until `until_s`."""
         self._change(consumer, lambda kept: kept.setdefault("runners", {}).update({runner: until_s}))
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Remove a runner from the stored state of a consumer."""
+        """Remove a runner from the stored state of the consumer."""
         self._change(consumer, lambda kept: kept.get("runners", {}).pop(runner, None))
 
     def _change(self, consumer: str, change: Callable[[dict[str, Any]], T]) -> T:
@@ -174,9 +186,9 @@ class FileCheckpoints:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Exclude other threads and processes.
+        """Hold the file lock during the block, so that other threads and processes wait.
 
-        Each use opens the lock file separately, so that threads exclude each other too.
+        The lock file is opened each time, because threads that share a file descriptor would not exclude each other.
         """
         try:
             import fcntl  # noqa: PLC0415 - not everywhere, and not needed for checkpoints in a table

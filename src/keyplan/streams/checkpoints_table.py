@@ -1,4 +1,4 @@
-"""Tables in which runners store their data, with the consumer name as partition key."""
+"""Tables in which runners store checkpoints and failed records, with the consumer name as partition key."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Item = dict[str, Any]
 
 
 class OwnTable:
-    """A table in which runners store data, accessed by its physical name.
+    """A table in which runners store their own data, accessed by its physical name.
 
-    Raises ServiceError for rejected requests, and RunError if the service cannot be reached.
+    Methods raise ServiceError for rejected requests, and RunError if the database cannot be reached.
     """
 
     def __init__(
@@ -38,8 +38,9 @@ class OwnTable:
     ) -> None:
         """Prepare access to the table.
 
-        `remedy` is the advice in the error message for a missing table. `create` determines whether to create a missing
-        table. By default, it is created only for an engine in this process.
+        `declare` returns the declaration of the table with a given name. `remedy` is the advice in the error message
+        for a missing table. `create` determines whether to create a missing table. By default, it is created only for
+        an engine in this process.
         """
         self._remedy = remedy
         self.service = Service(db, clock=clock)
@@ -52,11 +53,11 @@ class OwnTable:
         self.service.create(self._declare(self.name))
 
     def check(self) -> None:
-        """Verify that the table exists. Raises TableMissingError."""
+        """Verify that the table exists. Raises TableMissingError if it does not exist."""
         self._call("DescribeTable", {"TableName": self.name})
 
     def put(self, item: Item) -> None:
-        """Put an item, replacing any existing item. Raises TableMissingError."""
+        """Put an item, replacing any existing item. Raises TableMissingError if the table does not exist."""
         self._call("PutItem", {"TableName": self.name, "Item": item})
 
     def _call(self, operation: str, request: Item) -> None:
@@ -68,7 +69,7 @@ class OwnTable:
             raise TableMissingError(f"missing table {self.name} {self._remedy}") from error
 
     def items(self, consumer: str) -> Iterator[Item]:
-        """Yield the current items of a consumer, in sort key order."""
+        """Yield the items of a consumer in sort key order, read with strong consistency."""
         request: Item = {
             "TableName": self.name,
             "KeyConditionExpression": "consumer = :consumer",
@@ -92,7 +93,7 @@ _REMEDY = (
 
 
 def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
-    """Return the declared checkpoint table, for designs and exports that include it."""
+    """Return the declaration of the checkpoint table, for designs and exports that include the table."""
     table = Table(name, pk="consumer", sk="what", ttl="expires_at")
 
     @table.entity(name="Checkpoint")
@@ -104,7 +105,7 @@ def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableCheckpoints:
-    """Checkpoints in a table, which can be in a different database than the stream."""
+    """Checkpoints in a table, which can be in a different database from the stream."""
 
     def __init__(
         self,
@@ -123,14 +124,16 @@ class TableCheckpoints:
         self._service, self.table = self._table.service, self._table.name
 
     def prepare(self) -> None:
-        """Create the table, or verify that it exists. Raises TableMissingError."""
+        """Create the table, or verify that it exists. Raises TableMissingError if it does not exist and must not be
+        created.
+        """
         if self._table.creates:
             self._table.make()
         else:
             self._table.check()
 
     def board(self, consumer: str) -> Board:
-        """Return the current state of a consumer."""
+        """Return the stored state of a consumer."""
         begins_at_s, is_known = None, False
         lanes: dict[str, Lane] = {}
         runners: dict[str, float] = {}
@@ -146,7 +149,9 @@ class TableCheckpoints:
         return Board(begins_at_s, is_known, lanes, runners)
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer starts. Return False, and change nothing, if it has started before."""
+        """Record that a consumer starts, and return True. If it has already started, change nothing and
+        return False.
+        """
         item = _key(consumer, "start")
         if begins_at_s is not None:
             item["begins_at"] = {"N": repr(begins_at_s)}
@@ -154,7 +159,9 @@ class TableCheckpoints:
         return self._is_met("PutItem", request) is not None
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a free lane, or return None if another runner holds it."""
+        """Acquire the lane of a consumer and shard until `until_s`, or return None if another runner holds it or it is
+        done.
+        """
         answer = self._is_met(
             "UpdateItem",
             {
@@ -179,15 +186,20 @@ class TableCheckpoints:
         return None if answer is None else _lane(answer["Attributes"])
 
     def save(self, lane: Lane) -> None:
-        """Store the position and lease of a lane."""
+        """Store the lane's position and lease. Raises LeaseLostError if the lane's fencing token is outdated."""
         self._keep(lane, {"until": {"N": repr(lane.until_s)}})
 
     def release(self, lane: Lane) -> None:
-        """Store the position of a lane and release it."""
+        """Store the lane's position and end its lease. Raises LeaseLostError if the lane's fencing token is
+        outdated.
+        """
         self._keep(lane, {}, gone=("owner", "until"))
 
     def _keep(self, lane: Lane, lease: Item, *, gone: tuple[str, ...] = ()) -> None:
-        """Set a lane's attributes, including its lease, and remove the attributes in `gone`."""
+        """Store the lane's attributes and those in `lease`, and remove the attributes in `gone`.
+
+        Raises LeaseLostError if the lane's fencing token is outdated.
+        """
         sets: Item = {"done": {"BOOL": lane.done}, **lease}
         if lane.position is not None:
             sets["position"] = {"S": str(lane.position)}
@@ -213,7 +225,7 @@ class TableCheckpoints:
             raise LeaseLostError(f"{lane.consumer}: {lane.shard} was taken over by another runner")
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
-        """Record that a runner is alive."""
+        """Record that a runner of the consumer is alive until `until_s`."""
         item = {
             **_key(consumer, f"runner/{runner}"),
             "until": {"N": repr(until_s)},
@@ -222,11 +234,11 @@ class TableCheckpoints:
         self._table.put(item)
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Remove a runner from the stored state of a consumer."""
+        """Remove a runner from the stored state of the consumer."""
         self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
 
     def _is_met(self, operation: str, request: Item) -> Item | None:
-        """Return the response of a conditional write, or None if its condition failed."""
+        """Run a conditional write and return its response, or None if the condition failed."""
         try:
             return self._service.call(operation, request)
         except ServiceError as error:

@@ -1,8 +1,8 @@
-"""Consumers with their filters, which are evaluated on entities before delivery.
+"""Consumers of changes, whose filters are evaluated on entities before delivery.
 
-`changed("status")` is true for a modification that changes the field, and for the insertion or removal of an item that
-has a value in this field. `changed("status", "done")` is true only if "done" is the new value. A condition is evaluated
-on the current item, or on the last version of a removed item.
+The filter `changed("status")` matches a modification that changes the field, and the insertion or removal of an item
+that has a value in this field. `changed("status", "done")` matches only if "done" is the new value. A condition is
+evaluated on the current item or, for a removed item, on its last version.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ Filter = Callable[[ItemChange[Any]], bool]
 
 
 def filter_of(declared: ChangeFilter | None) -> Filter | None:
-    """Return the function that filters changes, or None without a filter. Raises ConsumerSetupError."""
+    """Return a function that returns True if a change matches the declared filter, or None if no filter is declared.
+
+    Raises ConsumerSetupError if the filter cannot be evaluated.
+    """
     if declared is None:
         return None
     if isinstance(declared, Changed):
@@ -56,7 +59,7 @@ def filter_of(declared: ChangeFilter | None) -> Filter | None:
 
 
 def has_changed(wanted: Changed, change: ItemChange[Any]) -> bool:
-    """Return True if the value of a field has changed and, if a value is specified, equals it now."""
+    """Return True if the field's value has changed and, if `wanted` specifies a value, the new value equals it."""
     old, new = (
         None if entity is None else absent_as_none(getattr(entity, wanted.field))
         for entity in (getattr(change, "old", None), getattr(change, "new", None))
@@ -69,9 +72,9 @@ Changes = tuple[ItemChange[Any], ...]
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """A record with the readers for its images.
+    """A stream record, with the readers that convert its old and new image to entities.
 
-    A reader is None if the image is absent or belongs to no entity.
+    A reader is None if the image is absent or does not belong to an entity.
     """
 
     record: StreamRecord
@@ -80,14 +83,14 @@ class Sorted:
 
 
 class RecordSorter:
-    """Lookup of the entity of each image in a stream record, shared by all consumers of a table."""
+    """A lookup of the entities to which the images in a stream record belong, shared by all consumers of a table."""
 
     def __init__(self, table: Table, wanted: Sequence[EntitySpec]) -> None:
         self._reader = Sorter(wanted, table.entities).reader
         self._by_key = table.schema.discriminator is None
 
     def sort(self, record: StreamRecord) -> Sorted:
-        """Return the record with the readers for its images."""
+        """Return the record together with the readers that convert its images to entities."""
         old, new = record.old, record.new
         if old is None or new is None or not self._by_key or (OWNER in old) != (OWNER in new):
             return Sorted(record, self._one(old), self._one(new))
@@ -100,18 +103,18 @@ class RecordSorter:
 
 @dataclass(frozen=True, eq=False)
 class BoundConsumer:
-    """A consumer with its name in checkpoints."""
+    """A declared consumer, bound to a physical table: its checkpoint name, its entities and its compiled filter."""
 
     name: str
-    """The real table name and the consumer name, such as orders/notify."""
+    """The name in checkpoints: the physical table name and the consumer name, such as orders/notify."""
     declared: Consumer
     entities: frozenset[EntitySpec]
     passes: Filter | None
 
     def changes(self, sorted_record: Sorted) -> Changes:
-        """Return the changes in a record as new objects for the consumer, or an empty list if it is filtered out.
+        """Return the changes in a record that the consumer receives, as new objects. The result can be empty.
 
-        Raises RunError for an image that does not match its entity's declaration, and errors of the filter condition.
+        Raises RunError for an image that does not match the declaration of its entity, and the errors of the filter.
         """
         record = sorted_record.record
         old = sorted_record.old if sorted_record.old is not None and sorted_record.old.spec in self.entities else None
@@ -131,11 +134,11 @@ class BoundConsumer:
         )
 
     def needs_more_than(self, view: str) -> bool:
-        """Return True if a stream with this view type does not have an image that the consumer needs."""
+        """Return True if the consumer needs an image that a stream with this view type does not contain."""
         return not self.declared.needs <= IMAGES.get(view, frozenset())
 
     def hand_over(self, changes: list[ItemChange[Any]]) -> None:
-        """Call the consumer's function once with all changes if it accepts lists, or else with each change."""
+        """Call the consumer's function with the list of changes or, if it does not accept lists, with each change."""
         function: Callable[[Any], Any] = self.declared.function
         if self.declared.takes_list:
             function(changes)
@@ -183,7 +186,10 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 
 
 def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
-    """Return the table's consumers to run: all of them, or those with the given functions or names."""
+    """Return the table's consumers that have the `wanted` functions or names, or all consumers if `wanted` is None.
+
+    Raises ConsumerSetupError if a consumer does not exist or cannot run.
+    """
     declared = table.consumers if wanted is None else [_named(table, name) for name in wanted]
     if not declared:
         raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")
@@ -212,7 +218,7 @@ def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str
 def with_handlers(
     table: Table, bound: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
 ) -> list[BoundConsumer]:
-    """Return the consumers with handlers instead of their declared functions."""
+    """Return the consumers, in which `handlers` replace the declared functions."""
     by_name = {_named(table, wanted).name: handler for wanted, handler in handlers.items()}
     for name, handler in by_name.items():
         _check_callable(name, handler)
@@ -236,7 +242,7 @@ def _check_callable(name: str, function: Callable[..., Any]) -> None:
 
 
 def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
-    """Return the record sorter for consumers of a table."""
+    """Return a record sorter for all entities that the consumers of a table declare."""
     return RecordSorter(
         table, list(dict.fromkeys(spec for consumer in consumers for spec in consumer.declared.entities))
     )
@@ -251,7 +257,7 @@ def _named(table: Table, wanted: Callable[..., Any] | str) -> Consumer:
 
 
 def check_destinations(consumers: Sequence[BoundConsumer], destinations: Container[str]) -> None:
-    """Raise ConsumerSetupError if a consumer's destination for failed records is not available."""
+    """Raise ConsumerSetupError if the destination for a consumer's failed records is not in `destinations`."""
     for consumer in consumers:
         wanted = consumer.declared.on_failure
         if wanted is not None and wanted not in destinations:
@@ -262,7 +268,7 @@ def check_destinations(consumers: Sequence[BoundConsumer], destinations: Contain
 
 
 def check_views(consumer: BoundConsumer, taken: Sequence[Shard], streams: Sequence[TableStream]) -> None:
-    """Raise ConsumerSetupError if the stream of a shard does not have an image that the consumer needs."""
+    """Raise ConsumerSetupError if the consumer needs an image that the stream of one of the shards does not contain."""
     views = {stream.arn: stream.view for stream in streams}
     for shard in taken:
         if consumer.needs_more_than(views[shard.arn]):

@@ -1,8 +1,9 @@
-"""Delivery of changes to a consumer, with retries, bisection of failing batches, and a final destination.
+"""Delivery of changes to a consumer, with retries, bisection of failing batches, and a destination for failed records.
 
-A page of records is divided into segments: single records, or batches for a consumer that accepts lists. Only the first
-segment is delivered, and the position of the lane moves past it only after it has been handled. This module never
-sleeps. A failed segment has a time before which it is not retried. The caller must call again after that time.
+A page of records is divided into segments: single records or, for a consumer that accepts lists, batches of records.
+Only the first segment is delivered, and the consumer's position in the shard moves past it only after it has been
+handled. This module never sleeps. A failed segment has a time before which it is not retried. The caller must call
+`deliver` again after that time.
 """
 
 from __future__ import annotations
@@ -23,36 +24,36 @@ from keyplan.streams.records import Failure, error_text, trace_of
 
 @dataclass(frozen=True)
 class Backoff:
-    """Delays between retries of failed deliveries. Each delay is random, uniformly between 0 and an upper bound."""
+    """The delays between retries of a failed delivery. Each delay is random, uniformly between 0 and an upper bound."""
 
     first_s: float = 0.2
-    """The bound of the first delay in seconds. Each later bound is twice the previous one."""
+    """The upper bound of the first delay in seconds. Each later bound is twice the previous one."""
     most_s: float = 60.0
-    """The highest bound of a delay in seconds."""
+    """The maximum of the upper bounds in seconds."""
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """Return the delay in seconds after a number of consecutive failures, with full jitter."""
+        """Return the delay in seconds after `attempt` consecutive failures, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
 @dataclass
 class Counts:
-    """Counts of the results of a run."""
+    """Numbers of records, changes and shards, by result of a run."""
 
     read: int = 0
-    """Records read from the stream, each counted once for all consumers."""
+    """Records read from the stream. A record that several consumers receive is counted once."""
     delivered: int = 0
-    """Changes that consumers have handled."""
+    """Changes that consumers have handled, counted for each consumer."""
     skipped: int = 0
-    """Records that a consumer filtered out, counted for each consumer."""
+    """Records that a consumer does not receive, for example because of its filter, counted for each consumer."""
     retried: int = 0
-    """Deliveries that failed and are retried, including those that are retried in two halves."""
+    """Deliveries that failed and will be retried, including those that will be retried in two halves."""
     failed: int = 0
-    """Records sent to a destination."""
+    """Records that failed permanently and were sent to a destination."""
     gaps: int = 0
-    """Shards in which records were trimmed before a consumer read them."""
+    """Shards whose records were trimmed before a consumer read them."""
     waiting: int = 0
-    """Shards that wait for a retry at the end of the run, counted for each consumer."""
+    """Shards in which records wait for a retry at the end of the run, counted for each consumer."""
 
 
 @dataclass
@@ -61,22 +62,22 @@ class Segment:
 
     records: list[Sorted]
     changes: list[Changes] | None
-    """The changes of each record, or None if they must be created again because handlers may have altered them."""
+    """The changes in each record, or None if they must be created again because a handler may have altered them."""
     upto: int
-    """The lane's position once this segment is handled."""
+    """The consumer's position in the shard after this segment has been handled."""
     error: Exception | None = None
-    """The error that prevents any delivery, such as an image that does not match its entity, or None."""
+    """An error that makes delivery impossible, such as an image that does not match its entity, or None."""
     attempts: int = 0
-    """Number of attempts with exactly these records."""
+    """The number of attempts to deliver exactly these records together."""
     before: int = 0
-    """Number of attempts as part of a larger segment."""
+    """The number of attempts to deliver these records as part of a larger segment."""
     failures: list[Failure] = field(default_factory=list)
     """The failures to send to the destination, after the last attempt."""
 
 
 @dataclass(eq=False)
 class Track:
-    """A lane that is held by a runner."""
+    """The progress of one consumer through one shard (a lane) while a runner holds it, with the records to deliver."""
 
     consumer: BoundConsumer
     lane: Lane
@@ -87,19 +88,19 @@ class Track:
     failures_in_a_row: int = 0
     not_before_s: float = 0.0
     unsaved: int = 0
-    """Records handled since the last checkpoint."""
+    """The number of records handled since the last checkpoint."""
     stopped: Failure | None = None
-    """The failed record because of which the lane is stopped, or None."""
+    """The failed record without a destination that stops the consumer in this shard, or None."""
     is_lost: bool = False
-    """True if another runner has taken over the lane."""
+    """True if another runner has acquired the lane."""
     is_at_tip: bool = False
-    """True if the consumer had handled all records of the shard at the last poll."""
+    """True if the last read of the shard returned no records."""
     last_at_s: float | None = None
-    """The time when the current or last record was written."""
+    """The time at which the current or last record was written, in epoch seconds, or None."""
 
     @property
     def is_idle(self) -> bool:
-        """Return True if all records that were read have been handled."""
+        """Return True if all records that have been read have been handled."""
         return not self.segments
 
     @property
@@ -108,7 +109,7 @@ class Track:
         return self.position is None and self.page_end is None
 
     def take(self, records: Sequence[Sorted], counts: Counts) -> None:
-        """Add the next page of records from the shard."""
+        """Add a page of records from the shard, divided into segments."""
         if not records:
             return
         self.page_end = records[-1].record.sequence
@@ -124,7 +125,7 @@ class Track:
             self._move(self.page_end, len(records))
 
     def pass_first(self) -> None:
-        """Remove the first segment and continue with the next."""
+        """Remove the first segment and move the position past it."""
         segment = self.segments.popleft()
         self.failures_in_a_row = 0
         self._move(segment.upto, len(segment.records))
@@ -171,7 +172,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
 
 
 class Delivery:
-    """Delivery of the first segment of each track."""
+    """Delivery of the first segment of each track, with retries."""
 
     def __init__(
         self, *, clock: Clock, backoff: Backoff, destinations: Mapping[str, Destination], notify: Notify
@@ -179,11 +180,11 @@ class Delivery:
         self._clock, self._backoff, self._destinations, self._notify = clock, backoff, destinations, notify
 
     def is_due(self, track: Track) -> bool:
-        """Return True if an attempt is due."""
+        """Return True if the track has a segment that can be delivered now."""
         return bool(track.segments) and track.stopped is None and track.not_before_s <= self._clock.monotonic()
 
     def deliver(self, track: Track, counts: Counts) -> bool:
-        """Attempt to deliver the first segment. Return True if the track moved past it."""
+        """Try to deliver the first segment. Return True if the track has moved past the segment."""
         segment = track.segments[0]
         track.last_at_s = segment.records[0].record.at_s
         if segment.failures:
@@ -260,7 +261,7 @@ class Delivery:
 
 
 def _call(consumer: BoundConsumer, segment: Segment) -> int:
-    """Call the consumer's function with a segment, and return the number of its changes."""
+    """Call the consumer's function with the changes of a segment, and return the number of changes."""
     made = segment.changes
     if made is None:
         made = segment.changes = [consumer.changes(entry) for entry in segment.records]

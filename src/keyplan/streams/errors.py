@@ -2,11 +2,11 @@
 
     KeyplanError
     └── ChangesError
-        ├── ConsumerSetupError      a consumer cannot run as declared
-        ├── ConsumerStoppedError    a record without a destination failed permanently; see `failure`
+        ├── ConsumerSetupError      a consumer cannot run
+        ├── ConsumerStoppedError    a record failed permanently and has no destination; see `failure`
         └── LeaseLostError          another runner has acquired a shard
 
-If the service cannot be reached, a RunError from `keyplan.client` is raised.
+If the database cannot be reached, a RunError from `keyplan.client` is raised.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from keyplan.streams.records import Failure
 
 
 class ChangesError(KeyplanError):
-    """Base class of the errors of running consumers."""
+    """Base class of the exceptions that are raised while consumers run."""
 
 
 class ConsumerSetupError(ChangesError):
-    """Raised if a consumer cannot run as declared, or with the runner's arguments."""
+    """Raised if a consumer cannot run because of its declaration or the runner's arguments."""
 
 
 class ConsumerStoppedError(ChangesError):
-    """Raised if a record without a destination failed permanently. The record was not skipped."""
+    """Raised if a record failed permanently and its consumer has no destination for failed records.
+
+    The record is not skipped: it is delivered again in the next run.
+    """
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(
@@ -36,4 +39,4 @@ class ConsumerStoppedError(ChangesError):
 
 
 class LeaseLostError(ChangesError):
-    """Raised if another runner has acquired a shard, so that this runner cannot move its checkpoint."""
+    """Raised if another runner has acquired a shard, so that this runner cannot store its position in the shard."""

@@ -1,6 +1,6 @@
-"""Destinations of failed records (dead letters): a folder of JSON lines, or items of a table.
+"""Destinations of failed records (dead letters): a folder of JSON lines files, or a table.
 
-A destination can receive a record twice if a runner is killed after sending it and before the next checkpoint.
+A destination can receive a record twice if a runner is killed after it sends the record and before the next checkpoint.
 Duplicates have the same event ID.
 """
 
@@ -24,25 +24,25 @@ from keyplan.streams.records import Failure
 
 
 class Destination(Protocol):
-    """Interface of storage for records that failed permanently."""
+    """The interface of storage for records that failed permanently."""
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Store failures durably, or raise an error. Records count as handled only after this method returns."""
+        """Store failures durably, or raise an error. The records count as handled only if this method returns."""
 
 
 class JsonLinesFolder:
-    """A folder with a file of JSON lines for each consumer. Files are appended to and synced."""
+    """A folder with one JSON lines file for each consumer. Lines are appended and synced to disk."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self._lock = threading.Lock()
 
     def path_of(self, consumer: str) -> Path:
-        """Return the file of a consumer's failures."""
+        """Return the path of the file that contains a consumer's failures."""
         return self.folder / f"{consumer.replace('/', '.')}.jsonl"
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Append a line for each failure."""
+        """Append a line for each failure to the file of its consumer."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for consumer in dict.fromkeys(failure.consumer for failure in failures):
             lines = [json.dumps(failure.as_plain()).encode() for failure in failures if failure.consumer == consumer]
@@ -50,9 +50,9 @@ class JsonLinesFolder:
                 _append(self.path_of(consumer), b"\n".join(lines) + b"\n")
 
     def read(self, consumer: str) -> Iterator[Failure]:
-        """Yield the failures of a consumer in order, without duplicates.
+        """Yield the failures of a consumer in the order in which they were sent, without duplicates.
 
-        A line that was truncated by a crash is skipped. Its record was not checkpointed and is delivered again.
+        A line that was truncated by a crash is ignored. Its record was not checkpointed, so it is delivered again.
         """
         path, seen = self.path_of(consumer), set()
         for line in path.read_bytes().splitlines() if path.exists() else ():
@@ -66,7 +66,7 @@ class JsonLinesFolder:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Append complete lines in one write. If the file ends with a truncated line, terminate it first."""
+    """Append lines to a file and sync it. If the file ends with a truncated line, terminate that line first."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         size = os.fstat(file).st_size
@@ -81,13 +81,13 @@ def _append(path: Path, lines: bytes) -> None:
 
 DEFAULT_NAME = "keyplan-failures"
 _MOST_BYTES = 390_000
-"""Maximum size of the JSON text. The service's limit for an item is 400 KB, and the other attributes are small."""
+"""The maximum size of a failure's JSON text. It leaves room for other attributes in an item of up to 400 KB."""
 _MOST_TEXT = 4000
 _REMEDY = "for failed records: create it (consumer, event_id: both String), or use TableDestination(db, create=True)"
 
 
 def failure_table(name: str = DEFAULT_NAME) -> Table:
-    """Return the declared failure table, for designs and exports that include it."""
+    """Return the declaration of the failure table, for designs and exports that include the table."""
     table = Table(name, pk="consumer", sk="event_id")
 
     @table.entity(name="Failure")
@@ -99,7 +99,7 @@ def failure_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableDestination:
-    """A destination that stores failed records in a table."""
+    """A destination that stores each failed record as an item of a table."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class TableDestination:
         self._creates = self._table.creates
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Put an item for each failure. Raises TableMissingError."""
+        """Put an item for each failure. Raises TableMissingError if the table does not exist."""
         if self._creates:
             self._table.make()
             self._creates = False

@@ -1,7 +1,8 @@
-"""Assignment of shards to runners by leases, so that each runner holds a fair share.
+"""Assignment of shards to runners by leases, so that each runner reads a fair share of the shards.
 
-Every runner registers itself. The fair share is the number of readable shards divided by the number of live runners,
-rounded up. If another runner starts, a runner with more than its share releases some shards.
+A lane is the progress of one consumer through one shard. Every runner registers itself. The fair share is the number of
+readable shards divided by the number of live runners, rounded up. If another runner starts, a runner with more than its
+share releases some lanes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from keyplan.streams.streams import Call, Shard, TableStream, is_gone, ready_sha
 
 
 class Leases:
-    """The lanes that one runner holds."""
+    """The lanes that one runner holds. A lane is the progress of one consumer through one shard."""
 
     def __init__(
         self, checkpoints: Checkpoints, call: Call, *, clock: Clock, runner: str, lease_s: float, notify: Notify
@@ -33,11 +34,14 @@ class Leases:
         self._looked_at_s = 0.0
 
     def prepare(self) -> None:
-        """Create the storage of the lanes."""
+        """Create the checkpoint storage, or verify that it exists."""
         self._kept.prepare()
 
     def board(self, consumer: BoundConsumer, *, latest: bool) -> tuple[Board, bool]:
-        """Return the state of a consumer, and True if it is new. With `latest`, a new consumer skips older changes."""
+        """Return the stored state of a consumer, and True if the consumer is new.
+
+        If `latest` is True, a new consumer does not receive older changes.
+        """
         self._announce(consumer.name)
         board = self._kept.board(consumer.name)
         if board.is_known:
@@ -52,7 +56,10 @@ class Leases:
             self._kept.announce(consumer, self.runner, now_s + self.lease_s)
 
     def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Release lanes above the fair share or acquire free lanes up to it. Return the number of new gaps."""
+        """Adjust the number of the consumer's lanes to the fair share: release surplus lanes, or acquire free lanes.
+
+        Return the number of shards whose records were found to be lost.
+        """
         ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
         now_s = self._clock.now()
         alive = {name for name, until_s in board.runners.items() if until_s > now_s} | {self.runner}
@@ -65,7 +72,7 @@ class Leases:
         return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
 
     def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> None:
-        """Acquire free lanes, starting at a different position than other runners."""
+        """Acquire up to `wanted` free lanes. Each runner starts at a different shard."""
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
         ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}
@@ -82,7 +89,9 @@ class Leases:
                 wanted -= 1
 
     def _let_go(self, consumer: BoundConsumer, board: Board) -> None:
-        """Release lanes that were held before a restart and are not needed, instead of waiting for their leases."""
+        """Release lanes that this runner held before a restart and does not use, so that other runners need
+        not wait.
+        """
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         for lane in board.lanes.values():
             if lane.owner == self.runner and lane.shard not in held:
@@ -92,7 +101,10 @@ class Leases:
                     self._kept.release(taken)
 
     def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Close lanes of shards that no longer exist, and report that their remaining records are lost."""
+        """Close the lanes of shards that do not exist any longer, and report that the remaining records are lost.
+
+        Return the number of closed lanes.
+        """
         listed = {shard.key for stream in streams for shard in stream.shards}
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed | held]
@@ -113,10 +125,11 @@ class Leases:
         return buried
 
     def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Report unread lanes whose shards now start later than when the lanes were first acquired.
+        """Report lost records in shards that have not been read and now start later than when their lanes were
+        acquired.
 
-        Consumers that started with the latest changes are excluded, because trimmed records may be older than their
-        start.
+        Return the number of these shards. Consumers that started with the latest changes are excluded, because the
+        trimmed records may be older than their start.
         """
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = [track for track in self.tracks if track.consumer is consumer and track.is_unread]
@@ -134,9 +147,9 @@ class Leases:
         return acquired
 
     def keep(self, track: Track) -> None:
-        """Renew the leases and verify that a lane is still held. Raises LeaseLostError.
+        """Renew leases that will expire soon, and raise LeaseLostError if the lane of this track is lost.
 
-        All other lanes are renewed as well, because one shard may take long while the others wait.
+        The leases of all lanes are renewed, because one shard may take long while the others wait.
         """
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:
@@ -150,22 +163,25 @@ class Leases:
 
     @staticmethod
     def _check_held(track: Track) -> None:
-        """Raise LeaseLostError for a lane whose loss is known and has been reported."""
+        """Raise LeaseLostError if the lane is already known to be lost."""
         if track.is_lost:
             raise LeaseLostError(f"{track.consumer.name}: {track.lane.shard} is another runner's")
 
     def save(self, track: Track) -> None:
-        """Move the checkpoint to the track's position and extend the lease. Raises LeaseLostError."""
+        """Store the track's position as checkpoint and extend the lease.
+
+        Raises LeaseLostError if another runner has acquired the lane.
+        """
         lane = replace(track.lane, position=track.position, until_s=self._clock.now() + self.lease_s)
         self._keeping(track, lane, self._kept.save)
 
     def finish(self, track: Track) -> None:
-        """Close the lane of a shard that has ended."""
+        """Store that the shard has ended and all its records have been handled, and release the lane."""
         self._keeping(track, replace(track.lane, position=track.position, done=True), self._kept.release)
         self.tracks.remove(track)
 
     def release(self, track: Track) -> None:
-        """Release a lane. A lane that was already lost is only removed."""
+        """Store the track's position and release its lane. If the lane is already lost, only remove it."""
         try:
             self._keeping(track, replace(track.lane, position=track.position), self._kept.release)
         except LeaseLostError:
@@ -184,7 +200,7 @@ class Leases:
         track.lane, track.unsaved = lane, 0
 
     def leave(self, consumers: Sequence[BoundConsumer]) -> None:
-        """Release all lanes and unregister the runner."""
+        """Release all lanes, and remove the runner from the stored state of the consumers."""
         for track in list(self.tracks):
             self.release(track)
         for consumer in consumers:

@@ -1,6 +1,6 @@
-"""Notices of a runner: gaps, retries, failures, and shards lost to other runners.
+"""Notices of a runner about lost records, retries, failures, and shards lost to other runners.
 
-Notices are passed to the runner's `notify` function, or logged to `keyplan.streams` by default.
+Notices are passed to the runner's `notify` function. By default, they are logged to `keyplan.streams`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _log = logging.getLogger("keyplan.streams")
 
 @dataclass(frozen=True)
 class Gap:
-    """Records were trimmed before a consumer read them, and can no longer be delivered."""
+    """A notice that records were trimmed before a consumer read them. They cannot be delivered any longer."""
 
     consumers: tuple[str, ...]
     arn: str
     """The stream's ARN."""
     shard: str
     after: str | None
-    """The sequence number of the last handled record, or None if no record was handled."""
+    """The sequence number of the last handled record, or None if no record has been handled."""
 
     def __str__(self) -> str:
         since = "the shard's start" if self.after is None else f"record {self.after}"
@@ -33,7 +33,10 @@ class Gap:
 
 @dataclass(frozen=True)
 class StreamReplaced:
-    """The table has a newer stream. Changes that were made while no stream was enabled are in neither stream."""
+    """A notice that the table has a newer stream.
+
+    Changes that were made while no stream was enabled are in neither of the two streams.
+    """
 
     table: str
     old: str
@@ -45,7 +48,7 @@ class StreamReplaced:
 
 @dataclass(frozen=True)
 class Retrying:
-    """A delivery failed and will be retried."""
+    """A notice that a delivery failed and will be retried."""
 
     consumer: str
     shard: str
@@ -64,7 +67,7 @@ class Retrying:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """A record failed permanently and was passed to the consumer's destination."""
+    """A notice that a record failed permanently and was sent to the consumer's destination."""
 
     failure: Failure
     destination: str
@@ -79,7 +82,9 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class LeaseLost:
-    """Another runner has acquired a shard. It receives the records since the last checkpoint again."""
+    """A notice that another runner has acquired a shard. That runner receives the records since the last checkpoint
+    again.
+    """
 
     consumer: str
     shard: str
@@ -90,7 +95,7 @@ class LeaseLost:
 
 @dataclass(frozen=True)
 class Trouble:
-    """The service or a destination could not be reached. The runner retries."""
+    """A notice that the service or a destination could not be reached. The runner will try again."""
 
     what: str
     wait_s: float
@@ -105,5 +110,5 @@ Notify = Callable[[Notice], None]
 
 
 def log_notice(notice: Notice) -> None:
-    """Log a notice, as an error if records were lost or given up, or else as a warning."""
+    """Log a notice. The level is ERROR if records were or may have been lost or given up, and WARNING otherwise."""
     _log.log(logging.ERROR if isinstance(notice, (Gap, GivenUp, StreamReplaced)) else logging.WARNING, "%s", notice)

@@ -1,4 +1,4 @@
-"""Stream records as read: the change, its time, its position and its origin."""
+"""Stream records and failed records, and their conversion to and from JSON."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _SERVICE = ("Service", "dynamodb.amazonaws.com")
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """A change of one item in a stream."""
+    """A stream record, which describes a change to one item."""
 
     arn: str
     """The stream's ARN."""
     shard: str
     sequence: int
-    """The position in the shard, which increases with gaps."""
+    """The sequence number, which increases within a shard but is not contiguous."""
     event_id: str
     event_name: EventName
     at_s: float
-    """Approximate time of the change, seconds since 1970."""
+    """The approximate time of the change, in epoch seconds."""
     keys: Item
     old: Item | None
     new: Item | None
     by_service: bool
-    """True if the service deleted the item because it had expired."""
+    """True if DynamoDB deleted the item because it had expired."""
 
     @property
     def sequence_number(self) -> str:
-        """Return the sequence number in the service's format."""
+        """Return the sequence number as a string, as in DynamoDB's API."""
         return str(self.sequence)
 
 
 def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
-    """Convert a record from the GetRecords format, with binary values as bytes."""
+    """Convert a record in a GetRecords response, in which binary values are bytes."""
     change = raw["dynamodb"]
     who = raw.get("userIdentity") or {}
     return StreamRecord(
@@ -58,12 +58,12 @@ def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
 
 
 def _seconds(time: datetime | float) -> float:
-    """Return a time in seconds. boto3 returns a datetime, and an engine returns seconds."""
+    """Return a time in epoch seconds. `time` is a datetime from boto3, or a number of seconds from an engine."""
     return time.timestamp() if isinstance(time, datetime) else float(time)
 
 
 def as_plain(record: StreamRecord) -> dict[str, Any]:
-    """Convert a record to JSON, with binary values as base64, as in the service's own JSON."""
+    """Convert a record to JSON values. Binary values are base64 strings, as in DynamoDB's JSON."""
     return {
         "arn": record.arn,
         "shard": record.shard,
@@ -79,7 +79,7 @@ def as_plain(record: StreamRecord) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> StreamRecord:
-    """Convert a record from the format of `as_plain`."""
+    """Convert JSON values from `as_plain` to a record."""
     return StreamRecord(
         plain["arn"],
         plain["shard"],
@@ -134,25 +134,25 @@ def error_text(error: Exception) -> str:
 
 
 def trace_of(error: Exception) -> str:
-    """Return an error's traceback."""
+    """Return the traceback of an error as text."""
     return "".join(traceback.format_exception(error))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A record that a consumer could not handle."""
+    """A record that a consumer could not handle, with the last error."""
 
     consumer: str
-    """The table name and the consumer name, such as orders/notify."""
+    """The physical table name and the consumer name, such as orders/notify."""
     record: StreamRecord
     error: str
-    """The type and text of the last error."""
+    """The type and message of the last error."""
     trace: str
-    """The last error's traceback."""
+    """The traceback of the last error."""
     attempts: int
-    """Number of attempts, alone or in a batch."""
+    """The number of attempts to deliver the record, alone or in a batch."""
     failed_at_s: float
-    """The time when the record was given up, in seconds since 1970."""
+    """The time at which the delivery was given up, in epoch seconds."""
 
     @property
     def key_text(self) -> str:
@@ -160,11 +160,11 @@ class Failure:
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
     def again(self, error: Exception) -> Failure:
-        """Return the failure with one more failed attempt."""
+        """Return a copy with a new error and one more attempt."""
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:
-        """Convert the failure to JSON."""
+        """Convert the failure to JSON values."""
         return {
             "consumer": self.consumer,
             "error": self.error,
@@ -176,7 +176,7 @@ class Failure:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Failure:
-        """Convert a failure from the format of `as_plain`."""
+        """Convert JSON values from `as_plain` to a failure."""
         return cls(
             plain["consumer"],
             from_plain(plain["record"]),

@@ -43,14 +43,14 @@ from keyplan.streams.streams import ShardCursor, StreamService, TableStream, lab
 
 Start = Literal["horizon", "latest"]
 _PASSING = (ThrottledError, UnavailableError, WriteConflictError, DatabaseLockedError)
-"""Errors after which a runner continues, because the service or a file may become available again."""
+"""Temporary errors, after which a runner waits and continues."""
 _UNLIMITED = 1 << 60
 
 
 class Runner:
-    """Runner of a table's consumers, which share one read of its stream.
+    """A runner of a table's consumers. The consumers share one read of the stream.
 
-    Use a runner from one thread at a time.
+    Only one thread at a time can use a runner.
     """
 
     def __init__(
@@ -73,17 +73,17 @@ class Runner:
         streams: Any = None,
         clock: Clock | None = None,
     ) -> None:
-        """Prepare a runner. Raises ConsumerSetupError for a consumer that cannot run.
+        """Prepare a runner. Raises ConsumerSetupError if a consumer cannot run.
 
         `consumers` are functions or their names, by default all consumers of the table. `checkpoints` are stored by
         default in the table keyplan-checkpoints of the same database. `destinations` maps the `on_failure` names of
-        consumers to destinations. `handlers` maps consumers to functions to call instead of the declared ones, such as
-        methods of an object with a connection. `start` determines whether a new consumer starts with the oldest
-        existing records or only with later ones. `runner` is the name of this runner. A runner that restarts with the
-        same name resumes its shards at once.
+        consumers to destinations. `handlers` maps consumers to functions to call instead of the declared functions,
+        such as methods of an object with a connection. `start` determines whether a new consumer starts with the oldest
+        existing records ("horizon") or receives only later records ("latest"). `runner` is the name of this runner. A
+        runner that is restarted with the same name resumes its shards immediately.
 
         `lease_s` is the number of seconds without a heartbeat after which other runners can acquire the shards. It must
-        be longer than any delivery takes. `poll_s` is the number of seconds between polls of an idle stream.
+        be longer than any single delivery takes. `poll_s` is the number of seconds between polls of an idle stream.
         `refresh_s` is the number of seconds between searches for new shards and runners. `checkpoint_every` is the
         number of records after which progress is stored within a page. `streams` is a boto3 dynamodbstreams client to
         use instead of the default client.
@@ -128,13 +128,13 @@ class Runner:
 
     @property
     def name(self) -> str:
-        """Return the runner's name, which is unique among the runners of its consumers."""
+        """Return the name of this runner, which must be unique among all runners of its consumers."""
         return self._claims.runner
 
     # Driving.
 
     def run_once(self, limit: int | None = None) -> Counts:
-        """Deliver existing records, at most `limit`, and return the counts.
+        """Deliver all existing records, or at most `limit` records, and return the counts.
 
         The call does not wait for deliveries that must be retried later, but counts them in `waiting`. Raises
         ConsumerStoppedError after all other work is done, and RunError if the service cannot be reached.
@@ -142,10 +142,10 @@ class Runner:
         return self._pass(limit, refresh=True)
 
     def run(self, stop: threading.Event, *, drain: bool = True) -> None:
-        """Deliver changes as they arrive until `stop` is set, and release the shards at the end.
+        """Deliver changes as they arrive until `stop` is set, and then release the shards.
 
-        With `drain`, the remaining changes are delivered first. The runner continues after service failures. Raises
-        ConsumerStoppedError if a consumer cannot continue.
+        If `drain` is True, changes that exist when `stop` is set are delivered first. The runner continues after
+        temporary failures of the service. Raises ConsumerStoppedError if a consumer cannot continue.
         """
         troubles = 0
         try:
@@ -167,7 +167,7 @@ class Runner:
             self.close()
 
     def start(self) -> None:
-        """Run in a separate thread until `stop` is called."""
+        """Start a thread that runs the consumers until `stop` is called."""
         if self._thread is not None:
             raise RuntimeError("the runner has been started already")
         self._stop.clear()
@@ -177,9 +177,10 @@ class Runner:
         self._thread = thread
 
     def stop(self, *, drain: bool = True) -> None:
-        """Stop the thread after delivering the remaining changes, or with `drain=False` after the current delivery.
+        """Stop the thread after it has delivered the remaining changes.
 
-        Raises the error that ended the thread earlier, if any.
+        If `drain` is False, the thread stops after the current delivery. Raises the error that ended the thread, if
+        any.
         """
         self._hurries = self._hurries or not drain
         self._stop.set()
@@ -203,7 +204,7 @@ class Runner:
             self._error = error
 
     def close(self) -> None:
-        """Store the progress and release the shards. The runner can be used again."""
+        """Store the progress and release the shards. The runner can be used again afterwards."""
         try:
             if self._is_prepared:
                 self._claims.leave(self.consumers)
@@ -224,9 +225,9 @@ class Runner:
         self.close()
 
     def lags_s(self) -> dict[str, float]:
-        """Return, by consumer, the age in seconds of the oldest known record that is not handled yet.
+        """Return the age in seconds of the oldest unhandled record that has been read, by consumer.
 
-        The age is 0 if the consumer has handled all records as of its last poll.
+        The age is 0 if the consumer had handled all records at its last read of the stream.
         """
         now_s = self.clock.now()
         lags = {consumer.name: 0.0 for consumer in self.consumers}
@@ -239,7 +240,10 @@ class Runner:
     # Within.
 
     def _pass(self, limit: int | None, *, refresh: bool) -> Counts:
-        """Process all cohorts until none has more work."""
+        """Deliver and read records until no more work can be done now, and return the counts.
+
+        Raises ConsumerStoppedError if a record failed permanently and has no destination.
+        """
         counts = Counts()
         if refresh:
             self._refresh(counts)
@@ -263,13 +267,13 @@ class Runner:
                 raise ConsumerStoppedError(track.stopped)
 
     def _rest_s(self) -> float:
-        """Return the seconds until the next poll or retry, whichever comes first."""
+        """Return the number of seconds until the next poll or the next retry, whichever comes first."""
         now_s = self.clock.monotonic()
         due = [track.not_before_s - now_s for track in self._claims.tracks if not track.is_idle]
         return max(0.0, min([self._poll_s, *due]))
 
     def _refresh(self, counts: Counts) -> None:
-        """Look up streams, shards and other runners, and acquire the fair share of shards."""
+        """Look up the table's streams, their shards and other runners, and acquire the fair share of shards."""
         if not self._is_prepared:
             self._prepare()
         streams = streams_of(self._service.call, self._name)
@@ -287,14 +291,14 @@ class Runner:
         self._refreshed_s = self.clock.monotonic()
 
     def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
-        """Release tracks that a failed refresh left unread, if their shards are no longer listed."""
+        """Release acquired shards that a failed refresh left unread and that do not exist any longer."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         for track in self._reading.unread(consumer):
             if track.lane.shard not in listed:
                 self._claims.release(track)
 
     def _read_on(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
-        """Start reading acquired shards at their checkpoints."""
+        """Start reading newly acquired shards at their checkpoints."""
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = self._reading.unread(consumer)
         check_views(consumer, [shards[track.lane.shard] for track in unread], streams)
@@ -326,9 +330,9 @@ def redrive(
 ) -> list[Failure]:
     """Deliver failed records again to their consumers, one by one, and return the records that fail again.
 
-    Each returned failure has its new error and one more attempt. The consumer gets the change as recorded, even if the
-    item has changed since. `db` is required if tables have other names than declared, and `handlers` if the runner used
-    them. Raises ConsumerSetupError for a consumer that is no longer declared.
+    Each returned failure has the new error and one more attempt. The consumer receives the change as recorded, even if
+    the item has changed since. `db` is required if physical table names differ from the declared names, and `handlers`
+    if the runner used them. Raises ConsumerSetupError if a consumer is not declared any longer.
     """
     name = table.name if db is None else db.table_name(table)
     bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}

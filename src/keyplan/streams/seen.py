@@ -1,7 +1,8 @@
-"""Exactly-once effects despite repeated deliveries, with a marker that is written with the effect of each change.
+"""Exactly-once effects despite repeated deliveries, by a marker item that is written together with the effects of a
+change.
 
-A handler writes the marker and the effect in one transaction. If the marker already exists, the change has already been
-applied and nothing is written.
+A handler writes the marker and the effects in one transaction. If the marker already exists, the change has already
+been applied and nothing is written.
 """
 
 from __future__ import annotations
@@ -27,21 +28,22 @@ _KEPT = timedelta(days=7)
 
 
 class Transacts(Protocol):
-    """The part of a connection that this module needs."""
+    """The interface of a connection that can run transactions."""
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
-        """Apply writes in a single transaction."""
+        """Run all writes in a single transaction."""
 
 
 class Seen:
-    """Markers of changes that were applied, in a separate table or among the items of another table."""
+    """Marker items for changes that have been applied, in a separate table or among the items of another table."""
 
     def __init__(self, table: Table | None = None, *, kept: timedelta = _KEPT) -> None:
-        """Declare the markers.
+        """Declare the entity of the marker items.
 
-        `table` is a table with a TTL, by default the separate table keyplan-seen. `kept` is how long a marker is kept.
-        It must be longer than the time in which a change can be delivered again. A stream keeps records for a day.
-        Declare the markers next to the tables of the design, so that `create_tables` includes their table.
+        `table` is a table with a TTL attribute, by default the separate table keyplan-seen. `kept` is the time after
+        which a marker expires. It must be longer than the time in which a change can be delivered again. A stream keeps
+        records for a day. Declare the markers next to the tables of the design, so that `create_tables` includes their
+        table.
         """
         self.kept = kept
         self.table = table if table is not None else Table(DEFAULT_NAME, pk="pk", ttl="expires_at")
@@ -55,10 +57,10 @@ class Seen:
         self._mark, self._create = _declare(self.table)
 
     def once(self, consumer: str, change: ItemChange[Any]) -> WriteCall[Any]:
-        """Return the write of a change's marker, for use in the transaction with the effect of the change.
+        """Return a write of the change's marker, to be used in the same transaction as the effects of the change.
 
-        `consumer` distinguishes the effects of several consumers of the same change. If the marker exists, the
-        transaction fails with an AlreadyExistsError as its reason.
+        `consumer` distinguishes the effects that several consumers have for the same change. If the marker exists, the
+        transaction fails, and the reason for this write is an AlreadyExistsError.
         """
         mark = f"{consumer}/{change.event_id}"
         # Counted from the change itself, so that a repetition is the same write.
@@ -69,7 +71,7 @@ class Seen:
     def apply(
         self, db: Transacts, consumer: str, change: ItemChange[Any], *effects: WriteCall[Any] | TransactionCall[Any]
     ) -> bool:
-        """Write the effects of a change unless they were written before. Return True if they were written now."""
+        """Write the effects of a change, unless they have already been written. Return True if this call wrote them."""
         mark = self.once(consumer, change)
         try:
             db.transact(mark, *effects)
@@ -81,7 +83,7 @@ class Seen:
 
 
 def _declare(table: Table) -> tuple[Any, Any]:
-    """Return the entity of the markers and the pattern that creates one."""
+    """Declare the entity of the markers in the table. Return the entity and the pattern that creates a marker."""
     ttl = table.schema.ttl
     assert ttl is not None, "looked at before"
     # A function creates them, because the TTL attribute has the name that the table declares.

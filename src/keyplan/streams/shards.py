@@ -1,7 +1,7 @@
-"""Reads of shards, shared by all consumers at the same position and separate for consumers that lag.
+"""Reads of shards, which are shared by consumers at the same position and separate for consumers that lag behind.
 
-A cohort is a group of consumers that share a cursor. A consumer whose delivery failed leaves its cohort with its
-unhandled records and a separate cursor. When it has caught up, the two cohorts are merged.
+A cohort is a group of consumers that share a cursor (a read position) in a shard. A consumer whose delivery failed
+leaves its cohort with its unhandled records and a separate cursor. When it has caught up, the two cohorts are merged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIMIT_EXCEEDED = "LimitExceededException"
 
 @dataclass(eq=False)
 class Cohort:
-    """Consumers at the same position in a shard."""
+    """A group of consumers at the same position in a shard, which share a cursor."""
 
     cursor: ShardCursor
     tracks: list[Track]
@@ -34,18 +34,22 @@ class Cohort:
 
     @property
     def can_read(self) -> bool:
-        """Return True if all records that were read have been handled."""
+        """Return True if all consumers have handled the records that have been read."""
         return all(track.is_idle for track in self.tracks)
 
     @property
     def can_join(self) -> bool:
-        """Return True if the position is known. Two cohorts that have read nothing may have different iterators."""
+        """Return True if the cohort can be merged with another cohort at the same position.
+
+        This requires a known position. Two cohorts that have iterators but have read no records may be at different
+        positions.
+        """
         return self.can_read and not self.has_ended and (self.cursor.position is not None or not self.cursor.iterator)
 
 
 @dataclass
 class Reading:
-    """Reader of a runner's shards, which delivers their records."""
+    """The reads of all shards that a runner holds, and the delivery of their records."""
 
     claims: Leases
     sorter: RecordSorter
@@ -58,16 +62,16 @@ class Reading:
     cohorts: list[Cohort] = field(default_factory=list)
 
     def unread(self, consumer: BoundConsumer) -> list[Track]:
-        """Return the held lanes of a consumer that are not being read yet, either new or left by a failed refresh."""
+        """Return the tracks of a consumer that are held but not read yet, because they are new or a refresh failed."""
         read = {id(track) for cohort in self.cohorts for track in cohort.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
     def add(self, cursor: ShardCursor, track: Track) -> None:
-        """Read a shard for an additional consumer."""
+        """Start to read a shard for one consumer, in a separate cohort."""
         self.cohorts.append(Cohort(cursor, [track]))
 
     def prune(self) -> None:
-        """Drop lanes that are no longer held, and merge cohorts at the same position."""
+        """Remove tracks whose lanes the runner does not hold any longer, and merge cohorts at the same position."""
         mine = {id(track) for track in self.claims.tracks}
         by_place: dict[tuple[str, int | None, bool], Cohort] = {}
         kept = []
@@ -87,7 +91,9 @@ class Reading:
         self.cohorts = kept
 
     def turn(self, cohort: Cohort, counts: Counts, limit: int) -> bool:
-        """Deliver due records, and then read more. Return True if there may be more work."""
+        """Deliver the records of a cohort that are due, and then read more. Return True if more work may be possible
+        now.
+        """
         cohort.tracks = [track for track in cohort.tracks if not track.is_lost]
         moved = self._work(cohort, counts)
         self._part(cohort)
@@ -137,7 +143,7 @@ class Reading:
             track.is_at_tip = not page.records
 
     def _work(self, cohort: Cohort, counts: Counts) -> bool:
-        """Deliver due records and move checkpoints past them. Return True if any record was handled."""
+        """Deliver records that are due, and move checkpoints past them. Return True if any record was handled."""
         moved = False
         for track in list(cohort.tracks):
             try:
@@ -162,7 +168,7 @@ class Reading:
         return moved
 
     def _part(self, cohort: Cohort) -> None:
-        """Move waiting consumers to separate cohorts, so that they do not delay the others."""
+        """Move consumers with unhandled records to separate cohorts, so that they do not delay the others."""
         waiting = [track for track in cohort.tracks if not track.is_idle]
         if waiting and len(waiting) < len(cohort.tracks):
             cohort.tracks = [track for track in cohort.tracks if track.is_idle]

@@ -1,4 +1,7 @@
-"""Access to the service for runners, with retries: one call method for tables and streams."""
+"""Access to a database and its streams for runners, with retries.
+
+The same `call` method is used for operations on tables and on streams.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 
 
 class Service:
-    """Access to a database. Raises ServiceError for rejected requests, and RunError if it cannot be reached."""
+    """Access to a database. Raises ServiceError for rejected requests, and RunError if the database cannot
+    be reached.
+    """
 
     def __init__(self, db: Connection | Transport, *, clock: Clock | None = None) -> None:
         self._db = db
@@ -33,7 +38,7 @@ class Service:
 
     @property
     def is_embedded(self) -> bool:
-        """Return True if the engine runs in this process, so that tables can be created on demand."""
+        """Return True if the database is an engine in this process, so that tables can be created on demand."""
         return not isinstance(self._transport, BotoTransport)
 
     def table_name(self, table: Table) -> str:
@@ -41,11 +46,11 @@ class Service:
         return self._db.table_name(table) if isinstance(self._db, Connection) else table.name
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Call an operation and return its response."""
+        """Call an operation of the database and return its response."""
         return self._send(self._transport, operation, request)
 
     def create(self, table: Declared) -> None:
-        """Create a table under its declared name, or verify that it matches its declaration."""
+        """Create the table under its declared name, or verify that the existing table matches the declaration."""
         drive(create_tables(self._context, [table], wait=True), self._transport.call, self._wait)
 
     def _send(self, transport: Transport, operation: str, request: Request) -> Answer:
@@ -59,21 +64,21 @@ class StreamService(Service):
     """Access to a database and its streams."""
 
     def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
-        """Prepare access to the streams of a database.
+        """Prepare access to a database and its streams.
 
-        `streams` is a boto3 dynamodbstreams client to use instead of the one derived from `db`. For an engine with
-        ShardIds shorter than 28 characters, it needs `Config(parameter_validation=False)`.
+        `streams` is a boto3 dynamodbstreams client to use instead of the client derived from `db`. For an engine with
+        ShardIds of fewer than 28 characters, it needs `Config(parameter_validation=False)`.
         """
         super().__init__(db, clock=clock)
         self._streams = _streams_transport(self._transport, streams)
         self._is_derived = streams is None and self._streams is not self._transport
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Call an operation and return its response."""
+        """Call an operation of the database or of its streams and return the response."""
         return self._send(self._streams if operation in STREAM_OPERATIONS else self._transport, operation, request)
 
     def close(self) -> None:
-        """Close the connections of the derived client. The next call opens them again."""
+        """Close the connections of the derived streams client. The next call opens them again."""
         if self._is_derived:
             self._streams.close()
 
@@ -85,7 +90,7 @@ def _streams_transport(transport: Transport, client: Any) -> Transport:
 
 
 def streams_client(client: Any) -> Any:
-    """Return a client for the streams of a client's tables, with the same region, endpoint and settings.
+    """Return a dynamodbstreams client with the same Region, endpoint and settings as a dynamodb client.
 
     The returned client does not validate parameters, because botocore rejects ShardIds of fewer than 28 characters,
     which other engines use.
@@ -109,14 +114,14 @@ Call = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard of a stream."""
+    """A shard of a stream, as described by DescribeStream."""
 
     arn: str
     name: str
     parent: str | None
     starts: int | None
     ends: int | None
-    """The last sequence of a closed shard, or None for an open shard."""
+    """The last sequence number of a closed shard, or None for an open shard."""
 
     @property
     def key(self) -> str:
@@ -126,7 +131,10 @@ class Shard:
 
 @dataclass(frozen=True)
 class TableStream:
-    """A stream of a table with its shards. Re-enabling it adds a stream, and both exist for a day."""
+    """A stream of a table, with its shards.
+
+    If a stream is disabled and enabled again, the table has two streams, and both are readable for a day.
+    """
 
     arn: str
     view: str
@@ -134,7 +142,7 @@ class TableStream:
 
 
 def label_of(arn: str) -> str:
-    """Return the label of a stream, which is the time when it was enabled."""
+    """Return the label in a stream's ARN, which is the time at which the stream was enabled."""
     return arn.rpartition("/")[2]
 
 
@@ -159,7 +167,7 @@ def _arns(call: Call, table: str) -> Iterator[str]:
 
 
 def describe(call: Call, arn: str) -> TableStream | None:
-    """Return a stream with all its shards, or None if it no longer exists."""
+    """Return a stream with all its shards, or None if the stream does not exist any longer."""
     shards: list[Shard] = []
     request: dict[str, Any] = {"StreamArn": arn}
     while True:
@@ -188,10 +196,11 @@ def _shard(arn: str, described: dict[str, Any]) -> Shard:
 
 
 def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) -> list[Shard]:
-    """Return the shards that can be read because their predecessors are done.
+    """Return the shards that can be read now, because all records of their predecessors have been handled.
 
-    The predecessors of a shard are its parent and all shards of earlier streams of the table. A parent that is no
-    longer listed has been trimmed and is ignored.
+    The predecessors of a shard are its parent and all shards of earlier streams of the table. A parent that is not
+    listed any longer has been trimmed and is ignored. `done` returns True if all records of the shard with this key
+    have been handled.
     """
     for stream in streams:
         names = {shard.name: shard for shard in stream.shards}
@@ -202,9 +211,9 @@ def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) ->
 
 
 def is_gone(call: Call, arn: str, shard: str) -> bool:
-    """Return True if a shard no longer exists.
+    """Return True if a shard does not exist any longer.
 
-    The request names the shard itself, because a list of shards may be older than the shard.
+    The request is for this shard, because a list of shards may be outdated and not contain it yet.
     """
     try:
         call("GetShardIterator", {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"})
@@ -217,36 +226,36 @@ def is_gone(call: Call, arn: str, shard: str) -> bool:
 
 @dataclass(frozen=True)
 class RecordsPage:
-    """Records of a shard in order, without duplicates."""
+    """A page of records from a shard, in order and without duplicates."""
 
     records: list[StreamRecord]
     ended: bool
-    """True if the shard has no further records, now and later."""
+    """True if the shard is closed and has no further records."""
     gap: bool = False
     """True if earlier records were trimmed before they were read."""
 
 
 @dataclass
 class ShardCursor:
-    """A position in a shard, from which pages are read."""
+    """A position in a shard from which pages are read."""
 
     call: Call
     shard: Shard
     position: int | None
-    """The last sequence that was read, or None at the start."""
+    """The sequence number of the last record that was read, or None if no record has been read."""
     from_latest: bool = False
-    """True if reading begins at the end instead of the start.
+    """True if reading starts at the end of the shard instead of at its start.
 
     This applies only to the first iterator. An iterator that replaces an expired one must not skip newer records.
     """
     iterator: str | None = None
 
     def clone(self) -> ShardCursor:
-        """Return a cursor at the same position. An iterator can be used more than once."""
+        """Return a cursor at the same position. Both cursors can use the same iterator."""
         return ShardCursor(self.call, self.shard, self.position, self.from_latest, self.iterator)
 
     def read(self, limit: int = limits.GET_RECORDS_LIMIT) -> RecordsPage:
-        """Return the next page. Raises ServiceError for errors that a new iterator cannot resolve."""
+        """Return the next page of records. Raises ServiceError if the request fails even with a new iterator."""
         gap = False
         for _ in range(3):  # the iterator may expire, then its position may be trimmed, then the trim horizon is used
             try:
@@ -276,7 +285,10 @@ class ShardCursor:
         return iterator
 
     def _has_lost(self) -> bool:
-        """Return True if unread records were trimmed, unless the shard now starts right after the last read record."""
+        """Return True if records may have been trimmed before they were read.
+
+        This is not the case if the shard now starts directly after the last record that was read.
+        """
         stream = describe(self.call, self.shard.arn)
         for shard in stream.shards if stream is not None else ():
             if shard.name == self.shard.name and shard.starts is not None and self.position is not None:
@@ -284,11 +296,11 @@ class ShardCursor:
         return True
 
     def _was_unread(self) -> bool:
-        """Return True if a shard that no longer exists may have had unread records."""
+        """Return True if a shard that has been removed may have contained unread records."""
         return self.shard.ends is None or self.position is None or self.position < self.shard.ends
 
     def _page(self, answer: dict[str, Any], *, gap: bool) -> RecordsPage:
-        """Return the records of a response as a page, sorted and without duplicates."""
+        """Return the new records in a GetRecords response as a page, sorted and without duplicates."""
         by_sequence: dict[int, StreamRecord] = {}
         for raw in answer["Records"]:
             record = record_of(self.shard.arn, self.shard.name, raw)
