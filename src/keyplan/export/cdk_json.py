@@ -23,7 +23,7 @@ from keyplan.export.resources import TableResource, in_json
 
 
 def model(design: Design, tables: Sequence[TableResource]) -> str:
-    """Return the data model as JSON."""
+    """Return the data model of a design as JSON."""
     prefix = tables[0].prefix
     return in_json(
         {
@@ -41,7 +41,7 @@ def _table(table: TableResource) -> dict[str, Any]:
 
 
 def _items(table: Table) -> list[dict[str, Any]]:
-    """Return an example item of each entity. If several items have the same key, only the first is returned."""
+    """Return an example item for each entity of a table, without items that have the same key as an earlier one."""
     items: dict[str, dict[str, Any]] = {}
     for entity in table.entities:
         item = example_item(entity)
@@ -67,7 +67,7 @@ def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
 
 
 def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
-    """Yield faults for tables whose names become the same variable, which the generator rejects."""
+    """Yield a fault for each table whose variable has the same name as another table's, which the generator rejects."""
     seen: dict[str, Table] = {}
     for table in tables:
         variable = _variable(table.name)
@@ -84,7 +84,7 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def _variable(name: str) -> str:
-    """Return the name of a table's variable in the CDK app, composed as in cdk_generator/generator.py."""
+    """Return the name of a table's variable in the CDK app, in the same way as cdk_generator/generator.py."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[-_.]", " ", name)).split() or ["table"]
     joined = words[0].lower() + "".join(word.capitalize() for word in words[1:])
     return f"table{joined}" if joined[0].isdigit() else joined
@@ -98,11 +98,13 @@ _UNREAD = {
     "TableClass": "the table class",
     "DeletionProtectionEnabled": "deletion protection",
 }
-"""The settings that the file contains but the generated app ignores, by their member in the file."""
+"""Descriptions of the settings that the generated app ignores, by the name of their member in the file."""
 
 
 def unread(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Yield the settings that the generator ignores, and the entities without an example item."""
+    """Yield a sentence for each table with settings that the generator ignores, and for each entity without an example
+    item.
+    """
     for table in tables:
         yield from (item for item in map(example_item, table.table.entities) if isinstance(item, str))
         lost = [words for member, words in _UNREAD.items() if member in table.request]

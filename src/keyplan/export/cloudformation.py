@@ -16,14 +16,14 @@ from keyplan.export.resources import TableResource, in_json, named
 
 _DESCRIPTION_BYTES = 1024
 _JOINED = "Table"
-"""The suffix of IDs that consist of several words, so that they differ from IDs of a single word."""
+"""The suffix of a logical ID that consists of several words. IDs of one word do not have it."""
 _SAME = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
-"""Members of CreateTable that are properties of the resource with the same name and form."""
+"""The members of a CreateTable request that are properties with the same name and format in a template."""
 
 
 def template(design: Design, tables: Sequence[TableResource]) -> str:
-    """Return the template as JSON."""
+    """Return the CloudFormation template for the tables of a design as JSON."""
     return in_json(
         {
             "AWSTemplateFormatVersion": "2010-09-09",
@@ -37,7 +37,7 @@ def template(design: Design, tables: Sequence[TableResource]) -> str:
 def logical_id(name: str) -> str:
     """Return the logical ID of a table, which contains only letters and digits.
 
-    For example, the ID is orders for orders, and TodoAppTable for todo-app.
+    For example, the logical ID of orders is orders, and the ID of todo-app is TodoAppTable.
     """
     return named(name, _joined, _split)
 
@@ -48,7 +48,9 @@ def _joined(name: str) -> str:
 
 
 def _split(candidate: str) -> str:
-    """Return the table name for a logical ID, assuming lower-case words that are joined by hyphens."""
+    """Return the table name from which a logical ID was derived, assuming lowercase words that are joined
+    by hyphens.
+    """
     if not candidate.endswith(_JOINED):
         return candidate
     return re.sub(r"(?<!^)(?=[A-Z])", "-", candidate.removesuffix(_JOINED)).lower()
@@ -61,9 +63,9 @@ def _description(design: Design) -> str:
 
 
 def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
-    """Return the resources.
+    """Return the resources of the template, by logical ID.
 
-    Tables with indexes depend on each other, because concurrent creations are limited.
+    A table with indexes depends on the previous one, because DynamoDB limits how many are created at the same time.
     """
     entries: dict[str, Any] = {}
     before: str | None = None
@@ -79,7 +81,7 @@ def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
 
 
 def properties(table: TableResource) -> dict[str, Any]:
-    """Return the properties of a table's resource."""
+    """Return the properties of a table resource."""
     request = table.request
     members = {name: request[name] for name in (*_SAME, *_SAME_SETTINGS) if name in request}
     if "StreamSpecification" in request:

@@ -1,4 +1,4 @@
-"""Rendering of key conditions and conditions for documents, such as PK = USER#{user_id}, SK begins_with TASK#."""
+"""Formatting of key conditions and other conditions, such as PK = USER#{user_id}, SK begins_with TASK#."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from keyplan.design.parameters import CALL_SOURCES, Param
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
 _UNFIT = (KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
-"""Raised for a constant that cannot be stored. Findings report that such a pattern cannot work."""
+"""The errors raised for a constant that cannot be stored. Checks report patterns with such constants."""
 
 
 def key_condition(plan: Plan) -> str:
-    """Return the key condition of a plan, or an empty string."""
+    """Format the key condition of a plan, or return an empty string if it has none."""
     if plan.key is None:
         return ""
     parts = [f"{value.attribute} = {_text(value)}" for value in plan.key.partition]
@@ -46,7 +46,10 @@ def _sort(condition: SortCondition) -> str:
 
 
 _ENDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
-"""The words before the text of a range bound, by the position of the bound relative to the text."""
+"""The words before the text of a range bound, by the position of the bound.
+
+"before" is the position before all keys that start with the text. "after" and "upper" are positions after these keys.
+"""
 
 
 def _text(value: KeyValue) -> str:
@@ -64,7 +67,7 @@ def _text(value: KeyValue) -> str:
 
 
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
-    """Yield the parts of a template whose fields have values, with the source of each value."""
+    """Yield the parts of a template up to the first field without a value, with a text for the source of each value."""
     for part in _within_text(value, template):
         if not isinstance(part, BoundPlaceholder):
             yield part.text
@@ -75,7 +78,9 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
 
 
 def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
-    """Return the template parts that a key string covers. The last part may be a placeholder that it covers partly."""
+    """Return the parts of a template that belong to a key value. The last part may be only a prefix of a
+    field's value.
+    """
     if value.part != "begins":
         return template.parts
     numbers = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
@@ -83,7 +88,7 @@ def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlac
 
 
 def _placeholder(placeholder: BoundPlaceholder, source: Any) -> str:
-    """Return a parameter in braces, or a constant as it is encoded in the key."""
+    """Return the name of a parameter in braces, or a constant in the form that the key contains."""
     if isinstance(source, CALL_SOURCES):
         return "{" + repr(source) + "}"
     try:
@@ -99,7 +104,7 @@ def _source(source: Any) -> str:
 
 
 def condition(tree: Condition | None) -> str:
-    """Return a condition in words, or an empty string."""
+    """Format a condition as text, or return an empty string for None."""
     if tree is None:
         return ""
     if isinstance(tree, AndCondition):
@@ -112,9 +117,9 @@ def condition(tree: Condition | None) -> str:
 
 
 def written_only_if(plan: Plan) -> str:
-    """Return the condition of a write in words, or an empty string.
+    """Format the condition of a write as text, or return an empty string if it has none.
 
-    The condition that the item of an update, delete or check exists is left out.
+    The condition that the item of an update, delete or check must exist is omitted.
     """
     requirement = _asked_of_item(plan)
     if plan.operation != "PutItem" or plan.exists == "may":
@@ -128,7 +133,7 @@ def written_only_if(plan: Plan) -> str:
 
 
 def _asked_of_item(plan: Plan) -> Condition | None:
-    """Return the condition of a write together with the required fields and the version check."""
+    """Return the condition of a write, combined with its expected field values and version, or None."""
     equal = dict(plan.assumed)
     if plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version

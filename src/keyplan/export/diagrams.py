@@ -1,4 +1,6 @@
-"""Diagrams of a design: entities with keys and indexes, patterns around tables, and consumers of tables."""
+"""Diagrams of a design: entities with their keys and indexes, patterns with their tables, and consumers with their
+tables.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from keyplan.export.conditions import condition
 from keyplan.export.svg import LINE, PAD, Drawing, Line, Rect, height_of, listed, width_of, wrapped
 
 _MOST = 64
-"""Maximum length of a line in a box, in characters."""
+"""The maximum number of characters in a line of text."""
 _GAP = 14
 _LANE = 14
 _PITCH = LINE + PAD + 4
-"""Vertical distance between patterns."""
+"""The vertical distance between the boxes of two patterns."""
 _COLOURS = 6
 
 
@@ -30,14 +32,14 @@ _COLOURS = 6
 
 @dataclass(frozen=True)
 class _Section:
-    """The lines in an entity's box about one index, or about the table itself."""
+    """A group of lines in the box of an entity: about one index, or about the entity itself."""
 
     index: Index | None
     lines: list[Line]
 
 
 def entities(table: Table, name: str) -> str:
-    """Draw all entities with their fields and keys, connected to their indexes."""
+    """Draw the entities of a table with their fields and keys, and connect them to the indexes that contain them."""
     drawing = Drawing()
     sections = {entity: list(_sections(entity)) for entity in table.entities}
     width = max((width_of(part.lines) for parts in sections.values() for part in parts), default=0)
@@ -85,7 +87,7 @@ def _lines(text: str, style: str) -> list[Line]:
 def _entity(
     drawing: Drawing, x: float, y: float, width: float, parts: Sequence[_Section]
 ) -> tuple[Rect, list[tuple[Index, float]]]:
-    """Draw the box of an entity, and return the vertical position of each index section."""
+    """Draw the box of an entity. Return the box, and each index with the vertical position of its section."""
     lines = [line for part in parts for line in part.lines]
     box = drawing.box(Rect(x, y, width, 0), lines, "entity")
     places: list[tuple[Index, float]] = []
@@ -100,7 +102,9 @@ def _entity(
 
 
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
-    """Draw the indexes on the right, each near its entities and with its own lane for lines."""
+    """Draw the indexes on the right, each near its entities. Each index has a separate lane for the lines to its
+    entities.
+    """
     indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))
     lanes = {index.name: number for number, index in enumerate(indexes)}
     x = frame.right + _LANE * (len(indexes) + 2)
@@ -132,7 +136,7 @@ def _index_lines(index: Index, table: Table) -> list[Line]:
 
 
 def _headed(texts: Sequence[str]) -> list[Line]:
-    """Return lines for texts, the first of which is a name."""
+    """Wrap texts into lines. The first line has the style of a name."""
     lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
     return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
 
@@ -154,7 +158,7 @@ def _entities_text(table: Table) -> str:
 
 
 def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
-    """Draw the table and its indexes, with reading patterns on the left and writing patterns on the right."""
+    """Draw a table and its indexes, with patterns that read on the left and patterns that write on the right."""
     drawing = Drawing()
     targets: list[Index | None] = [None, *table.schema.indexes]
     reads = {
@@ -200,9 +204,10 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
 
 
 def _pattern_boxes(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
-    """Draw patterns below one another, with arrows from the table or index that they read, or to the one they write.
+    """Draw patterns below each other, with arrows from the table or index that they read, or to the table that they
+    write.
 
-    `right` is the right edge of the patterns. If it is 0, they start at `x`.
+    `right` is the right edge of all boxes. If it is 0, the left edge of all boxes is `x`.
     """
     for number, pattern in enumerate(found):
         line = _pattern_line(pattern)
@@ -233,7 +238,7 @@ def _patterns_text(
 
 
 def consumers(tables: Sequence[Table], name: str) -> str:
-    """Draw arrows from tables with streams to their consumers and to the destinations of failed records."""
+    """Draw the tables with streams, with arrows to their consumers and to the destinations of failed records."""
     drawing = Drawing()
     sources = {table: _source_lines(table) for table in tables if table.consumers}
     boxes = {consumer: _consumer_lines(consumer) for table in sources for consumer in table.consumers}

@@ -1,6 +1,7 @@
-"""Examples of parameter values of patterns, and of requests with these values.
+"""Example values for the parameters of patterns, and requests with these values.
 
-Examples respect declared bounds, multiples, lengths and patterns if possible. Otherwise the reason is reported.
+Examples satisfy declared bounds, multiples, lengths and regular expressions if possible. If no request can be built,
+the reason is returned.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: 
 _NOW_S = int(EXAMPLE_MOMENT.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
 _VARIETY = 8
-"""Maximum number of different texts for fields with the same regular expression, in examples with all fields."""
+"""The maximum number of different strings for fields with the same regular expression, in examples with all fields."""
 _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
-"""Raised if no generated example fits."""
+"""The errors raised if an example value is not valid."""
 
 
 def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
-    """Return the bounds and the multiple of a number, by their pydantic names."""
+    """Return the bounds and the multiple that a number must have, by their names in pydantic, such as "ge"."""
     return dict(_bounds([*unwrap(annotation)[2], *([info] if info is not None else [])]))
 
 
@@ -88,7 +89,10 @@ def _bounds(metadata: Iterable[Any]) -> Iterator[tuple[str, Decimal]]:
 
 
 def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
-    """Return the number, or a valid number near a bound, or the number itself if none is found."""
+    """Return a number if it is within the bounds, otherwise a valid number near it.
+
+    If no valid number is found, return the number unchanged.
+    """
     kind = type(value)
     return next(
         (kind(candidate) for candidate in _near(Decimal(str(value)), bounds, kind) if _fits(candidate, bounds)), value
@@ -96,7 +100,7 @@ def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
 
 
 def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
-    """Return a valid number that is different for each turn, as long as the bounds allow it."""
+    """Return a valid number based on `value`. It is different for each `turn` if the bounds allow this."""
     first = bounded(value, bounds)
     if turn == 0:
         return first
@@ -105,7 +109,7 @@ def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
 
 
 def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator[Decimal]:
-    """Yield candidate numbers, starting with the one closest to the example."""
+    """Yield numbers that may satisfy the bounds: the number itself, the bounds, and numbers near them."""
     unit = bounds.get("multiple_of") or Decimal(1)
     ends = [bounds[name] for name in ("ge", "gt", "le", "lt") if name in bounds]
     middle = [sum(ends, Decimal(0)) / len(ends)] if ends else []
@@ -129,7 +133,9 @@ def _fits(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
 
 
 def of_least_length(value: Any, least: int) -> Any:
-    """Return a collection or binary with at least this many members, extended with values like its first."""
+    """Return a collection or bytes with at least `least` members, by adding members that are similar to the existing
+    ones.
+    """
     missing = least - len(value)
     if missing <= 0 or not value:
         return value
@@ -145,7 +151,7 @@ def of_least_length(value: Any, least: int) -> Any:
 
 
 def _others(member: Any, count: int) -> Iterator[Any]:
-    """Yield additional members of a set."""
+    """Yield members to add to a set."""
     for number in range(1, count + 1):
         if isinstance(member, str):
             yield f"{member[:-1]}{number}{member[-1:]}"
@@ -155,27 +161,28 @@ def _others(member: Any, count: int) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Scope:
-    """The position of an example: its enclosing models, and its index among similar parameters.
+    """The context in which an example value is generated.
 
     `models` are the enclosing models. `turn` is 0 for the first of several parameters that would otherwise have the
-    same value. The string of a model field starts with `prefix`, such as "to_address.".
+    same value, and then 1, 2 and so on. `prefix` is added to the names of model fields in example strings, such as
+    "to_address.".
     """
 
     models: tuple[type[BaseModel], ...] = ()
     turn: int = 0
     prefix: str = ""
     whole: bool = False
-    """True if fields whose default is None also get values."""
+    """True if fields with the default None also get values."""
 
 
 _FIRST = Scope()
 
 
 def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
-    """Return an example of each argument of a pattern, based on the field that it is written to or compared with.
+    """Return an example value for each parameter of a pattern, based on the field to which it is written or compared.
 
-    Parameters for the same model or field have different values if their declarations allow it, because a transaction
-    must not write to the same item twice.
+    Several parameters for the same model or field have different values if their declarations allow it, because a
+    transaction must not contain the same item twice.
     """
     fields = fields_of_parameters(pattern)
     sources: list[StoredField | type[BaseModel] | None] = []
@@ -190,7 +197,7 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
 
 
 def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
-    """Return the field for each parameter or for each of its elements."""
+    """Return the field for which each parameter, or each element of a list parameter, is used, by parameter name."""
     if isinstance(pattern, Transaction):
         steps = [(step.call.arguments, fields_of_parameters(step.call.pattern)) for step in pattern.steps]
         used = [(source, fields.get(name)) for given, fields in steps for name, source in given.items()]
@@ -206,13 +213,13 @@ def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
 
 
 def _kinds(annotation: Any) -> tuple[Any, Any]:
-    """Return the type of a parameter and of its elements. They are the same unless it is a list."""
+    """Return the type of a parameter, and the type of its elements if it is a list. Otherwise, both are the same."""
     kind, _ = without_none(annotation)
     return kind, without_none(get_args(kind)[0])[0] if get_origin(kind) is list else kind
 
 
 def _source(annotation: Any, field: StoredField | None) -> StoredField | type[BaseModel] | None:
-    """Return the field or model from which the example of a parameter is generated, or None."""
+    """Return the field or model from which the example value of a parameter is generated, or None."""
     kind, element = _kinds(annotation)
     if field is not None and field.annotation in (kind, element):
         return field
@@ -229,7 +236,7 @@ def _argument(annotation: Any, name: str, field: StoredField | None, scope: Scop
 
 
 def _of_field(info: FieldInfo, name: str, scope: Scope) -> Any:
-    """Return an example of a field, preferring declared examples."""
+    """Return an example value of a field: one of its declared examples, or a generated value."""
     declared: Any = info.annotation
     own = list(_own_examples(info))
     if own:
@@ -247,12 +254,12 @@ def _own_examples(info: FieldInfo) -> Iterator[Any]:
 
 
 def example(annotation: Any, name: str, scope: Scope = _FIRST) -> Any:
-    """Return an example of a type. For a string, it is the name in angle brackets."""
+    """Return an example value of a type. For a string, this is the name in angle brackets."""
     return _fitting(_of_type(annotation, name, scope), annotation, name, scope)
 
 
 def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldInfo | None = None) -> Any:
-    """Return the value, or a similar value within the declared limits."""
+    """Return a value if it satisfies the declared limits, otherwise a similar value that does."""
     declared = DeclaredField.of(name, annotation, info)
     if type(value) is str and declared.choices is None:
         turn = scope.turn + (crc32(name.encode()) % _VARIETY if scope.whole else 0)
@@ -268,9 +275,10 @@ def _of_length(text: str, declared: DeclaredField) -> str:
 
 
 def _matching(declared: DeclaredField, turn: int) -> str:
-    """Return a short string that matches the field's pattern, different for each turn as long as possible.
+    """Return a short string that matches the regular expression of a field. It is different for each `turn` if
+    possible.
 
-    If no string is found, return the field's name in angle brackets.
+    If no string is found, return the name of the field in angle brackets.
     """
     language = pattern_language(declared.pattern or "")
     if language is None:
@@ -316,12 +324,14 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
 
 
 def _named_uuid(value: Any, name: str) -> Any:
-    """Return a UUID that depends on the name of its field. Other values are returned unchanged."""
+    """Return a UUID that depends on the name of its field. Return other values unchanged."""
     return UUID(int=value.int + 16 * (crc32(name.encode()) % 2**16)) if isinstance(value, UUID) else value
 
 
 def _varied(value: Any, turn: int) -> Any:
-    """Return a different value of the same type for each turn, such as the next day. Numbers depend on their bounds."""
+    """Return a value of the same type that is different for each `turn`, such as the next day. Numbers are
+    not changed.
+    """
     if turn == 0 or type(value) in {int, float, Decimal}:
         return value
     if isinstance(value, bool):
@@ -338,7 +348,7 @@ def _varied(value: Any, turn: int) -> Any:
 
 
 def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
-    """Return a model whose required fields have example values and whose other fields have their defaults."""
+    """Return an object of a model in which required fields have example values and other fields their defaults."""
     inside = replace(scope, models=(*scope.models, model))
     values = {
         name: None if info.is_required() else info.get_default(call_default_factory=True)
@@ -352,14 +362,17 @@ def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
 
 @dataclass(frozen=True)
 class ExampleRequest:
-    """A request in the format of the boto3 client."""
+    """An operation and its request, in the format of the boto3 client."""
 
     operation: str
     request: dict[str, Any]
 
 
 def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest | str:
-    """Return the request of a call, or the first of several requests, or the reason why the call has no request."""
+    """Return the request of a call with example arguments, or the reason why no request is possible.
+
+    If the call sends several requests, return the first.
+    """
     if faults := all_faults(pattern.plan):
         return f"it has a fault: {faults[0].code}, {faults[0].problem}"
     try:
@@ -376,7 +389,7 @@ def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequ
 
 
 def _ascending(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the request with the bounds of its range in ascending order, because examples are unordered."""
+    """Return the request with the bounds of BETWEEN in ascending order, because example values may be in any order."""
     values = dict(request.get("ExpressionAttributeValues", {}))
     for low, high in _BETWEEN.findall(request.get("KeyConditionExpression", "")):
         if _order(values[low]) > _order(values[high]):
@@ -400,7 +413,10 @@ def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
 
 
 def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
-    """Return the writes of calls and of their sentinels as one transaction."""
+    """Return one transaction with the writes of several calls and of the items that reserve their unique values.
+
+    If a write depends on the stored item, return this reason instead.
+    """
     context = Context(clock=SystemClock(), cursor_key=b"", prefix=prefix)
     items = []
     for number, call in enumerate(calls):
@@ -416,7 +432,7 @@ def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
 
 
 def command(operation: str, request: Mapping[str, Any]) -> str:
-    """Return the AWS CLI command that sends a request."""
+    """Return the AWS CLI command for a request."""
     options = [_option(name, value) for name, value in request.items()]
     return " ".join(["aws dynamodb", _kebab(operation), *options])
 
@@ -433,7 +449,7 @@ def _option(name: str, value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a JSON-compatible value, with binary values as base64."""
+    """Return a value in a form that JSON can represent. Binary values are base64 strings."""
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,6 +1,6 @@
-"""Explanation of patterns, similar to SQL's EXPLAIN: request, items read, cost and conditions.
+"""Explanation of patterns, similar to EXPLAIN in SQL: request, plan, cost and findings.
 
-Consumers can be explained too, and a whole design is shown as an overview.
+Consumers can also be explained. For a design, an overview of its patterns is shown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from keyplan.export.examples import example_item, example_request
 
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
-    """Return the explanation of a pattern as text."""
+    """Explain a pattern as text: its request, plan, cost, claims, assumptions and findings."""
     plan = pattern.plan
     expectation = expected(pattern)
     parts = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, expectation, book)]
@@ -52,7 +52,7 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
 
 
 def _about(name: str, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings about a pattern or consumer."""
+    """Return the findings whose subject is the pattern or consumer with this name."""
     return [one for finding in findings for one in (finding, *finding.alike) if one.subject == name]
 
 
@@ -61,7 +61,7 @@ def _finding_texts(findings: Sequence[Finding]) -> list[str]:
 
 
 def explain_consumer(consumer: Consumer, table: Table, findings: Sequence[Finding] = ()) -> str:
-    """Return the explanation of a consumer as text: its trigger, its batches, and its failure handling."""
+    """Explain a consumer as text: which changes it receives, its batches, its failure handling and findings."""
     entities = ", ".join(entity.name for entity in consumer.entities) or "every entity"
     head = f"{consumer.name}: consumer of the stream of table {table.name} ({entities})"
     doc = inspect.getdoc(consumer.function)
@@ -119,10 +119,10 @@ def _failures(consumer: Consumer) -> Iterator[str]:
 
 
 def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] = ()) -> str:
-    """Return an overview of a design as text, in lines of up to 80 characters.
+    """Return an overview of a design as text with lines of up to 80 characters.
 
-    It lists each pattern with its operation, table or index, units per call, monthly cost and number of findings.
-    Consumers, assumptions and the total number of findings follow.
+    It lists each pattern with its operation, table or index, units per call, monthly cost and number of findings,
+    followed by consumers, assumptions and the total number of findings.
     """
     costs = {cost.name: cost for cost in month.patterns}
     counts = Counter(subject for finding in findings for subject in finding.subjects)
@@ -151,7 +151,7 @@ def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] 
 
 
 def _assumptions(design: Design, month: Estimate) -> Iterator[str]:
-    """Yield the assumptions of an estimate. Patterns without a rate are listed as one assumption."""
+    """Yield the assumptions on which an estimate is based. All patterns without a rate are one assumption."""
     yield from dict.fromkeys(guess for cost in month.patterns for guess in cost.expected.guesses)
     unrated = [pattern.name for pattern in design.patterns if pattern.facts.rate is None]
     if unrated:
@@ -159,7 +159,7 @@ def _assumptions(design: Design, month: Estimate) -> Iterator[str]:
 
 
 def _place(plan: Plan) -> str:
-    """Return the table or index of a pattern as a heading."""
+    """Return the heading for the table or index that a pattern uses."""
     if plan.index is not None:
         return f"index {plan.index.name} of table {plan.schema.name}"
     tables = list(dict.fromkeys(part.schema.name for part in plan.steps or (plan,)))
@@ -210,7 +210,7 @@ def _head(pattern: Pattern[..., Any]) -> str:
 
 
 def _request(pattern: Pattern[..., Any]) -> str:
-    """Return the request with example arguments."""
+    """Format the request of a pattern with example arguments."""
     if all_faults(pattern.plan):
         return "Request\n  none, because the pattern has a fault (see below)"
     call = example_request(pattern)
@@ -225,7 +225,7 @@ def _request(pattern: Pattern[..., Any]) -> str:
 
 
 def _hydration(plan: Plan) -> str:
-    """Return the request that reads the items of index entries, with example items."""
+    """Format the request that reads whole items after a query on an index, with the keys of example items."""
     items = [item for item in map(example_item, plan.entities) if not isinstance(item, str)]
     keys = [{name: item[name] for name in plan.schema.key} for item in items]
     text = orjson.dumps(_readable(build_hydration(plan, keys)), option=orjson.OPT_INDENT_2).decode()
@@ -247,7 +247,7 @@ def _access(plan: Plan) -> str:
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """Yield the steps of a plan, and its conditions, as lines of text."""
+    """Yield lines of text about the steps, additional reads and conditions of a plan."""
     for step in plan.steps:
         yield f"{step.pattern}: {step.operation} on {step.schema.name}, {_CONDITIONS[step.exists]}"
     if plan.walk is not None:
@@ -297,7 +297,7 @@ def _write_lines(plan: Plan) -> Iterator[str]:
 
 
 def _write_times(plan: Plan) -> list[str]:
-    """Return the fields that a write sets to its time, with any conditions."""
+    """Return the fields that a write sets to the current time, each with a note if this depends on a condition."""
     updated, created = (plan.entity.write_times(event) for event in ("updated", "created"))
     if plan.operation == "UpdateItem":
         created = created if plan.exists == "may" else ()
@@ -312,7 +312,7 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""How a call handles several values, by operation. Other operations access a single item."""
+"""How a call accesses several values of a field, by operation."""
 _CONDITIONS = {
     "must": "fails unless the item exists",
     "must_not": "fails if the item exists",
@@ -326,7 +326,7 @@ def _claims(pattern: Pattern[..., Any], expectation: Expected) -> str:
 
 
 def claim_lines(pattern: Pattern[..., Any], expectation: Expected) -> Iterator[str]:
-    """Yield the claims of documents about a pattern, judged by the estimate if they are about units."""
+    """Yield a line for each claim about a pattern. Claims about units are compared with the estimate."""
     for claim in pattern.facts.claims:
         claimed = units_of(claim.text)
         if claimed is None:

@@ -1,7 +1,7 @@
-"""Rendering of a design as one HTML page: the Markdown document with a table of contents and diagrams.
+"""Conversion of a design to one HTML page: the Markdown document with a table of contents and diagrams.
 
-The page is self-contained. Its content security policy prevents scripts and external resources. Names and docstrings of
-a design are treated as text: raw HTML and images are not rendered.
+The page does not load other files. Its content security policy blocks scripts and external resources. Names and
+docstrings in the design are treated as text: raw HTML and images are not rendered.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters and lone surrogates, which HTML cannot contain."""
 _CONTENTS = (2, 3)
-"""The levels of headings in the table of contents."""
+"""The heading levels that the table of contents includes."""
 
 
 def page(design: Design, findings: Sequence[Finding], month: Estimate) -> str:
-    """Return the whole page."""
+    """Return the HTML page of a design."""
     builder = _Page()
     builder.add(markdown.introduction(design))
     for number, table in enumerate(design.tables, 1):
@@ -81,14 +81,14 @@ def _consumers(builder: _Page, design: Design) -> None:
 
 @dataclass
 class _Page:
-    """Builder of an HTML page."""
+    """Builder for an HTML page."""
 
     _parts: list[str] = field(default_factory=list)
     _headings: list[tuple[int, str, str]] = field(default_factory=list)
     """The level, ID and text of each heading."""
 
     def add(self, parts: Iterable[str]) -> None:
-        """Add parts of a Markdown document to the page."""
+        """Convert parts of a Markdown document and append them to the page."""
         tokens = _MARKDOWN.parse(_NO_TEXT.sub("\ufffd", "\n\n".join(parts)))
         for opening, inline in pairwise(tokens):
             if opening.type == "heading_open":
@@ -96,7 +96,7 @@ class _Page:
         self._parts.append(_MARKDOWN.renderer.render(_scrolling(tokens), _MARKDOWN.options, {}))
 
     def _anchor(self, opening: Token, text: str) -> None:
-        """Add a unique ID to a heading."""
+        """Set a unique ID on a heading, and add the heading to the table of contents."""
         slug = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
         taken = {name for _, name, _ in self._headings}
         name, number = f"s-{slug}", 2
@@ -106,14 +106,14 @@ class _Page:
         self._headings.append((int(opening.tag[1:]), name, text))
 
     def draw(self, svg: str, caption: str) -> None:
-        """Add a diagram with a caption to the page."""
+        """Append a diagram with a caption to the page."""
         self._parts.append(
             f'<figure>\n<div class="wide" tabindex="0" role="group" aria-label="{escape(printable(caption))}">\n{svg}\n'
             f"</div>\n<figcaption>{escape(printable(caption))}</figcaption>\n</figure>\n"
         )
 
     def text(self, title: str) -> str:
-        """Return the HTML of the page."""
+        """Return the complete HTML document."""
         return "".join(
             [
                 '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -135,7 +135,7 @@ class _Page:
 
 
 def _markdown() -> MarkdownIt:
-    """Return a Markdown renderer with tables but without raw HTML and images."""
+    """Return a Markdown renderer that supports tables but not raw HTML and images."""
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["html_block", "html_inline", "image"])
 
 
@@ -143,12 +143,12 @@ _MARKDOWN = _markdown()
 
 
 def _plain(inline: Token) -> str:
-    """Return the text of a heading without markup."""
+    """Return the text of an inline token without markup."""
     return "".join(child.content for child in inline.children or () if child.type in {"text", "code_inline"})
 
 
 def _scrolling(tokens: Sequence[Token]) -> list[Token]:
-    """Put tables into boxes that scroll on narrow screens."""
+    """Return the tokens with each table in a box that scrolls on narrow screens."""
     output: list[Token] = []
     for token in tokens:
         if token.type == "table_open":

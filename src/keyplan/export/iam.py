@@ -1,7 +1,7 @@
 """Least-privilege IAM policies for designs, which allow exactly the requests of their patterns and consumers.
 
-All partitions of a table that an action may access are in one statement. A batch or transaction that accesses several
-partitions is therefore allowed, whether the service checks its items one by one or together.
+One statement contains all partitions of a table that an action may access. A batch or transaction on several partitions
+is therefore allowed, whether DynamoDB evaluates its items separately or together.
 
 Sources: DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (condition keys, with
 ForAllValues; a scan has no leading keys) and "Using IAM with DynamoDB transactions" (EnclosingOperation); IAM user
@@ -28,24 +28,24 @@ from keyplan.export.iam_keys import ANY, NOWHERE, Bindings, Leading, literal
 
 MANAGED_POLICY_CHARACTERS = 6144
 _VERSION = "2012-10-17"
-"""The policy language version that supports variables."""
+"""The version of the policy language that supports variables."""
 _KEYS = (
     "dynamodb:LeadingKeys",
     "dynamodb:SecondPartitionKeyValues",
     "dynamodb:ThirdPartitionKeyValues",
     "dynamodb:FourthPartitionKeyValues",
 )
-"""The condition keys for the first to fourth attribute of a partition key."""
+"""The condition keys for the first to the fourth attribute of a partition key."""
 
 
 _MAY_CHANGE_NOTHING = frozenset({"set_if_missing", "add_to_set", "remove_from_set"})
-"""Actions that an update does not send if their value is empty."""
+"""Changes that an update omits from its request if their value is empty."""
 _FAILURE_KEY = ("consumer", "event_id")
 
 
 @dataclass(frozen=True)
 class Account:
-    """The account and region of the tables, and the prefix of table names."""
+    """The account and Region of the tables, and the prefix of table names."""
 
     region: str = "*"
     number: str = "*"
@@ -53,7 +53,7 @@ class Account:
     prefix: str = ""
 
     def arn(self, table: str, under: str) -> str:
-        """Return the ARN of a table, of a part of it, or of all tables."""
+        """Return the ARN of a table, or of an index or stream of it. For an empty table name, return "*"."""
         if not table:
             return "*"
         name = f"arn:{self.partition}:dynamodb:{self.region}:{self.number}:table/{self.prefix}{table}"
@@ -62,21 +62,23 @@ class Account:
 
 Texts = tuple[str, ...]
 Place = tuple[str, str]
-"""A table and the path below it."""
+"""A table name and the path after it in the ARN, such as index/NAME."""
 
 
 @dataclass(frozen=True)
 class PolicyStatement:
-    """A statement that allows actions on some resources."""
+    """A policy statement that allows actions on resources."""
 
     actions: Texts
     places: tuple[Place, ...]
     leading: tuple[Texts, ...]
-    """For each allowed partition, one text per attribute of the partition key. Empty if any partition is allowed."""
+    """The allowed partitions, each as one text for each attribute of the partition key. If empty, all partitions are
+    allowed.
+    """
     limits: Limits
 
     def as_json(self, account: Account, sid: str) -> dict[str, Any]:
-        """Return the statement in the format of a policy."""
+        """Return the statement in the JSON format of a policy."""
         statement: dict[str, Any] = {
             "Sid": sid,
             "Effect": "Allow",
@@ -104,7 +106,7 @@ class PolicyStatement:
 
     @property
     def title(self) -> str:
-        """Return a statement ID of letters and digits."""
+        """Return an ID for the statement (Sid), which consists of letters and digits."""
         table = self.places[0][0]
         where = [table, *(_last(under) for _, under in self.places if under.startswith("index/"))]
         verbs = [action.removesuffix("Item") for action in self.actions]
@@ -124,12 +126,14 @@ def _camel(name: str) -> str:
 
 
 def policy(grants: Iterable[Grant], account: Account) -> dict[str, Any]:
-    """Return the policy that allows the grants."""
+    """Return one policy that allows all grants."""
     return _document(_statements(grants), account)
 
 
 def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLICY_CHARACTERS) -> list[dict[str, Any]]:
-    """Return the same permissions in as few policies as the size limit allows, without splitting statements."""
+    """Return policies that allow all grants. Each has at most `most` characters, unless a single statement
+    is longer.
+    """
     groups: list[list[PolicyStatement]] = [[]]
     for statement in _statements(grants):
         if groups[-1] and size(_document([*groups[-1], statement], account)) > most:
@@ -139,7 +143,7 @@ def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLI
 
 
 def size(document: Any) -> int:
-    """Return the size of a policy in characters, without white space."""
+    """Return the number of characters in a policy, without whitespace."""
     return len(re.sub(r"\s", "", json.dumps(document, ensure_ascii=False)))
 
 
@@ -174,7 +178,10 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
 
 
 def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
-    """Yield the partitions under each limit, without partitions that another limit already allows."""
+    """Yield the allowed partitions under each set of conditions.
+
+    Partitions that are allowed without conditions are not repeated under other conditions.
+    """
     plain = by_limits.get(Limits(), {})
     for limits, texts in by_limits.items():
         if limits != Limits() and (() in plain or not texts.keys() - plain.keys()):
@@ -185,7 +192,11 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """Group partitions by condition: one for any key, one for all single-attribute keys, or one per composite key."""
+    """Divide partitions into groups that one condition can express.
+
+    If any partition is allowed, the only group is empty. Partition keys with one attribute are in one group, and each
+    partition key with several attributes is a separate group.
+    """
     if () in texts:
         yield ()
     elif all(len(text) == 1 for text in texts):
@@ -195,7 +206,7 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
-    """Merge the actions or resources of statements for which `same` returns equal values."""
+    """Merge the actions and resources of statements for which `same` returns equal values."""
     by_form: dict[Any, PolicyStatement] = {}
     for statement in statements:
         alike = same(statement)
@@ -211,23 +222,23 @@ def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStat
 
 @dataclass(frozen=True)
 class Limits:
-    """The conditions of a grant, except for the partition."""
+    """The conditions of a grant, except those on partition keys."""
 
     enclosed: bool = False
-    """True if the request must be part of a TransactWriteItems request."""
+    """True if the action is allowed only as a part of TransactWriteItems."""
     select: str = ""
     """The required value of dynamodb:Select, or "" for any value."""
     attributes: tuple[str, ...] = ()
-    """If `select` is SPECIFIC_ATTRIBUTES, the attributes that the request may name."""
+    """The attributes that the request may name if `select` is SPECIFIC_ATTRIBUTES."""
 
 
 @dataclass(frozen=True)
 class Grant:
-    """One action on a table, an index or a stream."""
+    """The permission for one action on a table, an index or a stream."""
 
     action: str
     table: str
-    """The declared name of the table, or "" for actions without a resource."""
+    """The declared name of the table, or "" for an action that has no resource."""
     under: str = ""
     """The path after the table in the ARN, such as index/NAME or stream/*."""
     leading: Leading = NOWHERE
@@ -235,7 +246,7 @@ class Grant:
 
 
 def of_pattern(pattern: Pattern[..., Any], bindings: Bindings) -> Iterator[Grant]:
-    """Yield grants for all requests of a pattern."""
+    """Yield the grants for all requests that a pattern sends."""
     plan = pattern.plan
     if plan.steps:
         for step in plan.steps:
@@ -256,9 +267,9 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
 
 
 def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
-    """Yield grants for reads of the items of index entries.
+    """Yield the grants for reading whole items after a query on an index.
 
-    Only fields that the index key contains can be bound to the principal.
+    Only bindings of fields in the partition key of the index are used.
     """
     named = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
     own = Bindings({name: value for name, value in bindings.values.items() if name in named})
@@ -267,9 +278,9 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 
 
 def _selected(pattern: Pattern[..., Any]) -> Limits:
-    """Return the limits of a read that counts items, returns a view or hydrates index entries.
+    """Return the conditions for a read that counts items, returns a view or reads only keys of whole items.
 
-    A pattern requests the same attributes in every call.
+    The requested attributes are the same in every call of a pattern.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """
@@ -320,7 +331,9 @@ def _written(plan: Plan, bindings: Bindings) -> Leading:
 
 
 def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Grant]:
-    """Yield grants for reads of the old item, deletes of released sentinels and puts of new ones."""
+    """Yield the grants for the items that reserve unique values: puts, deletes, and a read of the item that the write
+    changes.
+    """
     table = plan.schema.name
     if plan.reads_first:
         yield Grant("GetItem", table, leading=leading)
@@ -334,10 +347,9 @@ def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Gra
 
 
 def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterator[Grant]:
-    """Yield grants for running a table's consumers: reads of the stream, and checkpoints in a table.
+    """Yield the grants for running the consumers of a table: reads of its stream, and checkpoints in another table.
 
-    Without declared consumers, any consumer may read the table, so all checkpoints that start with its name are
-    allowed.
+    If the design declares no consumers for the table, the checkpoints of any consumer of the table are allowed.
     """
     yield Grant("ListStreams", "")
     for action in ("DescribeStream", "GetRecords", "GetShardIterator"):
@@ -352,14 +364,14 @@ def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterat
 
 
 def of_failures(kept_in: Table, table: Table, prefix: str) -> Iterator[Grant]:
-    """Yield grants for writing the failed records of a table's consumers to the failure table `kept_in`."""
+    """Yield the grants for storing failed records of a table's consumers in the table `kept_in`."""
     for consumer in table.consumers:
         if consumer.on_failure is not None:
             yield Grant("PutItem", kept_in.name, leading=_of_consumer(table, consumer.name, prefix))
 
 
 def keeps_failures(table: Table) -> bool:
-    """Return True if the table has the form in which TableDestination stores failed records."""
+    """Return True if a table has the key and entity with which TableDestination stores failed records."""
     return table.schema.key == _FAILURE_KEY and any(entity.name == "Failure" for entity in table.entities)
 
 
@@ -371,7 +383,7 @@ def _of_consumer(table: Table, name: str, prefix: str) -> Leading:
 
 
 def of_checks(table: Table) -> Iterator[Grant]:
-    """Yield grants for the requests of create_tables if the table exists as declared."""
+    """Yield the grants for the requests that create_tables sends if the table already exists as declared."""
     yield Grant("DescribeTable", table.name)
     if table.schema.ttl is not None:
         yield Grant("DescribeTimeToLive", table.name)
@@ -380,7 +392,10 @@ def of_checks(table: Table) -> Iterator[Grant]:
 
 
 def of_creation(table: Table) -> Iterator[Grant]:
-    """Yield grants for the requests of create_tables if the table is missing, or its TTL or backups are disabled."""
+    """Yield the grants for the requests that create_tables sends if the table does not exist.
+
+    They also allow enabling TTL and point-in-time recovery.
+    """
     yield from of_checks(table)
     yield Grant("CreateTable", table.name)
     if table.schema.ttl is not None:

@@ -1,6 +1,8 @@
-"""Rendering of partition keys for IAM conditions, with literal text and a star for the values of a call.
+"""Conversion of partition keys to values of IAM conditions: literal text, with a star for the values that a call
+passes.
 
-`USER#{user_id}` becomes `USER#*`, or `USER#${aws:PrincipalTag/user_id}` if user_id is bound to the principal.
+`USER#{user_id}` becomes `USER#*`, or `USER#${aws:PrincipalTag/user_id}` if user_id is bound to a value of the
+principal.
 
 Sources: IAM user guide, "IAM policy elements: Variables and tags" (${*}, ${?} and ${$} escape these characters) and
 "String condition operators" (StringLike); DynamoDB developer guide, "Using IAM policy conditions for fine-grained
@@ -28,17 +30,19 @@ _LAST_CHARACTER = "\u00ff"
 
 
 class BindError(Exception):
-    """Raised if no IAM condition can express a binding."""
+    """Raised if no IAM condition can express the binding of a field to a value of the principal."""
 
 
 def literal(text: str) -> str:
-    """Return an escaped literal. A star replaces characters that a policy cannot contain."""
+    """Return a literal text with escaped wildcards. Characters that a policy cannot contain are replaced
+    with a star.
+    """
     escaped = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
     return re.sub(r"\*{2,}", ANY, escaped)
 
 
 def principal_value(text: str) -> str:
-    """Return the value of a binding, with policy variables unchanged and the rest escaped."""
+    """Return the value of a binding. Policy variables remain unchanged, and other text is escaped."""
     result, at = "", 0
     for variable in _VARIABLE.finditer(text):
         result += literal(text[at : variable.start()]) + variable[0]
@@ -48,38 +52,39 @@ def principal_value(text: str) -> str:
 
 @dataclass(frozen=True)
 class Leading:
-    """The allowed partition key values of a request."""
+    """The partition key values that a request is allowed to access."""
 
     texts: tuple[str, ...] = ()
-    """One text for each attribute of the partition key. Empty for requests without a partition."""
+    """One text for each attribute of the partition key. Empty if the request does not access a partition."""
     bound: frozenset[str] = frozenset()
-    """The names of the bindings that the texts use."""
+    """The names of the bindings that occur in the texts."""
     notes: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
-        """Return True if any partition is allowed."""
+        """Return True if all partitions are allowed."""
         return all(text == ANY for text in self.texts)
 
 
 NOWHERE = Leading()
-"""The value for requests without a partition, such as those that scan a table, read a stream or describe a table."""
+"""The value for requests that do not access a partition, such as scanning a table or reading a stream."""
 
 
 @dataclass(frozen=True)
 class Bindings:
-    """The principal's values, by the parameter or field to which they are bound."""
+    """The values of the principal, by the parameter or field that must be equal to them."""
 
     values: Mapping[str, str]
 
     def of_call(self, partition: Sequence[KeyValue]) -> Leading:
-        """Return the partitions that the parameters of a pattern select."""
+        """Return the partitions that a pattern can access with its parameters."""
         return _joined([_Text(self, _sources(part)).of(part) for part in partition])
 
     def of_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
-        """Return the partitions of whole items.
+        """Return the partitions in which an item can be stored.
 
-        A binding refers to a field by its name, or by the parameter of the item and the name, such as task.owner.
+        A binding refers to a field by its name, or by the name of the item's parameter and the field, such as
+        task.owner.
         """
         source = item.values if isinstance(item, Each) else item
         owner = f"{source!r}." if isinstance(source, Param) else ""
@@ -93,7 +98,7 @@ class _Constant:
 
 
 Origin = tuple[str, ...] | _Constant
-"""The names by which a value may be bound, or the constant value."""
+"""The names by which a value can be bound, or the constant that the pattern specifies."""
 
 
 def _sources(part: KeyValue) -> Callable[[str], Origin]:
@@ -112,14 +117,14 @@ def _of_source(source: Source) -> Origin:
 
 @dataclass
 class _Text:
-    """The rendered value of one partition key attribute."""
+    """Converter for the value of one partition key attribute."""
 
     bindings: Bindings
     origin: Callable[[str], Origin]
-    """A function that returns the origin of a field's value."""
+    """A function that returns the origin of a field's value by the name of the field."""
 
     def of(self, part: KeyValue | BoundKeyAttribute) -> Leading:
-        """Return the allowed values of the attribute."""
+        """Return the values that the attribute can have."""
         if part.template is not None:
             return self._of_template(part.template)
         assert part.field is not None, "a key attribute is made by a template or a field"
@@ -154,7 +159,7 @@ class _Text:
         return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
 
     def _of_placeholder(self, placeholder: BoundPlaceholder) -> tuple[str, str | None]:
-        """Return the text of a placeholder and the binding that it uses."""
+        """Return the text for a placeholder, and the name of the binding that it uses or None."""
         origin = self.origin(placeholder.name)
         if isinstance(origin, _Constant):
             try:

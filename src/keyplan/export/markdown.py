@@ -1,4 +1,4 @@
-"""Rendering of a design as Markdown: tables of keys, patterns, consumers, costs and findings."""
+"""Conversion of a design to Markdown: tables of keys, patterns, consumers, costs and findings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES = {
 
 
 def document(design: Design, findings: Sequence[Finding], month: Estimate) -> str:
-    """Return the whole document."""
+    """Return the Markdown document of a design."""
     parts = list(introduction(design))
     parts += [part for table in design.tables for part in of_table(table)]
     parts += [*of_patterns(design), *of_consumers(design), *of_month(month), *of_findings(findings)]
@@ -35,20 +35,20 @@ def document(design: Design, findings: Sequence[Finding], month: Estimate) -> st
 
 
 def introduction(design: Design) -> Iterator[str]:
-    """Return the design's name and docstring."""
+    """Yield the name and the docstring of the design."""
     yield f"# {design.name}"
     if design.doc:
         yield design.doc
 
 
 def rows(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table with a header and rows."""
     cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
     return "\n".join(["| " + " | ".join(line) + " |" for line in (list(head), ["---"] * len(head), *cells)])
 
 
 def of_table(table: Table) -> Iterator[str]:
-    """Yield the section of a table with its indexes and entities."""
+    """Yield the parts of the section about a table, its indexes and its entities."""
     schema = table.schema
     yield f"## Table `{table.name}`"
     facts = [["Partition key", f"`{schema.partition}`"], ["Sort key", f"`{schema.sort}`" if schema.sort else "none"]]
@@ -93,7 +93,7 @@ def _projection(project: Any) -> str:
 
 
 def _chart(table: Table) -> str:
-    """Return the entity chart, with a row for each entity and a column for each key attribute."""
+    """Return the entity chart of a table, with a row for each entity and a column for each key attribute."""
     attributes = table.schema.key_attributes()
     lines = []
     for entity in table.entities:
@@ -146,7 +146,7 @@ def _field(field: StoredField) -> list[str]:
 
 
 def of_patterns(design: Design) -> Iterator[str]:
-    """Yield a table with one row for each pattern."""
+    """Yield the section about patterns, with a table row for each pattern."""
     yield "## Access patterns"
     lines = [_pattern(pattern, pattern.plan) for pattern in design.patterns]
     head = [
@@ -181,7 +181,7 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
 
 
 def of_consumers(design: Design) -> Iterator[str]:
-    """Yield a table with one row for each consumer, or nothing without consumers."""
+    """Yield the section about consumers, with a table row for each consumer. Without consumers, yield nothing."""
     consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
     if not consumers:
         return
@@ -204,7 +204,7 @@ def of_consumers(design: Design) -> Iterator[str]:
 
 
 def of_month(month: Estimate) -> Iterator[str]:
-    """Yield the section about the monthly cost."""
+    """Yield the parts of the section about the monthly cost."""
     yield "## Monthly cost"
     recovery = f" ${month.point_in_time:,.2f} of point-in-time recovery," if month.point_in_time else ""
     yield (
@@ -228,7 +228,7 @@ def of_month(month: Estimate) -> Iterator[str]:
 
 
 def of_findings(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield the section about the findings."""
+    """Yield the parts of the section about findings."""
     yield "## Findings"
     if not findings:
         yield "None."

@@ -18,21 +18,21 @@ from keyplan.export.examples import Scope, example_item, plain
 from keyplan.export.resources import TableResource, in_json
 
 _SCOPES = (Scope(whole=True), Scope(whole=True, turn=1, prefix="another "))
-"""The scopes of the sample items of an entity. Two items show which parts of a key vary."""
+"""The contexts for generating the sample items of an entity. Two different items show which parts of a key vary."""
 _ACCESS: dict[str, Any] = {"MySql": {}}
 _UNKNOWN_TYPE = "S"
-"""The type of an attribute that allows several types and is in no sample item."""
+"""The type of an attribute that can have several types and occurs in no sample item."""
 _UNREAD = {
     "StreamSpecification": "the stream",
     "WarmThroughput": "warm throughput",
     "TableClass": "the table class",
     "DeletionProtectionEnabled": "deletion protection",
 }
-"""The members of a CreateTable request that a data model does not contain."""
+"""Descriptions of the settings that a data model cannot contain, by their member in a CreateTable request."""
 
 
 def model(design: Design, tables: Sequence[TableResource]) -> str:
-    """Return the data model as JSON."""
+    """Return the data model of a design as JSON."""
     facets = _facet_names(tables)
     return in_json(
         {
@@ -49,7 +49,9 @@ def model(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def _facet_names(tables: Sequence[TableResource]) -> dict[EntitySpec, str]:
-    """Return a unique name for each entity. If two entities have the same name, the table name is added."""
+    """Return a unique facet name for each entity. If several entities have the same name, it contains the
+    table name.
+    """
     names = [entity.name for table in tables for entity in table.table.entities]
     return {
         entity: entity.name if names.count(entity.name) == 1 else f"{table.name}.{entity.name}"
@@ -110,15 +112,15 @@ def _index(index: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]
 
 
 def _samples(entity: EntitySpec) -> list[dict[str, Any]]:
-    """Return sample items with different keys, or fewer if no other example is valid."""
+    """Return the sample items of an entity, except those with the same key or without valid values."""
     items = [item for scope in _SCOPES if not isinstance(item := example_item(entity, scope), str)]
     return list(_unique(map(plain, [*_template_row(entity, items), *items]), entity.schema.key))
 
 
 def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
-    """Yield an item that shows the templates of index keys, if there are any.
+    """Yield an item that contains the templates of the index keys, or nothing if the indexes have none.
 
-    Facets contain only the templates of the table's key.
+    A facet can contain only the template of the table's key.
     """
     parts = {part.attribute: part for bound in entity.indexes for part in bound.attributes}
     shown = {name: text for name, part in parts.items() if (text := _shown(part)) and name not in entity.schema.key}
@@ -128,7 +130,7 @@ def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _shown(part: BoundKeyAttribute) -> str:
-    """Return the template of a key attribute, or an empty string for a stored field."""
+    """Return the template of a key attribute, or an empty string if it stores a field."""
     if part.template is not None or part.field is None:
         return "" if part.template is None else part.template.text
     is_copy = part.field.attribute != part.attribute and part.field.declared.type in (str, UUID)
@@ -136,7 +138,7 @@ def _shown(part: BoundKeyAttribute) -> str:
 
 
 def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the items with distinct keys."""
+    """Yield the items without those that have the same key as an earlier item."""
     seen: set[str] = set()
     for item in items:
         text = repr([item.get(name) for name in key])
@@ -146,7 +148,7 @@ def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dic
 
 
 def _attributes(entity: EntitySpec, samples: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield each non-key attribute with its type."""
+    """Yield the name and type of each non-key attribute."""
     stored = [field for field in entity.fields.values() if field.name not in entity.is_in_key_only]
     types = {field.attribute: field.type_code for field in stored}
     made = {part.attribute: part.type_code for bound in entity.indexes for part in entity.made_in(bound)}
@@ -169,12 +171,14 @@ def _facet(entity: EntitySpec, name: str, samples: list[dict[str, Any]]) -> dict
 
 
 def _alias(part: BoundKeyAttribute) -> str:
-    """Return the template of a key attribute, or the name of the field that is stored in it."""
+    """Return the template of a key attribute, or the name of the field that it stores."""
     return part.template.text if part.template is not None else part.fields[0]
 
 
 def notes(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Yield the settings that a data model cannot contain, and the entities without sample items."""
+    """Yield a sentence for each table with settings that a data model cannot contain, and each entity without sample
+    items.
+    """
     for table in tables:
         examples = [example_item(entity, _SCOPES[0]) for entity in table.table.entities]
         yield from (reason for reason in examples if isinstance(reason, str))

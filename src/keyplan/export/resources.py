@@ -1,7 +1,8 @@
-"""Tables as infrastructure resources: names, faults that prevent their creation, and unsupported settings.
+"""Tables as infrastructure resources: their names and requests, faults that prevent their creation, and omitted
+settings.
 
-The settings are those of the request that connections send to create the table (`create_request`), so that both create
-the same table.
+The settings are taken from the request with which a connection creates the table (`create_request`), so that the
+exported table is the same.
 """
 
 from __future__ import annotations
@@ -27,42 +28,45 @@ _PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class TableResource:
-    """A table to create."""
+    """A table that a template creates."""
 
     table: Table
     prefix: str = ""
-    """The prefix of the full name, as in a connection's URL."""
+    """The prefix of the table's name, as in the URL of a connection."""
 
     @property
     def name(self) -> str:
-        """Return the full name of the table."""
+        """Return the full name of the table, including the prefix."""
         return self.prefix + self.table.name
 
     @cached_property
     def request(self) -> dict[str, Any]:
-        """Return the CreateTable request that connections send."""
+        """Return the CreateTable request that a connection would send."""
         return create_request(self.table, self.name)
 
     @property
     def ttl(self) -> str | None:
-        """Return the TTL attribute, or None."""
+        """Return the name of the TTL attribute, or None."""
         return self.table.schema.ttl
 
     @property
     def recovers(self) -> bool:
-        """Return True if point-in-time recovery is declared."""
+        """Return True if the table declares point-in-time recovery."""
         return self.table.schema.point_in_time_recovery
 
 
 def resources(tables: Sequence[Table], prefix: str = "") -> list[TableResource]:
-    """Return the tables as resources, in order. Raises DesignError for the first one that cannot be created."""
+    """Return the resources for tables, in the same order.
+
+    Raises DesignError if a table cannot be created as declared.
+    """
     for fault in obstacles(tables):
         raise fault.error()
     return [TableResource(table, prefix) for table in tables]
 
 
 def obstacles(tables: Sequence[Table]) -> list[Fault]:
-    """Return every fault that prevents tables from being created as declared."""
+    """Return the faults because of which tables cannot be created as declared."""
     return [fault for table in tables for fault in table_faults(table)] + [
         *_unstated_streams(tables),
         *_names(tables),
@@ -90,14 +94,14 @@ def _names(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def is_prefix(prefix: str, tables: Sequence[Table]) -> bool:
-    """Return True if table names can start with this prefix."""
+    """Return True if the names of all tables are valid with this prefix."""
     return bool(_PREFIX.fullmatch(prefix)) and all(
         len(prefix + table.name) <= limits.TABLE_NAME_MAX for table in tables
     )
 
 
 def left_out(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Yield a sentence for each declaration that a resource cannot express."""
+    """Yield a sentence for each declaration that an infrastructure template cannot express."""
     for resource in tables:
         table = resource.table
         yield from _of_indexes(table)
@@ -130,10 +134,10 @@ def _of_consumers(table: Table) -> str:
 
 
 def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]) -> str:
-    """Return a unique name for a table in a file, derived from the table name alone.
+    """Return a unique identifier for a table in a file, which depends only on the table name.
 
-    `plain` produces a valid name, and `original` returns the table name for it, if possible. Otherwise digits of the
-    hash of the table name are appended. The result does not depend on other tables or their order.
+    `plain` returns a valid identifier for a name, and `original` returns the name for an identifier. If the identifier
+    does not identify the name uniquely, digits of the name's hash are appended.
     """
     candidate = plain(name)
     if original(candidate) == name and not _TAG.search(candidate):
@@ -143,5 +147,5 @@ def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]
 
 
 def in_json(document: Any) -> str:
-    """Return a document as indented ASCII JSON without changing the order of keys."""
+    """Return a document as indented JSON with ASCII characters. The order of keys is preserved."""
     return json.dumps(document, indent=2) + "\n"

@@ -1,6 +1,6 @@
-"""Drawing of boxes, lines and text as inline SVG, with monospaced text of computable width.
+"""Drawing of boxes, lines and text as inline SVG. The text is monospaced, so that its width can be computed.
 
-Coordinates are in pixels from the top left. A drawing grows with its content.
+Coordinates are in pixels from the top left corner. A drawing is as large as its content.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 CELL = 7.4
-"""The maximum character width at 12 pixels. The widest common font is DejaVu Sans Mono with 7.22."""
+"""The maximum width of a character at a font size of 12 pixels. The widest common font, DejaVu Sans Mono, has 7.22."""
 LINE = 18
 PAD = 10
 _ASCENT = 13
@@ -26,18 +26,18 @@ class Line:
 
     text: str
     style: str = ""
-    """A CSS class of the page, such as `name` or `dim`."""
+    """The CSS class of the line, such as `name` or `dim`."""
     note: str = ""
-    """A less prominent note after the text."""
+    """A note after the text, in a less prominent style."""
 
     @property
     def whole(self) -> str:
-        """Return the displayed text and note."""
+        """Return the text and the note as displayed."""
         return f"{self.shown} {printable(self.note)}" if self.note else self.shown
 
     @property
     def shown(self) -> str:
-        """Return the displayed text with its indentation."""
+        """Return the text as displayed, with its indentation."""
         return " " * (len(self.text) - len(self.text.lstrip(" "))) + printable(self.text)
 
 
@@ -52,28 +52,28 @@ class Rect:
 
     @property
     def right(self) -> float:
-        """Return the position of the right edge."""
+        """Return the x coordinate of the right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """Return the position of the bottom edge."""
+        """Return the y coordinate of the bottom edge."""
         return self.y + self.height
 
     @property
     def middle(self) -> float:
-        """Return the vertical center."""
+        """Return the y coordinate of the center."""
         return self.y + self.height / 2
 
 
 def printable(text: str) -> str:
-    """Return the text on one line without unprintable characters."""
+    """Return a text as one line, without unprintable characters."""
     shown = ("\ufffd" if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in " ".join(text.split()))
     return "".join(shown)
 
 
 def cells(text: str) -> int:
-    """Return the width of a text in character cells. East Asian characters and emoji are two cells wide."""
+    """Return the width of a text in character cells. East Asian wide characters and emoji take up two cells."""
     return sum(_cells(sign) for sign in text)
 
 
@@ -84,17 +84,17 @@ def _cells(sign: str) -> int:
 
 
 def width_of(lines: Iterable[Line]) -> float:
-    """Return the width of a box with these lines."""
+    """Return the width in pixels of a box that contains these lines."""
     return max((cells(line.whole) for line in lines), default=0) * CELL + 2 * PAD
 
 
 def height_of(lines: Sequence[Line]) -> float:
-    """Return the height of a box with these lines."""
+    """Return the height in pixels of a box that contains these lines."""
     return len(lines) * LINE + PAD
 
 
 def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
-    """Wrap a text to a number of cells, between words or at the delimiters of templates and names."""
+    """Wrap a text into lines of at most `most` cells, at spaces or at the delimiters of templates and names."""
     lines: list[str] = []
     current = ""
     for piece in _pieces(printable(text), most - len(indent)):
@@ -107,7 +107,7 @@ def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
 
 
 def listed(items: Sequence[str], most: int) -> list[str]:
-    """Return comma-separated items, wrapped between items."""
+    """Join items with commas, and wrap the result between items."""
     lines: list[str] = []
     for number, item in enumerate(items, 1):
         *full, last = wrapped(item + ("," if number < len(items) else ""), most) or [""]
@@ -119,7 +119,7 @@ def listed(items: Sequence[str], most: int) -> list[str]:
 
 
 def _pieces(text: str, most: int) -> Iterator[str]:
-    """Yield words with their trailing space. Words that are longer than a line are split."""
+    """Yield the words of a text with the space after them. Words longer than `most` cells are split."""
     for word in re.split(r"(?<=\s)", text):
         if cells(word.rstrip()) <= most:
             yield word
@@ -140,7 +140,7 @@ def _cut(text: str, most: int) -> Iterator[str]:
 
 @dataclass
 class Drawing:
-    """A picture under construction."""
+    """A drawing to which rectangles, text and lines are added."""
 
     width: float = 0
     height: float = 0
@@ -155,14 +155,14 @@ class Drawing:
         )
 
     def text(self, x: float, y: float, line: Line) -> None:
-        """Draw a line of text with its top left corner at (x, y)."""
+        """Draw a line of text whose top left corner is at (x, y)."""
         self._reach(x + cells(line.whole) * CELL, y + LINE)
         kind = f' class="{line.style}"' if line.style else ""
         note = f'<tspan class="dim"> {escape(printable(line.note))}</tspan>' if line.note else ""
         self._parts.append(f'<text{kind} x="{x:g}" y="{y + _ASCENT:g}">{escape(line.shown)}{note}</text>')
 
     def box(self, where: Rect, lines: Sequence[Line], kind: str) -> Rect:
-        """Draw a box with lines of text, and enlarge it if they need more height."""
+        """Draw a box with lines of text, which is higher than `where` if the lines require it. Return the box."""
         where = replace(where, height=max(where.height, height_of(lines)))
         self.rect(where, kind)
         for number, line in enumerate(lines):
@@ -170,25 +170,25 @@ class Drawing:
         return where
 
     def path(self, points: Sequence[tuple[float, float]], kind: str) -> None:
-        """Draw a line through points, with an arrowhead if its style has one."""
+        """Draw a line through several points."""
         route = " ".join(f"{'L' if number else 'M'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
         self._parts.append(f'<path class="{kind}" d="{route}"/>')
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], kind: str) -> None:
-        """Draw a horizontal arrow."""
+        """Draw a horizontal arrow from one point to another."""
         (x, y), back = end, 6 if start[0] < end[0] else -6
         self.path([start, end], kind)
         self.path([(x - back, y - 3.5), end, (x - back, y + 3.5)], f"{kind} tip")
 
     def rule(self, x: float, right: float, y: float) -> None:
-        """Draw a line across a box between its parts."""
+        """Draw a horizontal line that separates two parts of a box."""
         self.path([(x, y), (right, y)], "rule")
 
     def _reach(self, x: float, y: float) -> None:
         self.width, self.height = max(self.width, x), max(self.height, y)
 
     def svg(self, name: str, title: str, description: str) -> str:
-        """Return the picture with a text alternative for screen readers."""
+        """Return the drawing as SVG, with a title and a description for screen readers."""
         width, height = self.width + 2, self.height + 2
         head = (
             f'<svg class="diagram" role="img" aria-labelledby="{name}-title {name}-text"'

@@ -17,18 +17,18 @@ from keyplan.export.resources import TableResource, in_json, named
 TYPE = "aws_dynamodb_table"
 _ANY_VERSION, _NEXT_MAJOR = (5, 0, 0), "7.0.0"
 _WARM_VERSION = (6, 13, 0)
-"""The first version with warm_throughput."""
+"""The first provider version that supports warm_throughput."""
 _KEY_SCHEMA_VERSION = (6, 37, 0)
-"""The first version in which multi-attribute index keys work.
+"""The first provider version in which index keys with several attributes work.
 
-Their argument key_schema was added in 6.29.0, but it produced endless plans (issue 46513), and before 6.37.0 the
-removal of such an index removed all indexes of the table (issue 46601).
+The argument key_schema was added in 6.29.0, but plans never became empty (issue 46513). Before 6.37.0, the removal of
+such an index removed all indexes of the table (issue 46601).
 """
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def configuration(design: Design, tables: Sequence[TableResource]) -> str:
-    """Return the configuration as JSON."""
+    """Return the Terraform configuration for the tables of a design as JSON."""
     resources = {identifier(table.table.name): _table(table) for table in tables}
     provider = {"source": "hashicorp/aws", "version": f">= {_version(tables)}, < {_NEXT_MAJOR}"}
     return in_json(
@@ -42,7 +42,7 @@ def configuration(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return the Terraform identifier of a table, which is the table name if it is valid."""
+    """Return the Terraform identifier of a table. If the table name is a valid identifier, this is the table name."""
     return named(name, _plain, str)
 
 
@@ -53,12 +53,12 @@ def _plain(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return an escaped literal, because ${ and %{ start templates."""
+    """Return a text with ${ and %{ escaped, because they start a template."""
     return text.replace("${", "$${").replace("%{", "%%{")
 
 
 def _version(tables: Sequence[TableResource]) -> str:
-    """Return the first version of the provider that supports all used arguments."""
+    """Return the lowest provider version that supports all arguments used."""
     needed = [_ANY_VERSION]
     needed += [_WARM_VERSION for table in tables if "WarmThroughput" in table.request]
     needed += [_KEY_SCHEMA_VERSION for table in tables if _has_long_keys(table)]
@@ -66,7 +66,10 @@ def _version(tables: Sequence[TableResource]) -> str:
 
 
 def _has_long_keys(table: TableResource) -> bool:
-    """Return True if an index has a multi-attribute key. If so, all indexes of the table must use key_schema."""
+    """Return True if an index has several partition key attributes or several sort key attributes.
+
+    All indexes of the table must then use key_schema.
+    """
     return any(len(index.partition) > 1 or len(index.sort) > 1 for index in table.table.schema.indexes)
 
 
