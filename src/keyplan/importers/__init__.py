@@ -1,5 +1,5 @@
-"""Importers that generate designs from templates, table descriptions, data models and schemas.
+"""Importers that generate designs from infrastructure templates, table descriptions, data models and schemas.
 
-Every source is converted to `schemas.SourceTable`, and `writing` writes these tables as a Python file in the design
-language. A setting that a design cannot express is a gap, which is reported and noted in the file.
+Each importer converts its source to `schemas.SourceTable` objects, from which `writing` generates a Python file in the
+design language. A setting that a design cannot express is called a gap. It is reported and noted in the file.
 """

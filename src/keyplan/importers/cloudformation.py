@@ -1,6 +1,6 @@
-"""Importer for the tables of CloudFormation templates, including those of SAM and the CDK.
+"""Importer for the tables in CloudFormation templates, including templates of SAM and the CDK.
 
-Global tables and SAM's simple tables are converted to the properties of AWS::DynamoDB::Table.
+Global tables and the simple tables of SAM are converted to the properties of AWS::DynamoDB::Table.
 
 Source: CloudFormation Template Reference, "AWS::DynamoDB::GlobalTable" and its ReplicaSpecification,
 ReadProvisionedThroughputSettings, GlobalReadProvisionedThroughputSettings, WriteProvisionedThroughputSettings and
@@ -34,18 +34,21 @@ _SAM_TYPES = {"String": "S", "Number": "N", "Binary": "B"}
 
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-"""The form of a table name, which excludes placeholders (developer guide, "Supported data types and naming rules")."""
+"""Valid table names, which do not contain placeholders (developer guide, "Supported data types and naming rules")."""
 _SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
 _ELSEWHERE = {
     "AWS::CloudFormation::Stack": "is a separate stack: import its template too",
     "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
 }
-"""Hints about other places where tables may be defined, by resource type."""
+"""Hints on where tables may be defined instead, by resource type."""
 
 
 def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """Return the properties of a global table, using its first replica, because a design describes one region."""
+    """Convert a global table to the properties of AWS::DynamoDB::Table, and return them with the gaps.
+
+    The settings of the first replica are used, because a design describes the tables of one Region.
+    """
     replicas = list(whole.each("Replicas"))
     first = replicas[0] if replicas else Node({}, f"{whole.path}.Replicas")
     gaps = list(_replica_gaps(whole, replicas))
@@ -63,7 +66,7 @@ def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 def _replica_gaps(whole: Node, replicas: list[Node]) -> Iterator[str]:
-    """Yield the gaps of a global table: settings that differ between replicas or that all of them share."""
+    """Yield the settings of a global table and its replicas that a design cannot express."""
     for member in ("ReadOnDemandThroughputSettings", "WriteOnDemandThroughputSettings"):
         if whole.get(member) is not None:
             yield f"{member}: maximum on-demand throughput is not part of a design"
@@ -98,9 +101,9 @@ def _index(index: Node, of_replica: dict[str, Node], whole: Node, gaps: list[str
 
 
 def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) -> dict[str, Any]:
-    """Return the read and write capacity from the first source that declares it.
+    """Return the read and write capacity from the first of several nodes that declares it.
 
-    The replica takes precedence over shared settings, and the index over its table.
+    The settings of a replica take precedence over those of all replicas, and those of an index over those of the table.
     """
     throughput = {}
     for kind, holders in (("Read", reads), ("Write", writes)):
@@ -119,7 +122,10 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
 
 
 def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """Return SAM's table, which has one key attribute (by default `id` of type String) and on-demand capacity."""
+    """Convert a SAM simple table to the properties of AWS::DynamoDB::Table, and return them with the gaps.
+
+    The table has one key attribute (by default `id` of type String). Its capacity is on demand unless it is declared.
+    """
     key = whole.get("PrimaryKey")
     name = "id" if key is None else key.need("Name").text()
     kind = "String" if key is None else key.need("Type").one_of(*_SAM_TYPES)
@@ -132,7 +138,7 @@ def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 Properties = tuple[Node, tuple[str, ...]]
-"""Properties in the form of AWS::DynamoDB::Table, and sentences about the gaps."""
+"""The properties of a table in the form of AWS::DynamoDB::Table, and a sentence for each gap."""
 _TABLES: dict[str, Callable[[Node], Properties]] = {
     "AWS::DynamoDB::Table": lambda node: (node, ()),
     "AWS::DynamoDB::GlobalTable": global_table,
@@ -141,7 +147,10 @@ _TABLES: dict[str, Callable[[Node], Properties]] = {
 
 
 def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> ImportSource:
-    """Return the tables of templates. `given` contains values for their parameters. Raises ImportSourceError."""
+    """Return the tables that CloudFormation templates define.
+
+    `given` contains the values of template parameters by name. Raises ImportSourceError if a template is invalid.
+    """
     _check_parameters(documents, given)
     tables: list[SourceTable] = []
     gaps: list[str] = []
@@ -158,7 +167,7 @@ def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> I
 
 
 def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -> None:
-    """Raise ImportSourceError unless each document is a template and each given value belongs to a parameter."""
+    """Raise ImportSourceError if a document is not a template, or if a given value does not belong to a parameter."""
     known: set[str] = set()
     for document in documents:
         if not isinstance(document.member("Resources"), Mapping):
@@ -172,7 +181,7 @@ def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -
 
 
 def _kinds(document: Document) -> str:
-    """Return a description of the resources of a template without tables."""
+    """Describe the resources of a template that defines no tables."""
     resources = document.member("Resources").values()
     kinds = sorted(
         {str(resource["Type"]) for resource in resources if isinstance(resource, Mapping) and "Type" in resource}
@@ -181,7 +190,7 @@ def _kinds(document: Document) -> str:
 
 
 def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver: Resolver, gaps: list[str]) -> None:
-    """Add the functions that read a table's stream to the table. `tables` is by logical ID."""
+    """Add the functions that read a table's stream to the table. The keys of `tables` are logical IDs."""
     ids = {table.name: logical_id for logical_id, table in tables.items()}
     for source in event_sources(document.member("Resources"), document.name, resolver):
         logical_id = source.table if source.table in tables else ids.get(source.table)
@@ -198,7 +207,7 @@ def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver:
 
 
 def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator[tuple[str, SourceTable]]:
-    """Yield each table with its logical ID."""
+    """Yield the logical ID and the table of each table resource."""
     shared = document.member("Globals")
     if isinstance(shared, Mapping) and "SimpleTable" in shared:
         gaps.append("Globals.SimpleTable: how tables are encrypted is not part of a design")
@@ -226,7 +235,7 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
 
 
 def _is_created(resource: Mapping[str, Any], path: str, resolver: Resolver) -> bool:
-    """Return True if the resource has no condition or its condition is true."""
+    """Return True if a resource has no condition, or if its condition is true."""
     if "Condition" not in resource:
         return True
     holds = resolver.condition(resource["Condition"])
@@ -243,14 +252,14 @@ def _table(logical_id: str, resource: Mapping[str, Any], path: str, resolver: Re
 
 
 def _kept(resource: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note for a deletion policy, which is not part of a design."""
+    """Yield a sentence if a resource has a deletion policy, which a design cannot express."""
     for member in ("DeletionPolicy", "UpdateReplacePolicy"):
         if (policy := resource.get(member, "Delete")) != "Delete":
             yield f"{member} {policy}: deletion policies are not part of a design"
 
 
 def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a table, or its logical ID if the template does not set a name."""
+    """Return the name of a table, or its logical ID if the template does not determine a name, with the gaps."""
     named = properties.get("TableName")
     if named is None:
         return logical_id, ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)

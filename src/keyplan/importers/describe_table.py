@@ -1,4 +1,4 @@
-"""Importer for the service's descriptions of tables, from files or from the service.
+"""Importer for descriptions of existing tables, from files or from DynamoDB.
 
 Source: API reference, TableDescription, DescribeTimeToLive, DescribeContinuousBackups, ListTagsOfResource.
 """
@@ -32,10 +32,10 @@ _MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
 
 
 def describe_table(documents: Sequence[Document]) -> ImportSource:
-    """Return the tables that documents describe, in order.
+    """Return the tables that the documents describe, in the same order.
 
-    Responses about TTL, backups or tags do not name their table. They belong to the table that was described before.
-    Raises ImportSourceError.
+    Responses about TTL, backups and tags do not contain the name of a table. They are assigned to the table that was
+    described before. Raises ImportSourceError if a document is not a response about a table.
     """
     descriptions: list[tuple[Node, dict[str, Any]]] = []
     for document in documents:
@@ -48,7 +48,7 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
 
 
 def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
-    """Add a service response, which either describes a table or contains more properties of the last table."""
+    """Add the table that a response describes, or add the response's properties to the last table."""
     table = document.member("Table") or document.member("TableDescription") or document.value
     if isinstance(table, Mapping) and "TableName" in table and "KeySchema" in table:
         found.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
@@ -62,7 +62,7 @@ def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
 
 
 def _more(document: Document) -> Iterator[tuple[str, Any]]:
-    """Yield the properties that another response adds to a table."""
+    """Yield the properties of a table in a response about TTL, backups or tags."""
     node = Node(document.value, document.name)
     if document.member("TimeToLiveDescription") is not None:
         expiry = node.need("TimeToLiveDescription")
@@ -103,7 +103,9 @@ def _index(described: Node) -> dict[str, Any]:
 
 
 def _figures(described: Node) -> TableStatistics | None:
-    """Return the item count and size, or None for an empty table. The service updates them about every six hours."""
+    """Return the number and average size of items, which DynamoDB updates about every six hours, or None
+    without items.
+    """
     count, size = described.get("ItemCount"), described.get("TableSizeBytes")
     if count is None or size is None or not count.whole():
         return None
@@ -118,9 +120,10 @@ def _figures(described: Node) -> TableStatistics | None:
 
 
 def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
-    """Return the service's responses for the named tables, or for all tables.
+    """Return the responses of DynamoDB about the named tables, or about all tables if no names are given.
 
-    Raises ImportSourceError and KeyplanError.
+    Raises ImportSourceError if the URL is invalid, a request fails, or no table exists. Raises KeyplanError if DynamoDB
+    returns an error.
     """
     try:
         target = target_of(url)
@@ -139,7 +142,7 @@ def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
 
 
 def _check_file(url: str, path: Path) -> None:
-    """Raise ImportSourceError if the database file does not exist, because opening it would create it."""
+    """Raise ImportSourceError if the database file does not exist, because opening it would create a new file."""
     if not path.is_file():
         raise ImportSourceError(f"--from {url}: file not found")
     if not path.stat().st_size:
@@ -147,7 +150,7 @@ def _check_file(url: str, path: Path) -> None:
 
 
 def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
-    """Wrap a call so that connection errors, such as missing credentials or an unknown region, are reported clearly."""
+    """Wrap `call` so that it raises ImportSourceError for connection errors, such as missing credentials."""
 
     def ask(operation: str, request: dict[str, Any]) -> Node:
         try:
@@ -175,7 +178,7 @@ def _names(ask: Ask, prefix: str) -> Iterator[str]:
 
 
 def _described_table(ask: Ask, name: str) -> Iterator[Any]:
-    """Yield the responses for one table. Emulators may not support backups or tags."""
+    """Yield the responses about one table. Operations that an emulator does not support are skipped."""
     answer = ask("DescribeTable", {"TableName": name})
     yield answer.value
     for operation in _MORE:
@@ -186,7 +189,7 @@ def _described_table(ask: Ask, name: str) -> Iterator[Any]:
 
 
 def _if_known(ask: Ask, operation: str, request: dict[str, Any]) -> Iterator[Any]:
-    """Yield the response, or nothing if the operation is not supported."""
+    """Yield the response of an operation, or nothing if the operation is not supported."""
     try:
         yield ask(operation, request).value
     except ServiceError as error:

@@ -1,4 +1,4 @@
-"""Loading of files as JSON or YAML, and detection of their kind."""
+"""Loading of JSON and YAML files, and detection of the kind of document."""
 
 from __future__ import annotations
 
@@ -28,24 +28,27 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("TableStatus", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
     ("TableNames", "output of aws dynamodb list-tables, which contains only names"),
 )
-"""The kind of document that a member suggests, and the command that reads it."""
+"""The kind of document that contains a given member, and the command that imports it."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document in a file."""
+    """A document that was loaded from a file."""
 
     name: str
-    """The name of the file, for messages."""
+    """The name of the file, which is used in messages."""
     value: Any
 
     def member(self, name: str) -> Any:
-        """Return a member of a mapping, or None."""
+        """Return a member of the document if it is a mapping, or None."""
         return self.value.get(name) if isinstance(self.value, Mapping) else None
 
 
 def documents(name: str, text: str) -> list[Document]:
-    """Return the documents in a file: one or more JSON documents in sequence, or YAML. Raises ImportSourceError."""
+    """Return the documents in a file, which contains YAML or one or more JSON documents.
+
+    Raises ImportSourceError if the text cannot be parsed.
+    """
     called = PurePath(name).name or name
     text = text.removeprefix("\ufeff")
     if not text.strip():
@@ -61,7 +64,7 @@ def documents(name: str, text: str) -> list[Document]:
 
 
 def _json(name: str, text: str) -> Iterator[Any]:
-    """Yield a sequence of JSON values, as printed by repeated calls of the AWS CLI."""
+    """Yield the JSON values in a text, as several calls of the AWS CLI print them."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
         if text[at].isspace():
@@ -77,7 +80,7 @@ def _json(name: str, text: str) -> Iterator[Any]:
 
 
 def wrong_kind(what: str, document: Document) -> ImportSourceError:
-    """Return the error for a document that is not of the expected kind."""
+    """Return the error for a document of an unexpected kind."""
     keys = document.value if isinstance(document.value, Mapping) else {}
     hint = next((text for member, text in _HINTS if member in keys and not text.startswith(what)), None)
     seen = f"it looks like {hint}" if hint else f"it is {_shape(document.value)}"

@@ -1,4 +1,4 @@
-"""Importer for ElectroDB schemas in JSON, which generates templates that produce the same keys.
+"""Importer for ElectroDB schemas in JSON. The generated templates produce the same keys as ElectroDB.
 
 Source: github.com/tywalch/electrodb, src/entity.js (_makeKeyFixings: prefixes, collections, versions, clustered
 indexes; _makeKey: labels and values; _optimizeMatchingKeyAttributes) and src/util.js (formatKeyCasing: lower case by
@@ -30,7 +30,7 @@ _TYPES = {
     "any": ("Any", ""),
     "static": ("Any", ""),
 }
-"""The annotation and the attribute type code, by ElectroDB's type."""
+"""The annotation and the attribute type for each ElectroDB type."""
 _IN_KEYS = ("string", "number")
 _CASINGS = ("upper", "lower", "none", "default")
 _HOLE = re.compile(r"\$\{([^}]*)\}")
@@ -48,7 +48,7 @@ _NOT_OF_DESIGNS = {
 
 @dataclass(frozen=True)
 class _Schema:
-    """The schema of one entity."""
+    """The ElectroDB schema of one entity."""
 
     node: Node
     table: str
@@ -56,13 +56,16 @@ class _Schema:
     entity: str
     version: str
     is_beta: bool
-    """True for the form before version 1, with names next to the attributes and the version in the partition key."""
+    """True for the format before version 1, in which names are at the top level and the partition key contains the
+    version.
+    """
 
 
 def electrodb(documents: Sequence[Document], table: str | None = None) -> ImportSource:
-    """Return the tables of entities and services. `table` is the table name if the schemas do not state it.
+    """Return the tables of ElectroDB entities and services.
 
-    Raises ImportSourceError.
+    `table` is the name of the table for schemas that do not contain it. Raises ImportSourceError if a schema is
+    invalid.
     """
     gaps: list[str] = []
     schemas = [
@@ -79,7 +82,7 @@ def electrodb(documents: Sequence[Document], table: str | None = None) -> Import
 
 
 def _entities(node: Node) -> Iterator[Node]:
-    """Yield the schemas in a document, which is an entity, a list, or a service with entities by name."""
+    """Yield the schemas in a document, which is an entity, a list of documents, or a service with entities by name."""
     if isinstance(node.value, list):
         for element in node.items():
             yield from _entities(element)
@@ -145,7 +148,7 @@ def _patterns(schema: _Schema) -> Iterator[Node]:
 
 
 def _primary(schema: _Schema) -> tuple[str, ...]:
-    """Return the primary key attributes, which are the keys of the access pattern without an index."""
+    """Return the primary key attributes, which are the keys of the access pattern without an index name."""
     for pattern in _patterns(schema):
         if not _index_name(pattern):
             return _fields(pattern)
@@ -162,7 +165,10 @@ def _fields(pattern: Node) -> tuple[str, ...]:
 
 
 def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
-    """Return the secondary index of an access pattern, which is local if it has the table's partition key."""
+    """Return the index of an access pattern, or None for the primary key.
+
+    An index that has the same partition key as the table is a local index.
+    """
     name, fields = _index_name(pattern), _fields(pattern)
     if not name:
         return None
@@ -171,7 +177,9 @@ def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
 
 
 def _collections(schemas: Sequence[_Schema]) -> Iterator[SourceCollection]:
-    """Yield the collections of several entities. Their sort keys start with the names of outer collections."""
+    """Yield the collections that contain several entities. Sort keys start with the names of the enclosing
+    collections.
+    """
     members: dict[tuple[str, str, str], list[str]] = {}
     for schema in schemas:
         for pattern in _patterns(schema):
@@ -186,7 +194,7 @@ def _collections(schemas: Sequence[_Schema]) -> Iterator[SourceCollection]:
 
 
 def _collection(pattern: Node) -> list[str]:
-    """Return the collection of an access pattern with its sub-collections."""
+    """Return the names of the collection and sub-collections of an access pattern."""
     collection = pattern.get("collection")
     if collection is None or collection.value == "":
         return []
@@ -197,7 +205,7 @@ def _collection(pattern: Node) -> list[str]:
 
 
 class _Reader:
-    """Reader for the schema of one entity."""
+    """Converter for the schema of one entity."""
 
     def __init__(self, schema: _Schema, types: dict[str, str], gaps: list[str]) -> None:
         self._schema, self._types, self._gaps = schema, types, gaps
@@ -205,7 +213,7 @@ class _Reader:
         self._attributes = {str(name): attributes.need(name) for name in attributes.mapping()}
 
     def entity(self) -> SourceEntity:
-        """Return the entity, and add the types of its attributes."""
+        """Return the entity, and add the types of its key attributes to the types of the table."""
         fields = {self._stored(name): self._field(name) for name in self._attributes}
         templates: dict[str, str] = {}
         for pattern in _patterns(self._schema):
@@ -226,7 +234,7 @@ class _Reader:
         return name if stored is None else stored.text()
 
     def _type(self, name: str) -> str:
-        """Return ElectroDB's type of an attribute. The type of an enumeration is "string"."""
+        """Return the ElectroDB type of an attribute. For an enumeration, this is "string"."""
         node = self._attributes[name]
         kind = node.get("type") if isinstance(node.value, Mapping) else node  # a type alone is a short form
         if kind is None:
@@ -252,7 +260,7 @@ class _Reader:
     def _add_key(
         self, pattern: Node, part: str, node: Node, fields: dict[str, SourceField], templates: dict[str, str]
     ) -> None:
-        """Add the template of a key attribute, unless the key is the attribute itself."""
+        """Add the template of a key attribute, unless the attribute stores a field unchanged."""
         attribute = node.need("field").text()
         pieces = self._pieces(pattern, part, node)
         names = [name for _, name in pieces if name]
@@ -279,7 +287,7 @@ class _Reader:
         templates.setdefault(attribute, "".join(_braced(text) + holes.get(name, "") for text, name in pieces))
 
     def _hole(self, name: str, casing: str) -> str:
-        """Return the placeholder for a composite attribute."""
+        """Return the placeholder for a composite attribute in a template."""
         padding = self._attributes[name].get("padding") if isinstance(self._attributes[name].value, Mapping) else None
         if padding is not None:
             length, char = padding.need("length").whole(1), padding.need("char").text()
@@ -289,7 +297,9 @@ class _Reader:
         return f"{{{name}:{casing}}}" if casing != "none" and self._type(name) == "string" else f"{{{name}}}"
 
     def _pieces(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:
-        """Return the parts of ElectroDB's key as pairs of literal text and the next attribute, or "" at the end."""
+        """Return the parts of a key as pairs of a literal text and the attribute that follows it, or "" after the last
+        text.
+        """
         casing = _casing(node)
         template = node.get("template")
         if template is not None and template.value:
@@ -313,7 +323,7 @@ class _Reader:
         return name if label is None else label.text()
 
     def _affixes(self, pattern: Node, part: str) -> tuple[str, str]:
-        """Return the text before and after the composite attributes of a key."""
+        """Return the texts before and after the composite attributes of a key."""
         schema, collection = self._schema, _collection(pattern)
         kind = pattern.get("type")
         is_clustered = kind is not None and kind.value == "clustered"
@@ -327,7 +337,10 @@ class _Reader:
 
 
 def _holes(template: str) -> Iterator[tuple[str, str]]:
-    """Yield each ${name} of a template with the literal text before it, and finally the remaining text."""
+    """Yield each attribute in an ElectroDB template as a pair of the text before it and its name.
+
+    If the template ends with literal text, the last pair is this text and "".
+    """
     at = 0
     for hole in _HOLE.finditer(template):
         yield template[at : hole.start()], hole[1].strip()
@@ -341,7 +354,7 @@ def _braced(text: str) -> str:
 
 
 def _casing(node: Node) -> str:
-    """Return the case of a key: lower (the default), upper or none."""
+    """Return the case to which a key is converted: "lower" (the default), "upper" or "none"."""
     casing = node.get("casing")
     name = "default" if casing is None else casing.one_of(*_CASINGS)
     return "lower" if name == "default" else name
@@ -357,7 +370,7 @@ def _cast(node: Node) -> str:
 
 
 def _annotation(node: Node) -> str:
-    """Return the type of a field as Python source."""
+    """Return the annotation of a field as Python source."""
     kind = node.get("type")
     if kind is None:
         return "Any"
@@ -378,7 +391,7 @@ def _choices(kind: Node) -> str:
 
 
 def _default(node: Node) -> str | None:
-    """Return the default of a field as Python source, if it is a plain value. JSON cannot contain functions."""
+    """Return the default of a field as Python source, or None if it is not a plain value."""
     default = node.get("default")
     if default is None or isinstance(default.value, (Mapping, list)):
         return None

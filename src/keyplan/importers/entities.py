@@ -1,4 +1,4 @@
-"""Planning of entities, with typed fields, keys and discriminators, from the facts that a source has about items."""
+"""Planning of entities with typed fields, keys and discriminators, from the data that a source contains."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
     (re.compile(r"(utc|epoch)_\w+|hour|minute"), datetime),
     (re.compile(r"date|month|year"), date),
 )
-"""The field type that a placeholder's format spec requires. Other specs accept strings."""
+"""The field type that a placeholder's format requires. Other formats accept strings."""
 _MILLISECONDS = 10**11
-"""Numbers above this are assumed to be milliseconds, because as seconds they would be after the year 5138."""
+"""Numbers from this value are assumed to be milliseconds, because in seconds they would be after the year 5138."""
 _OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
-"""Annotations of fields that a placeholder without a spec accepts."""
+"""The annotations of fields that a placeholder without a format accepts."""
 _MEMBERS = 2
-"""The minimum number of sample items in an index from which a condition is derived."""
+"""The minimum number of sample items in an index that is required for deriving a condition."""
 
 _MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
 
 def is_item(value: object) -> bool:
-    """Return True if a value has the form of an item, a mapping of attributes to typed values."""
+    """Return True if a value has the form of an item: a mapping from attribute names to typed values."""
     return isinstance(value, Mapping) and all(map(_is_value, value.values()))
 
 
@@ -61,9 +61,9 @@ def _is_value(value: object) -> bool:
 
 
 def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
-    """Return the annotation for an attribute with a type (None if unknown) and sample values.
+    """Return the annotation for an attribute from its type, or None if that is unknown, and its sample values.
 
-    Without sample values, a number becomes Decimal, which accepts every number.
+    Without sample values, the annotation of a number is Decimal, which accepts every number.
     """
     contents = [next(iter(value.items())) for value in values if "NULL" not in value]
     codes = {name for name, _ in contents} or ({code} if code else set())
@@ -91,69 +91,69 @@ def _is_whole(content: object) -> bool:
 
 @dataclass(frozen=True)
 class PlannedField:
-    """A field of an entity."""
+    """A field of a generated entity."""
 
     name: str
     attribute: str
-    """The attribute in which it is stored."""
+    """The name of the attribute that stores the field."""
     annotation: str
     is_required: bool = False
     column: tuple[str | None, ...] = ()
-    """The attribute's text in each sample, or None where it is missing or not a string."""
+    """The string value of the attribute in each sample item, or None if it is missing or has another type."""
     called: str = ""
     """The name of the field in the source."""
     default: str | None = None
-    """The default as Python source, if the field has a default other than None."""
+    """The default as Python source, or None if the field has no default."""
     stored: str | None = None
 
 
 @dataclass(frozen=True)
 class PlannedKey:
-    """The composition of a key attribute: a template with fields, or a single field."""
+    """The content of a key attribute: a template with fields, or a single field."""
 
     attribute: str
     template: str | None
     fields: tuple[str, ...]
     shape: str = ""
-    """The sample shape from which the template was guessed."""
+    """The form of the sample keys from which the template was guessed, with {} for values, or ""."""
     is_copy: bool = False
-    """True if the key attribute repeats a field that is also stored in another attribute."""
+    """True if the key attribute contains a field that is also stored in another attribute."""
 
     @property
     def is_made(self) -> bool:
-        """Return True if the key attribute is not simply a stored field."""
+        """Return True if the key attribute does not only store a field that is stored nowhere else."""
         return self.template is not None or self.is_copy
 
 
 @dataclass
 class PlannedEntity:
-    """A plan for an entity: its fields, keys and indexes."""
+    """A generated entity with its fields, keys and index keys."""
 
     name: str
     source: SourceEntity
     fields: dict[str, PlannedField] = field(default_factory=dict)
-    """The fields by name."""
+    """The fields by field name."""
     key: tuple[PlannedKey, ...] = ()
     indexes: dict[str, tuple[PlannedKey, ...]] = field(default_factory=dict)
-    """The keys of the entity in indexes, by index. Indexes that never contain the entity are missing."""
+    """The key of the entity in each index, by index name. Indexes that do not contain the entity are omitted."""
     partition_sizes: dict[str, int] = field(default_factory=dict)
-    """The number of partition key attributes, by index."""
+    """The number of partition key attributes, by index name."""
     templated: frozenset[str] = frozenset()
-    """Names of indexes whose keys have templates."""
+    """The names of the indexes whose keys have templates."""
     only_if: dict[str, str] = field(default_factory=dict)
-    """The condition `only_if` as Python source, by index."""
+    """The condition on the index key as Python source, by index name."""
     keeps_key_fields: bool = True
-    """True if a field in a key is also stored as an attribute."""
+    """True if a field in the primary key is also stored in another attribute."""
     version: str | None = None
 
     @property
     def is_guessed(self) -> bool:
-        """Return True if any key is guessed."""
+        """Return True if the entity or one of its keys was guessed from sample items."""
         return self.source.is_guessed or any(part.shape for key in (self.key, *self.indexes.values()) for part in key)
 
 
 def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
-    """Return the entities of a table: one for each known kind of item, or one for all items."""
+    """Return the entities of a table: one for each known kind of item or, if none is known, one for all items."""
     known = table.entities or (SourceEntity(name="", attributes=()),)
     projected = [name for index in table.indexes if isinstance(index.project, tuple) for name in index.project]
     unclaimed = [
@@ -165,14 +165,14 @@ def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[
 
 
 def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
-    """Return the attributes of a kind of item, starting with the primary key and then index keys."""
+    """Return the attributes of a kind of item: the primary key, then index keys, then the others."""
     held = dict.fromkeys((*entity.attributes, *(name for item in entity.samples for name in item)))
     first = [name for name in table.key_attributes if name in held or name in table.key]
     return list(dict.fromkeys((*table.key, *first, *held)))
 
 
 def _reads(value: Mapping[str, object], kind: type) -> bool:
-    """Return True if a field of a type can store an attribute value."""
+    """Return True if a field of a type can have an attribute value."""
     ((code, content),) = value.items()
     if kind is int or (kind is datetime and code == "N"):
         return code == "N" and _is_whole(content)
@@ -208,7 +208,10 @@ class _Planner:
         }
 
     def _known_templates(self) -> dict[str, Template]:
-        """Return the templates that the source states, including aliases such as USER#{user_id} and template rows."""
+        """Return the key templates that the source contains, by attribute.
+
+        They can also be in aliases such as USER#{user_id} and in sample items that contain templates.
+        """
         templates = {attribute: parse(text) for attribute, text in self._source.templates.items()}
         stated = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
         for row in self._source.template_rows:
@@ -224,7 +227,9 @@ class _Planner:
         return templates
 
     def _are_of(self, template: Template, attribute: str) -> bool:
-        """Return True if the samples match a template and its fields can have the required types."""
+        """Return True if a template matches all sample items, and its fields have values of the required
+        types in them.
+        """
         parts = [part for part in template.parts if isinstance(part, Placeholder)]
         kinds: dict[str, type] = {}
         for part in parts:
@@ -241,21 +246,25 @@ class _Planner:
         )
 
     def _kind_of(self, part: Placeholder, attribute: str) -> type:
-        """Return the field type that a placeholder needs, which is datetime for a day of stored timestamps."""
+        """Return the type that a field needs for a placeholder. If a date is formatted from timestamps, this is
+        datetime.
+        """
         kind = next((kind for spec, kind in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
         values = self._values(self._attribute_of(part.field, attribute))
         is_day = kind is not date or all(_reads(value, date) for value in values)
         return kind if is_day else datetime
 
     def _attribute_of(self, called: str, key: str) -> str:
-        """Return the attribute for a placeholder name, such as userId for user_id, except the key attribute itself."""
+        """Return the attribute with the name of a placeholder, such as userId for user_id, or "". The attribute `key`
+        is ignored.
+        """
         names = [name for name in self._attributes if name != key]
         if called in names:
             return called
         return next((name for name in names if snake_name(name) == snake_name(called)), "")
 
     def plan(self) -> PlannedEntity:
-        """Return the entity."""
+        """Return the planned entity."""
         entity = self._made
         for attribute in self._attributes:
             if attribute not in self._shapes and attribute not in self._templates:
@@ -278,13 +287,15 @@ class _Planner:
 
     @property
     def _stored_before(self) -> set[str]:
-        """Return the fields that are attributes in the samples, and not only parts of key strings."""
+        """Return the names of the fields that the source stores in attributes, not only as a part of a key."""
         return {field.name for field in self._made.fields.values() if field.attribute in self._attributes}
 
     # Indexes.
 
     def _plan_index(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Plan the key in an index if the items have all of its attributes. `keys` are the keys planned so far."""
+        """Plan the key in an index if the kind of item has all key attributes of the index. `keys` contains the planned
+        keys.
+        """
         if not all(name in self._attributes or name in self._templates for name in index.attributes):
             return
         self._plan_sparse(index, keys)
@@ -298,7 +309,7 @@ class _Planner:
             self._made.templated |= {index.name}
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Plan an index that contains only some samples, if a field determines which ones."""
+        """Plan the key in an index that contains only some sample items, if a field determines which ones."""
         own = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
         inside = [all(name in item for name in index.attributes) for item in self._source.samples]
         if not own or all(inside) or sum(inside) < _MEMBERS or any(name in keys for name in own):
@@ -330,9 +341,9 @@ class _Planner:
             self._made.only_if[index.name] = condition
 
     def _membership(self, inside: Sequence[bool], used: set[str]) -> str | None:
-        """Return the condition for items to be in an index, or None if no field determines it.
+        """Return the condition that is true for the sample items in an index, or None if no field determines them.
 
-        The result is "" if only these items have a field that the key needs.
+        If a field that the key needs exists only in these items, the condition is "".
         """
         fields = self._made.fields
         if any([text is not None for text in fields[name].column] == list(inside) for name in used):
@@ -350,7 +361,7 @@ class _Planner:
     # Keys.
 
     def _key(self, attribute: str, *, may_add: bool) -> PlannedKey:
-        """Plan a key attribute. With `may_add`, one of its values can become a new field."""
+        """Plan a key attribute. If `may_add` is True, a value in the key that is not a field can become a new field."""
         if attribute in self._templates:
             return self._templated(attribute, self._templates[attribute])
         shape = self._shapes.get(attribute) if may_add else self._shape(attribute)
@@ -373,7 +384,7 @@ class _Planner:
         return PlannedKey(attribute, None, () if own is None else (own.name,))
 
     def _place_all(self) -> None:
-        """Find or add a field for each placeholder of the known templates, and name the field like the placeholder."""
+        """Assign a field to each placeholder of the known templates. The field is renamed or added if necessary."""
         parts = [
             (part, attribute)
             for attribute, template in self._templates.items()
@@ -397,7 +408,7 @@ class _Planner:
             self._placed["date"] = self._renamed(self._made.fields["date"], "date_")
 
     def _renamed(self, planned_field: PlannedField, called: str) -> str:
-        """Rename a field to the name of a placeholder, and return the new name."""
+        """Rename a field to the name of a placeholder, and return its new name."""
         if planned_field.name == called:
             return called
         name = self._names.take(field_name(called))
@@ -410,7 +421,7 @@ class _Planner:
         return name
 
     def _fit(self, name: str, part: Placeholder, key: str) -> None:
-        """Change the type of a field to one that a placeholder supports."""
+        """Change the type of a field if a placeholder does not support it."""
         fields = self._made.fields
         needed, has = self._kind_of(part, key).__name__, fields[name].annotation
         if not part.spec:
@@ -426,7 +437,7 @@ class _Planner:
             fields[name] = replace(fields[name], annotation=needed, stored=stored, default=default)
 
     def _templated(self, attribute: str, template: Template) -> PlannedKey:
-        """Plan a key attribute with a known template."""
+        """Plan a key attribute whose template is known."""
         self._drop(self._field_of(attribute))
         text, fields = "", []
         for part in template.parts:
@@ -442,14 +453,14 @@ class _Planner:
         return PlannedKey(attribute, text, tuple(dict.fromkeys(fields)), shape)
 
     def _stored(self, planned_field: PlannedField, needed: str) -> str | None:
-        """Return how the samples store a timestamp, if it is a Number."""
+        """Return the storage format of a field that becomes a datetime, if the sample items contain numbers."""
         numbers = [value["N"] for value in self._values(planned_field.attribute) if "N" in value]
         if needed != "datetime" or not numbers:
             return planned_field.stored
         return "epoch_ms" if any(Decimal(str(number)) >= _MILLISECONDS for number in numbers) else "epoch_s"
 
     def _columns(self, template: Template, attribute: str) -> dict[str, tuple[str, ...]] | None:
-        """Return the texts of each placeholder in the samples, or None if a sample does not match."""
+        """Return the text of each placeholder in the sample items, or None if an item does not match the template."""
         pattern = "".join(re.escape(part.text) if isinstance(part, Text) else "(.+?)" for part in template.parts)
         columns = []
         for item in self._source.samples:
@@ -462,14 +473,14 @@ class _Planner:
         return {name: tuple(groups[at] for groups in columns) for at, name in enumerate(names)}
 
     def _is_made(self, attribute: str) -> bool:
-        """Return True if the name of an attribute, such as GSI1PK, suggests that it exists only for an index."""
+        """Return True if the name of an attribute, such as GSI1PK, suggests that it is only used as an index key."""
         return attribute not in self._table.key and _MADE.search(attribute) is not None
 
     def _shape(self, attribute: str, inside: Sequence[bool] = ()) -> Shape | None:
-        """Return the shape of a key attribute, or None.
+        """Return the form of a key attribute in the sample items, or None if it is not clear.
 
-        Every selected item must have the attribute, because otherwise more items would enter the index. `inside`
-        selects the samples to examine.
+        `inside` selects the sample items. All of them must have the attribute. Otherwise, a template would add items to
+        the index that are not in it.
         """
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
@@ -489,9 +500,9 @@ class _Planner:
         *,
         besides_placed: bool = False,
     ) -> str:
-        """Return the field that has the value of a key part in every selected sample.
+        """Return the field that has the same value as a part of a key in every selected sample item, or "".
 
-        With `besides_placed`, exclude the fields of other placeholders, and require that no second field has the value.
+        If `besides_placed` is True, fields of other placeholders are ignored, and the field must be the only one.
         """
         holders = []
         for candidate in self._made.fields.values():
@@ -519,7 +530,7 @@ class _Planner:
         return next((field for field in self._made.fields.values() if field.attribute == attribute), None)
 
     def _new(self, called: str, column: Sequence[str], *, may_add: bool) -> str:
-        """Add a field for a value that only a key contains."""
+        """Add a field for a value that only a key contains, and return its name. Return "" if `may_add` is False."""
         if not may_add:
             return ""
         name = self._names.take(field_name(called))
@@ -529,16 +540,16 @@ class _Planner:
         return name
 
     def _unnamed(self, attribute: str) -> str:
-        """Return a name for a key value without a preceding word."""
+        """Return a name for a value in a key that does not follow a word."""
         return f"{snake_name(self._source.name)}_id" if self._source.is_guessed else attribute
 
     def _alias(self, attribute: str) -> str:
-        """Return the source's own name for a key attribute, if it has one."""
+        """Return the name of a key attribute in the source, or "" if it is not a name for a field."""
         alias = self._source.aliases.get(attribute, "")
         return alias if alias.isidentifier() and alias not in self._attributes else ""
 
     def _add(self, attribute: str) -> None:
-        """Add the field of an attribute."""
+        """Add the field that an attribute stores."""
         declared = self._source.fields.get(attribute)
         called = declared.name if declared is not None else self._alias(attribute) or attribute
         name = self._names.take(field_name(called))
@@ -554,7 +565,7 @@ class _Planner:
         self._made.fields[name] = planned
 
     def _drop(self, planned_field: PlannedField | None) -> None:
-        """Remove the field of an attribute that a template produces."""
+        """Remove a field whose attribute is produced by a template."""
         if planned_field is not None:
             del self._made.fields[planned_field.name]
 
@@ -576,7 +587,7 @@ class _Planner:
         return [item[attribute] for item in self._source.samples if attribute in item]
 
     def _column(self, attribute: str, annotation: str) -> tuple[str | None, ...]:
-        """Return the text of an attribute in each sample. Whole numbers have the form that they have in keys."""
+        """Return the text of an attribute in each sample item. Integers have the form that keys contain."""
         codes = ("S", "N") if annotation == "int" else ("S",)
         values = [item.get(attribute, {}) for item in self._source.samples]
         texts = [next((value[code] for code in codes if code in value), None) for value in values]
@@ -584,7 +595,10 @@ class _Planner:
 
 
 def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
-    """Return the attribute that distinguishes kinds of items in all samples, with its value for each kind."""
+    """Return the attribute that distinguishes the kinds of items, and its value for each kind, or None and ().
+
+    The attribute is declared in the source, or all sample items of a kind have the same value in it.
+    """
     if table.discriminator is not None:
         return table.discriminator, tuple(kind.discriminator or kind.name for kind in table.entities)
     if len(table.entities) < 2 or not all(kind.samples for kind in table.entities):
@@ -598,6 +612,6 @@ def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _constant(samples: Sequence[Item], attribute: str) -> str:
-    """Return the constant text of an attribute in all samples, or ""."""
+    """Return the string that an attribute has in all sample items, or ""."""
     values = {str(item.get(attribute, {}).get("S", "")) for item in samples}
     return values.pop() if len(values) == 1 else ""

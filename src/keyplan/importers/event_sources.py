@@ -1,4 +1,4 @@
-"""Importer for the Lambda functions that consume the streams of a template's tables.
+"""Importer for Lambda functions that read the streams of a template's tables.
 
 Source: CloudFormation Template Reference, "AWS::Lambda::EventSourceMapping"; AWS SAM developer guide, "DynamoDB" event
 source of AWS::Serverless::Function; Lambda developer guide, "Lambda parameters for Amazon DynamoDB event source
@@ -34,24 +34,24 @@ _NOT_OF_CONSUMERS = {
     "TumblingWindowInSeconds": "a consumer has no state between batches",
 }
 _EVENTS = {"INSERT": ("Inserted",), "MODIFY": ("Modified",), "REMOVE": ("Removed", "Expired")}
-"""The change types of keyplan, by the record's event name. Source: API reference of DynamoDB Streams, Record."""
+"""The keyplan change types for the event name of a record. Source: API reference of DynamoDB Streams, Record."""
 _EXPIRY = {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}
 """The user identity in records of expired items. Source: developer guide, "DynamoDB Streams and Time to Live"."""
 
 
 @dataclass(frozen=True)
 class EventSource:
-    """A consumer with the stream that it reads."""
+    """A consumer, with the table whose stream it reads."""
 
     table: str
-    """The logical ID of the table, or the table name in the stream's ARN, or "" if neither is known."""
+    """The logical ID of the table, or the table name in the ARN of the stream, or "" if both are unknown."""
     consumer: SourceConsumer
 
 
 def event_sources(resources: Mapping[str, Any], name: str, resolver: Resolver) -> Iterator[EventSource]:
-    """Yield the consumers of DynamoDB streams. Raises ImportSourceError.
+    """Yield the consumers of DynamoDB streams that a template defines.
 
-    `name` is the name of the document for messages.
+    `name` is the name of the document in messages. Raises ImportSourceError if a definition is invalid.
     """
     for logical_id, resource in resources.items():
         kind = resource.get("Type") if isinstance(resource, Mapping) else None
@@ -71,7 +71,7 @@ def event_sources(resources: Mapping[str, Any], name: str, resolver: Resolver) -
 
 
 def _events(function: Node) -> Iterator[Node]:
-    """Yield the DynamoDB events of a SAM function."""
+    """Yield the events of type DynamoDB of a SAM function."""
     events = function.get("Events")
     if events is None or isinstance(events.value, UnresolvedValue):
         return
@@ -82,14 +82,14 @@ def _events(function: Node) -> Iterator[Node]:
 
 
 def _is_stream(source: Node) -> bool:
-    """Return True for the stream of a DynamoDB table, and False for other event sources such as queues."""
+    """Return True if an event source is the stream of a DynamoDB table, not a queue or another source."""
     if isinstance(source.value, UnresolvedAttribute):
         return source.value.attribute == "StreamArn"
     return isinstance(source.value, str) and ":dynamodb:" in source.value
 
 
 def _table(source: Node) -> str:
-    """Return the logical ID of a stream's table, the table name in its ARN, or ""."""
+    """Return the logical ID of a stream's table, or the table name in the stream's ARN, or ""."""
     if isinstance(source.value, UnresolvedAttribute):
         return source.value.logical_id
     if isinstance(source.value, UnresolvedValue):
@@ -98,7 +98,10 @@ def _table(source: Node) -> str:
 
 
 def _function(mapping: Node, otherwise: str) -> str:
-    """Return the name of a mapping's function, which is its logical ID or the name in its ARN."""
+    """Return the name of the function in an event source mapping: its logical ID, or the name in its ARN.
+
+    `otherwise` is returned if neither is known.
+    """
     named = mapping.need("FunctionName")
     if isinstance(named.value, UnresolvedAttribute):
         return named.value.logical_id
@@ -139,7 +142,9 @@ def _consumer(settings: Node, name: str, about: str) -> SourceConsumer:
 
 
 def _destination(settings: Node) -> str | None:
-    """Return the name of the destination for failed records, which is its logical ID or the last part of its ARN."""
+    """Return the logical ID of the destination for failed records or the last part of its ARN, or None if
+    not defined.
+    """
     destination = settings.at("DestinationConfig", "OnFailure", "Destination")
     if destination is None:
         return None
@@ -149,9 +154,9 @@ def _destination(settings: Node) -> str | None:
 
 
 def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
-    """Return the kinds of changes that pass the filters.
+    """Return the change types that pass the filters of an event source.
 
-    Filters by values are reported as gaps, because they may not match any field.
+    Filters on values are added to the gaps, because their attributes may not belong to a field.
     """
     every = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")
@@ -167,7 +172,7 @@ def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
 
 
 def _passing(pattern: str) -> tuple[tuple[str, ...], bool]:
-    """Return the kinds of changes that can match a pattern, and whether the pattern has no other condition."""
+    """Return the change types that a filter pattern can match, and True if the pattern has no other conditions."""
     every = tuple(event for events in _EVENTS.values() for event in events)
     try:
         stated = json.loads(pattern)

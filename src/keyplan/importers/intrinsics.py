@@ -1,4 +1,4 @@
-"""Evaluation of CloudFormation's intrinsic functions, as far as a template and its parameters allow.
+"""Evaluation of CloudFormation's intrinsic functions, as far as a template and its parameters determine the results.
 
 Source: CloudFormation User Guide, "Intrinsic function reference", "Pseudo parameters reference" and "Parameters";
 template reference, "Fn::FindInMap enhancements" (DefaultValue).
@@ -13,17 +13,20 @@ from typing import Any
 from keyplan.importers.nodes import UnresolvedAttribute, UnresolvedValue
 
 NO_VALUE = UnresolvedValue("it is AWS::NoValue")
-"""The value of AWS::NoValue, which removes a property."""
+"""The value of AWS::NoValue, which removes the property that has it."""
 _PSEUDO = {"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com"}
 _HOLE = re.compile(r"\$\{(!?)([^}]*)\}")
 _DYNAMIC = "{{resolve:"
 
 
 class Resolver:
-    """Evaluator of the functions in a template. The result is UnresolvedValue if evaluation is impossible."""
+    """Evaluator for the intrinsic functions in a template.
+
+    Results that the template does not determine are UnresolvedValue objects.
+    """
 
     def __init__(self, template: Mapping[str, Any], given: Mapping[str, str]) -> None:
-        """Create a resolver. `given` contains the values of parameters and pseudo parameters by name."""
+        """Create an evaluator. `given` contains the values of parameters and pseudo parameters by name."""
         self._parameters = _mapping(template.get("Parameters"))
         self._mappings = _mapping(template.get("Mappings"))
         self._conditions = _mapping(template.get("Conditions"))
@@ -47,7 +50,9 @@ class Resolver:
         }
 
     def resolve(self, value: Any) -> Any:
-        """Evaluate a value recursively, removing NO_VALUE from mappings and lists."""
+        """Evaluate the functions in a value and its members. Members with NO_VALUE are removed from
+        mappings and lists.
+        """
         if isinstance(value, Mapping):
             if len(value) == 1:
                 ((name, argument),) = value.items()
@@ -64,7 +69,7 @@ class Resolver:
         return value
 
     def condition(self, name: Any) -> Any:
-        """Return the value of a condition in the template."""
+        """Evaluate the condition with this name in the template."""
         if not isinstance(name, str) or name not in self._conditions:
             return UnresolvedValue(f"the template has no condition {name!r}")
         if name in self._deciding:
@@ -109,7 +114,7 @@ class Resolver:
         return self._typed(name, default)
 
     def _typed(self, name: str, value: Any) -> Any:
-        """Return the value of a parameter. Lists are given as comma-separated text."""
+        """Return the value of a parameter. If its type is a list, a comma-separated string is split."""
         kind = str(_mapping(self._parameters.get(name)).get("Type", "String"))
         kind = kind.removeprefix("AWS::SSM::Parameter::Value<")
         if isinstance(value, str) and kind.startswith(("CommaDelimitedList", "List<")):
@@ -170,7 +175,7 @@ class Resolver:
         return listed[at]
 
     def _find_in_map(self, argument: Any) -> Any:
-        """Return a value in a mapping, or the DefaultValue in the fourth member."""
+        """Evaluate Fn::FindInMap. If the value does not exist, return the DefaultValue in the fourth argument."""
         default = _mapping(argument[3]) if isinstance(argument, list) and len(argument) == 4 else {}
         path = self.resolve(argument[:3] if default else argument)
         unknown = next(_unknown(path), None)
@@ -204,9 +209,9 @@ class Resolver:
         return holds if isinstance(holds, UnresolvedValue) else not _truth(holds)
 
     def _all(self, argument: Any, *, stops: bool) -> Any:
-        """Evaluate Fn::Or until the first true value, or Fn::And until the first false value.
+        """Evaluate Fn::Or if `stops` is True, or Fn::And if it is False.
 
-        An unresolved condition does not matter if another one decides the result.
+        A condition that cannot be evaluated is ignored if another condition determines the result.
         """
         if not (isinstance(argument, list) and argument):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} expects conditions")
@@ -217,7 +222,7 @@ class Resolver:
         return next(_unknown(values), not stops)
 
     def _both(self, argument: Any) -> Any:
-        """Return two resolved values, or the first unresolved value."""
+        """Evaluate a list of two values. Return the list, or the first value that cannot be evaluated."""
         pair = self.resolve(argument)
         if not (isinstance(pair, list) and len(pair) == 2):
             return (
@@ -232,7 +237,7 @@ def _attribute(name: str) -> UnresolvedValue:
 
 
 def _attribute_of(argument: Any) -> UnresolvedValue:
-    """Return the attribute that Fn::GetAtt names as a list or as a string."""
+    """Return the attribute that Fn::GetAtt refers to. The argument is a list or a string."""
     parts = argument.split(".", 1) if isinstance(argument, str) else argument
     problem = "Fn::GetAtt cannot be determined from the template alone"
     if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
@@ -241,7 +246,7 @@ def _attribute_of(argument: Any) -> UnresolvedValue:
 
 
 def _unknown(found: Any) -> Iterator[UnresolvedValue]:
-    """Yield the unresolved parts of a value or of a list's elements."""
+    """Yield the value, or the elements of a list, that could not be evaluated."""
     return (
         element for element in (found if isinstance(found, list) else [found]) if isinstance(element, UnresolvedValue)
     )
@@ -252,7 +257,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """Return a value in the form in which CloudFormation inserts it into text."""
+    """Convert a value to a string in the same way as CloudFormation."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Detection of key shapes in sample items: literal words, separators and values, as in USER#17#ORDER#3."""
+"""Detection of the form of keys in sample items: words, separators and values, as in USER#17#ORDER#3."""
 
 from __future__ import annotations
 
@@ -10,41 +10,47 @@ from dataclasses import dataclass
 from keyplan.importers.schemas import Item
 
 _SEPARATORS = ("#", "|", ":", "~")
-"""The separators between the parts of a key, the most usual one first."""
+"""The separators between the parts of a key, the most common one first."""
 _SEPARATOR = _SEPARATORS[0]
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _PHRASE = re.compile(r"[A-Za-z][A-Za-z _-]*")
 _NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
-"""A word that is followed by a value that starts with a digit, such as Month-01-2018."""
+"""A word followed by a value that starts with a digit, such as Month-01-2018."""
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
-"""The suffixes of field names, by the form of the values."""
+"""The suffix of a field name for values of this form."""
 _TELLING_LENGTH = 6
-"""The minimum length of values that are unlikely to be equal by chance."""
+"""The minimum length at which equal values are unlikely to be a coincidence."""
 _KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")
-"""Attributes that name the kind of an item, reduced to letters, the most explicit one first."""
+"""The names of attributes that contain the kind of an item, in lowercase letters, the most explicit one first."""
 VALUE = "{}"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a key attribute. In `words`, literal words are strings and values are None."""
+    """The form that the values of a key attribute have in common.
+
+    `words` contains the literal words in the key, and None for each part that is a value.
+    """
 
     words: tuple[str | None, ...]
     values: tuple[tuple[str, ...], ...]
-    """For each value, its texts in the samples."""
+    """For each part that is a value, its text in each sample item."""
     called: tuple[str, ...]
-    """For each value, its name in the source, or the word before it, or ""."""
+    """For each part that is a value, its name in the source or a name derived from the word before it, or ""."""
     separator: str = _SEPARATOR
 
     @property
     def text(self) -> str:
-        """Return the words, with {} for each value."""
+        """Return the form as text, with {} for each value."""
         return self.separator.join(VALUE if word is None else word for word in self.words)
 
 
 def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
-    """Return the common shape of key strings, or None if it is ambiguous."""
+    """Return the form that keys have in common, or None if it is not clear.
+
+    `alias` is the name of the key attribute in the source.
+    """
     if not texts or any(brace in text for text in texts for brace in "{}"):
         return None
     separator = _separator(texts)
@@ -70,7 +76,7 @@ def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
 
 
 def _separator(texts: Sequence[str]) -> str:
-    """Return the first common separator that every string contains after a word."""
+    """Return the first separator that follows a word in every key."""
     for separator in _SEPARATORS:
         if all(_is_prefixed(text, separator) for text in texts):
             return separator
@@ -78,7 +84,7 @@ def _separator(texts: Sequence[str]) -> str:
 
 
 def _is_prefixed(text: str, separator: str) -> bool:
-    """Return True if a string is a word, a separator and more text. A URL such as https://example.org is not."""
+    """Return True if a key is a word, a separator and more text. A URL such as https://example.org does not count."""
     word, separator_found, rest = text.partition(separator)
     return bool(separator_found) and (
         separator == _SEPARATOR or (bool(_WORD.fullmatch(word)) and not rest.startswith("/"))
@@ -86,19 +92,19 @@ def _is_prefixed(text: str, separator: str) -> bool:
 
 
 def _is_doubtful(column: Sequence[str], name: str) -> bool:
-    """Return True if a part in the middle may be a word or a value, such as open in STATUS#open#17."""
+    """Return True if a part in the middle of a key can be a word or a value, such as open in STATUS#open#17."""
     text = column[0]
     is_word = len(set(column)) == 1 and _WORD.fullmatch(text) is not None
     return is_word and not text.isupper() and not name
 
 
 def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Return True if a key without separators is always the same word, namely its alias or a repeated word."""
+    """Return True if keys without separators are always the same word: their alias, or a repeated word in uppercase."""
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
 
 def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: bool) -> str | None:
-    """Return the literal text of a part, or None for a value."""
+    """Return the literal text of a part of a key, or None if the part is a value."""
     column = columns[at]
     if len(set(column)) > 1:
         return None
@@ -113,7 +119,7 @@ def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: boo
 
 
 def _called(words: Sequence[str | None], at: int, name: str, column: Sequence[str]) -> str:
-    """Return the name of a value, which is its alias, or the preceding word with the kind of its texts."""
+    """Return the name of a value: its alias, or the word before it with a suffix for the form of the values."""
     if name:
         return _bare(name)
     suffix = next((suffix for form, suffix in _SUFFIXES if all(map(form.fullmatch, column))), "id")
@@ -128,7 +134,9 @@ def _bare(name: str) -> str:
 
 
 def is_telling(column: Sequence[str]) -> bool:
-    """Return True if equal columns contain the same value and are unlikely to be equal by chance."""
+    """Return True if another column with the same texts would probably contain the same data, not equal texts by
+    chance.
+    """
     return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
 
 
@@ -137,20 +145,20 @@ def is_telling(column: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class ItemKind:
-    """Sample items whose keys have the same shape."""
+    """Sample items of the same kind, whose keys have the same form."""
 
     name: str
-    """The name, from an attribute that names the kind or from the words in the keys, or "" if there are none."""
+    """The name of the kind, from an attribute that contains it or from the words in the keys, or ""."""
     samples: tuple[Item, ...]
     templates: Mapping[str, str]
-    """Templates by key attribute, if only a comparison with other kinds reveals them."""
+    """Templates by key attribute, if only a comparison with the keys of other kinds shows them."""
 
 
 _Signature = tuple[tuple[str, ...], ...]
 
 
 def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
-    """Group sample items by the attribute that names their kind, if any, and by the shapes of their keys."""
+    """Group sample items by the attribute that contains their kind, if any, and by the form of their keys."""
     constants = [_constants(samples, attribute, key) for attribute in key]
     names = _kind_names(samples, key)
     groups: dict[tuple[str, _Signature], list[Item]] = {}
@@ -175,7 +183,7 @@ def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
 
 
 def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
-    """Return the text of the attribute that names each item's kind, or an empty list without such an attribute."""
+    """Return the kind of each item from an attribute that contains it, or an empty list if none does."""
     if len(samples) < 2:
         return []
     attributes = [name for name in samples[0] if name not in key]
@@ -190,9 +198,9 @@ def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
 
 
 def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> frozenset[str]:
-    """Return values of an attribute that are literal words, because they recur in other partitions.
+    """Return the values of a sort key that are literal words, because they occur in several partitions.
 
-    Items with different words must also have different attributes. Otherwise the strings are data, such as names of
+    Items with different words must also have different attributes. Otherwise, the values are data, such as the names of
     people.
     """
     if attribute != key[-1] or len(key) == 1:
@@ -213,7 +221,7 @@ def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> f
 
 
 def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
-    """Return a tuple of the separator and the words of a key, with {} for each value."""
+    """Return the separator of a key followed by its parts, with {} for each value."""
     if not isinstance(text, str):
         return ("", VALUE)
     if text in constants or (_WORD.fullmatch(text) and text.isupper()):
@@ -234,7 +242,7 @@ def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
 
 
 def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
-    """Return the last word of each key attribute, or "", and True if a value follows the word."""
+    """Return the last word in each key attribute, or "", and True if a value follows it."""
     found = []
     for _, *parts in signature:
         words = [at for at, part in enumerate(parts) if part not in {VALUE, ""}]
@@ -243,7 +251,9 @@ def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
 
 
 def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
-    """Return a name for each kind, which is the shortest candidate that no other kind has."""
+    """Return a different name for each kind, preferring the first candidate that is not the first candidate of another
+    kind.
+    """
     candidates = [list(_candidates(name, words)) for name, words in kinds]
     named: list[str] = []
     for number, own in enumerate(candidates):
@@ -259,7 +269,7 @@ def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[st
 
 
 def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
-    """Yield candidate names for a kind, such as ORDER for USER#1 and ORDER#2, or USER for USER#1 and PROFILE."""
+    """Yield possible names for a kind, such as ORDER for USER#1 and ORDER#2, or USER for USER#1 and PROFILE."""
     texts = [word.strip("-_ ").lower().replace("-", " ").replace("_", " ") for word, _ in words]
     if name:
         yield name
@@ -274,7 +284,7 @@ def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
 def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> str:
     """Return the template of a key that looks like a plain value, such as Month-01-2018 or a single word.
 
-    The result is "" for keys whose shape is clear without comparison, and for values without a preceding word.
+    Return "" if the form of the key is clear without a comparison, or if a value does not follow a word.
     """
     separator, *words = parts
     texts = [str(item.get(attribute, {}).get("S")) for item in items]

@@ -1,4 +1,4 @@
-"""Values in a document with their paths, so that errors can show their position."""
+"""Values in a document with their paths, which error messages contain."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from keyplan.errors import KeyplanError
 
 
 class ImportSourceError(KeyplanError):
-    """Raised if a file is not of the expected kind or contains an invalid description of a table."""
+    """Raised if a file is not of the expected kind, or if it describes a table that is invalid."""
 
 
 _MOST_DIGITS = 18
-"""Maximum number of digits. No number of the service has more."""
+"""The maximum number of digits in an integer, which no setting of DynamoDB exceeds."""
 
 
 @dataclass(frozen=True)
 class UnresolvedValue:
-    """A value that the document alone does not determine."""
+    """A value that the document does not determine, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class UnresolvedAttribute(UnresolvedValue):
-    """An attribute of a resource in the document, or a reference to it, which is known after creation."""
+    """A reference to a resource or to its attribute, whose value is known only after the resource is created."""
 
     logical_id: str
     attribute: str
-    """The name of the attribute, or "" for a reference to the resource itself."""
+    """The name of the attribute, or "" for a reference to the resource."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value with its path from the root of the document."""
+    """A value in a document, with its path from the root."""
 
     value: Any
     path: str
 
     def fail(self, problem: str) -> ImportSourceError:
-        """Return an error about this value."""
+        """Return an ImportSourceError about this value."""
         return ImportSourceError(f"{self.path}: {problem}")
 
     def _known(self) -> Any:
@@ -54,21 +54,24 @@ class Node:
         return self.fail(f"expected {what}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
 
     def mapping(self) -> Mapping[str, Any]:
-        """Return the value as a mapping. Raises ImportSourceError for other values."""
+        """Return the value if it is a mapping. Raises ImportSourceError otherwise."""
         value = self._known()
         if not isinstance(value, Mapping):
             raise self._wanted("a mapping")
         return value
 
     def items(self) -> Iterator[Node]:
-        """Yield the elements of a list."""
+        """Yield the elements of the value. Raises ImportSourceError if it is not a list."""
         value = self._known()
         if not isinstance(value, list):
             raise self._wanted("a list")
         return (Node(element, f"{self.path}[{number}]") for number, element in enumerate(value))
 
     def text(self) -> str:
-        """Return a non-empty string. YAML names that look like numbers or booleans are accepted."""
+        """Return the value as a non-empty string. Raises ImportSourceError if it is not a string.
+
+        Integers and booleans are converted, because YAML may read names as such values.
+        """
         value = self._known()
         if isinstance(value, int):
             value = str(value).lower()
@@ -77,13 +80,16 @@ class Node:
         return value
 
     def one_of(self, *choices: str) -> str:
-        """Return the value if it is one of the choices. Raises ImportSourceError for other values."""
+        """Return the value if it is one of the choices. Raises ImportSourceError otherwise."""
         if self.text() not in choices:
             raise self._wanted(f"one of {', '.join(choices)}")
         return self.text()
 
     def whole(self, least: int = 0) -> int:
-        """Return an integer, which a parameter may have passed as a string."""
+        """Return the value as an integer of at least `least`. Raises ImportSourceError if it is not an integer.
+
+        Strings of digits are converted, because parameters can be strings.
+        """
         value = self._known()
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
             value = int(value)
@@ -92,7 +98,10 @@ class Node:
         return value
 
     def flag(self) -> bool:
-        """Return a boolean, which a parameter may have passed as a string."""
+        """Return the value as a boolean. Raises ImportSourceError if it is not a boolean.
+
+        The strings "true" and "false" are converted, because parameters can be strings.
+        """
         value = self._known()
         if isinstance(value, str) and value.lower() in {"true", "false"}:
             value = value.lower() == "true"
@@ -101,25 +110,25 @@ class Node:
         return value
 
     def get(self, member: str) -> Node | None:
-        """Return a member of a mapping, or None."""
+        """Return a member of a mapping, or None if it does not exist."""
         value = self.mapping().get(member)
         return None if value is None else Node(value, f"{self.path}.{member}")
 
     def need(self, member: str) -> Node:
-        """Return a required member. Raises ImportSourceError if it is missing."""
+        """Return a member of a mapping. Raises ImportSourceError if it does not exist."""
         node = self.get(member)
         if node is None:
             raise self.fail(f"{member} is missing")
         return node
 
     def at(self, *members: str) -> Node | None:
-        """Return a nested member, or None."""
+        """Return the member at the end of a path, or None if a member of the path does not exist."""
         node: Node | None = self
         for member in members:
             node = None if node is None else node.get(member)
         return node
 
     def each(self, member: str) -> Iterator[Node]:
-        """Yield the elements of an optional list."""
+        """Yield the elements of a member that is a list, or nothing if the member does not exist."""
         node = self.get(member)
         return iter(()) if node is None else node.items()

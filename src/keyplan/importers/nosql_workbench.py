@@ -1,7 +1,7 @@
 """Importer for NoSQL Workbench data models: tables, indexes, facets and sample data.
 
-Source: developer guide, "NoSQL Workbench for DynamoDB" (data modeler, facets, sample data), and published models.
-Versions differ: capacity and facets were added later, so both are optional.
+Source: developer guide, "NoSQL Workbench for DynamoDB" (data modeler, facets, sample data), and published models. Older
+versions of the format have neither capacity nor facets, so both are optional.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*(:[^{}]+)?\}")
 
 
 def nosql_workbench(documents: Sequence[Document]) -> ImportSource:
-    """Return the tables of data models. Raises ImportSourceError."""
+    """Return the tables of NoSQL Workbench data models. Raises ImportSourceError if a data model is invalid."""
     tables: list[SourceTable] = []
     gaps: list[str] = []
     for document in documents:
@@ -71,7 +71,7 @@ def _table(model: Node) -> SourceTable:
 
 
 def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
-    """Return the type of each key attribute, as declared in the key or among the other attributes."""
+    """Return the type of each key attribute, which is defined in a key or among the other attributes."""
     keys = [table.need("KeyAttributes")]
     keys += [index.need("KeyAttributes") for kind in _INDEXES for index in table.each(kind)]
     types: dict[str, str] = {}
@@ -96,7 +96,7 @@ def _parts(key: Node) -> Iterator[Node]:
 
 
 def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
-    """Return the properties of a table with CloudFormation's names."""
+    """Return the properties of a table with the names that CloudFormation uses."""
     properties: dict[str, Any] = {
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
         "KeySchema": _key_schema(table.need("KeyAttributes")),
@@ -117,7 +117,7 @@ def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
 
 
 def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]:
-    """Yield a sentence for each unknown member of a table or of its parts."""
+    """Yield a sentence for each unknown member in a table or a part of it."""
     for member, value in holder.mapping().items():
         if member in known:
             continue
@@ -130,7 +130,7 @@ def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]
 
 
 def _scaling(holder: Node, within: Node) -> Iterator[str]:
-    """Yield a sentence for each capacity setting with auto scaling."""
+    """Yield a sentence for each capacity setting with automatic scaling."""
     settings = holder.get("ProvisionedCapacitySettings")
     for member in () if settings is None else settings.mapping():
         if str(member).startswith("AutoScaling"):
@@ -138,7 +138,7 @@ def _scaling(holder: Node, within: Node) -> Iterator[str]:
 
 
 def _short(holder: Node, within: Node) -> str:
-    """Return the path of a part, relative to its table."""
+    """Return the path of a part of a table, without the path of the table."""
     path = holder.path.removeprefix(within.path).removeprefix(".")
     return f"{path}." if path else ""
 
@@ -149,7 +149,7 @@ def _key_schema(key: Node) -> list[dict[str, str]]:
 
 
 def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[str]) -> dict[str, Any]:
-    """Return an index. If it does not define its own capacity, it gets the capacity of the table."""
+    """Return the properties of an index. If it has no capacity settings, those of the table are used."""
     gaps += _unknown(index, _OF_INDEX, table)
     own = index.at("ProvisionedCapacitySettings", "ProvisionedThroughput") or index.get("ProvisionedThroughput")
     projection = index.get("Projection")
@@ -165,7 +165,9 @@ def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[s
 
 
 def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesses: list[str]) -> Iterator[SourceEntity]:
-    """Yield an entity for each facet or, without facets, for each kind of item that the keys of samples show."""
+    """Yield an entity for each facet. If a table has no facets, yield an entity for each kind of item in the sample
+    data.
+    """
     facets = list(table.each("TableFacets"))
     for facet in facets:
         alias = facet.get("KeyAttributeAlias")
@@ -188,7 +190,7 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesse
 
 
 def _shows_templates(item: Item, table: SourceTable) -> bool:
-    """Return True for a row that keyplan exports to show templates, in which a key attribute is USER#{user_id}."""
+    """Return True if an item is a row that keyplan exported to show templates, with a key such as USER#{user_id}."""
     texts = [item.get(name, {}).get("S") for name in table.key_attributes]
     return any(isinstance(text, str) and _PLACEHOLDER.search(text) for text in texts)
 
@@ -196,7 +198,7 @@ def _shows_templates(item: Item, table: SourceTable) -> bool:
 def _kinds(
     samples: Sequence[Item], found: SourceTable, others: Mapping[str, str], guesses: list[str]
 ) -> Iterator[SourceEntity]:
-    """Yield an entity for each shape of key in the samples."""
+    """Yield an entity for each form that the keys of the sample items have."""
     if not samples:
         guesses.append(
             "no facets and no sample items: all items are one entity with plain keys;"

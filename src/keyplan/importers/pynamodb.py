@@ -1,4 +1,4 @@
-"""Importer for PynamoDB models in Python source, which is parsed but never executed.
+"""Importer for PynamoDB models in Python files, which are parsed but not executed.
 
 Source: pynamodb.readthedocs.io, "API", "Attributes", "Index Queries", "Polymorphism"; github.com/pynamodb/PynamoDB 6.1,
 pynamodb/attributes.py (types, attr_name, null, default), pynamodb/indexes.py (index_name is the attribute's name by
@@ -37,7 +37,7 @@ _ATTRIBUTES: dict[str, tuple[str, str]] = {
     "UnicodeSetAttribute": ("set[str]", "SS"),
     "VersionAttribute": ("int", "N"),
 }
-"""The annotation and the attribute type code, by PynamoDB class."""
+"""The annotation and the attribute type for each PynamoDB attribute class."""
 _INDEXES = {"GlobalSecondaryIndex": "GSI", "LocalSecondaryIndex": "LSI"}
 _PROJECTIONS = {"AllProjection": "all", "KeysOnlyProjection": "keys"}
 _CONSTANTS = {
@@ -57,7 +57,7 @@ _CONNECTION = frozenset({
     "extra_headers", "host", "max_pool_connections", "max_retry_attempts", "read_timeout_seconds", "region",
     "retry_configuration",
 })  # fmt: skip
-"""Members of Meta that configure the client."""
+"""The members of a Meta class that configure the client."""
 _OF_CALL = frozenset({
     "attr_name", "default", "default_for_new", "hash_key", "legacy_encoding", "null", "of", "range_key",
 })  # fmt: skip
@@ -77,17 +77,17 @@ class _Attribute:
     name: str
     stored: str
     kind: str
-    """The PynamoDB class, or "" if it is unknown."""
+    """The name of the PynamoDB attribute class, or "" if it is unknown."""
     options: Mapping[str, ast.expr] = field(default_factory=dict)
 
     def has(self, option: str) -> bool:
-        """Return True if an option is set to True."""
+        """Return True if an option of the attribute is set to True."""
         value = self.options.get(option)
         return isinstance(value, ast.Constant) and value.value is True
 
 
 class _Module:
-    """The classes and constants in a file."""
+    """The classes and constants in a Python file."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = PurePath(name).name or name
@@ -103,7 +103,7 @@ class _Module:
         self._constants = dict(_assignments(self._tree.body))
 
     def bases(self, node: ast.ClassDef) -> Iterator[str]:
-        """Yield the names of all base classes of a class, nearest first."""
+        """Yield the names of all base classes of a class, the nearest first."""
         seen = {node.name}
         pending = [_last_name(base) for base in node.bases]
         while pending:
@@ -116,11 +116,13 @@ class _Module:
                 pending += [_last_name(base) for base in self.classes[name].bases]
 
     def own_bases(self, node: ast.ClassDef) -> list[ast.ClassDef]:
-        """Return a class and its base classes in the file, nearest first."""
+        """Return a class and those of its base classes that are in the file, the nearest first."""
         return [node, *(self.classes[name] for name in self.bases(node) if name in self.classes)]
 
     def constant(self, node: ast.expr | None) -> Any:
-        """Return the value of a literal, a PynamoDB constant or a name that is assigned once. Otherwise return None."""
+        """Return the value of a literal, of a PynamoDB constant, or of a name with such a value. Otherwise, return
+        None.
+        """
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
@@ -134,7 +136,9 @@ class _Module:
         return None
 
     def kind_of(self, called: str) -> str:
-        """Return the PynamoDB class that is the given class or its base class, or ""."""
+        """Return the PynamoDB attribute class with this name or from which the class with this name is
+        derived, or "".
+        """
         if called in _ATTRIBUTES:
             return called
         node = self.classes.get(called)
@@ -142,7 +146,9 @@ class _Module:
 
 
 def _last_name(node: ast.expr) -> str:
-    """Return the last part of a dotted name. For a parametrized type, this is the name of the type."""
+    """Return the last part of a dotted name, without the arguments of a generic type. For other
+    expressions, return "".
+    """
     if isinstance(node, ast.Subscript):
         return _last_name(node.value)
     if isinstance(node, ast.Attribute):
@@ -151,7 +157,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names and values of simple assignments."""
+    """Yield the name and the value of each assignment to a name."""
     for statement in body:
         if isinstance(statement, ast.Assign):
             yield from ((target.id, statement.value) for target in statement.targets if isinstance(target, ast.Name))
@@ -160,7 +166,10 @@ def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
-    """Return the tables of the models in files, given as pairs of name and text. Raises ImportSourceError."""
+    """Return the tables of the PynamoDB models in files, which are given as pairs of a name and the text.
+
+    Raises ImportSourceError if a file is not valid Python or contains no models.
+    """
     tables: dict[str, list[_Model]] = {}
     names = []
     for name, text in sources:
@@ -177,7 +186,7 @@ def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
 
 
 class _Model:
-    """A class that defines a model."""
+    """A class that is derived from the PynamoDB Model."""
 
     def __init__(self, module: _Module, node: ast.ClassDef) -> None:
         self._module, self.node, self.name = module, node, node.name
@@ -193,7 +202,7 @@ class _Model:
         self._read()
 
     def _meta_of(self, node: ast.ClassDef) -> dict[str, ast.expr]:
-        """Return the members of the nearest class Meta and of its base classes."""
+        """Return the members of a model's Meta class, including those of its base classes."""
         for owner in self._module.own_bases(node):
             for statement in owner.body:
                 if isinstance(statement, ast.ClassDef) and statement.name == "Meta":
@@ -274,7 +283,7 @@ class _Model:
         return "all"
 
     def is_entity(self, models: Sequence[_Model]) -> bool:
-        """Return True for a model of items, which has a hash key and is not only a base class."""
+        """Return True if the model has a hash key and is not only a base class of other models."""
         if not any(attribute.has("hash_key") for attribute in self.attributes):
             return False
         is_base = any(self.name in other._module.bases(other.node) for other in models)
@@ -289,19 +298,19 @@ class _Model:
 
     @property
     def discriminator(self) -> str | None:
-        """Return the string that identifies items of the class, as in class Cat(Animal, discriminator="Cat")."""
+        """Return the discriminator value of the class, as in class Cat(Animal, discriminator="Cat"), or None."""
         given = next((word.value for word in self.node.keywords if word.arg == "discriminator"), None)
         value = self._module.constant(given)
         return value if isinstance(value, str) else None
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return the stored names of the key attributes."""
+        """Return the names of the primary key attributes, as stored in the table."""
         roles = ("hash_key", "range_key")
         return tuple(each.stored for role in roles for each in self.attributes if each.has(role))
 
     def billing(self) -> Billing:
-        """Return the capacity that create_table would request, which is on-demand if Meta does not specify it."""
+        """Return the capacity that the Meta class declares, or on-demand capacity if it declares none."""
         mode = self._module.constant(self.meta.get("billing_mode"))
         provisioned = _capacity(self._module, self.meta)
         if mode != "PAY_PER_REQUEST" and provisioned is not None:
@@ -311,12 +320,12 @@ class _Model:
         return OnDemand()
 
     def stream(self) -> StreamView | None:
-        """Return the view type of the stream, or None."""
+        """Return the view type of the stream, or None if the Meta class declares no stream."""
         view = self._module.constant(self.meta.get("stream_view_type"))
         return cast("StreamView", view) if view in _CONSTANTS.values() else None
 
     def entity(self, table_key: tuple[str, ...]) -> SourceEntity:
-        """Return the entity with its fields."""
+        """Return the entity of the model, with its fields."""
         fields = {}
         version = None
         for attribute in self.attributes:
@@ -373,7 +382,7 @@ class _Model:
         return None
 
     def types(self) -> dict[str, str]:
-        """Return the type of each attribute."""
+        """Return the type of each stored attribute."""
         own = {each.stored: _ATTRIBUTES[each.kind][1] for each in self.attributes if each.kind}
         return {**self.index_types, **own}
 
@@ -418,7 +427,10 @@ def _table(name: str, models: Sequence[_Model]) -> SourceTable:
 
 
 def _paid(index: Index, billing: Billing) -> Index:
-    """Return an index with its own capacity, or with the capacity of the table if the table is provisioned."""
+    """Return an index with the capacity that it declares or, if it declares none, with the capacity of its table.
+
+    Local indexes and indexes of on-demand tables have no capacity.
+    """
     if index.kind == "LSI" or not isinstance(billing, Provisioned):
         return replace(index, billing=None)
     return replace(index, billing=index.billing or billing)

@@ -1,4 +1,6 @@
-"""Python names and source code: valid identifiers, literals, and code in the style of formatters."""
+"""Generation of Python names and source code: valid identifiers, literals, and code with the line breaks of
+formatters.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,17 @@ _OF_MODULE = frozenset({
     *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *keyplan.__all__, "Annotated", "Any", "Decimal", "Literal",
     "UUID", "suppressed", "claims", "date", "datetime", "item", "name",
 })  # fmt: skip
-"""Names that the module of a design uses itself, or that describe the whole design."""
+"""Names that the module of a design uses itself or that have a meaning for the whole design."""
 _OF_CLASS = frozenset({
     *keyword.kwlist, *(word for word in keyplan.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
     "Attribute", "Decimal", "F", "Literal", "UUID", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self",
     "set", "str",
 })  # fmt: skip
-"""Attributes of every model, and names that a field would hide in annotations or pattern bodies."""
+"""Names that a field cannot have: attributes of every model, and names used in annotations or in the bodies of
+patterns.
+"""
 _LONGEST = 60
-"""Maximum length of a name, so that it fits on a line."""
+"""The maximum length of a generated name, so that it fits on a line."""
 
 
 WIDTH = 88
@@ -35,23 +39,23 @@ _INDENT = "    "
 
 
 class PythonNames:
-    """Unique names within one scope."""
+    """The names used in one scope, which makes new names unique."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
 
     @classmethod
     def of_module(cls) -> PythonNames:
-        """Return a scope that reserves the names used in a design module."""
+        """Return the scope of a design module, in which the names that the module uses are reserved."""
         return cls(_OF_MODULE)
 
     @classmethod
     def of_class(cls) -> PythonNames:
-        """Return a scope for fields that reserves the names of the module and of every model."""
+        """Return the scope of a class, in which the names of the module and of every model are reserved."""
         return cls(_OF_CLASS)
 
     def take(self, wanted: str) -> str:
-        """Reserve a name, appending an underscore or a number if it is already used."""
+        """Return a unique name and reserve it. If the wanted name is in use, append an underscore or a number."""
         name = wanted
         number = 1
         while name in self._taken:
@@ -62,7 +66,7 @@ class PythonNames:
 
 
 def field_name(text: str) -> str:
-    """Return a field name, which is the text itself if it is an identifier."""
+    """Return a valid name for a field. If the text is a valid name, it is not changed."""
     name = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
     if not name.isidentifier() or name.startswith("model_"):
         name = f"attribute_{name}".rstrip("_")
@@ -70,13 +74,13 @@ def field_name(text: str) -> str:
 
 
 def class_name(text: str) -> str:
-    """Return a class name, such as OrderItem for order-item."""
+    """Convert a text to the name of a class, such as OrderItem for order-item."""
     name = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
     return name if name.isidentifier() else _settled(f"Table{name}")
 
 
 def snake_name(text: str) -> str:
-    """Return a function or variable name, such as order_item for OrderItem."""
+    """Convert a text to the name of a function or variable, such as order_item for OrderItem."""
     name = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
     return name if name.isidentifier() else _settled(f"table_{name}".rstrip("_"))
 
@@ -87,7 +91,7 @@ def _words(text: str) -> list[str]:
 
 
 def _settled(name: str) -> str:
-    """Return a valid identifier, reduced to ASCII letters if necessary."""
+    """Return a name if it is a valid identifier, otherwise a similar name with only ASCII characters."""
     if name.isidentifier() and unicodedata.normalize("NFKC", name) == name:
         return name
     return re.sub(r"[^A-Za-z0-9_]", "", name).strip("_")
@@ -95,32 +99,32 @@ def _settled(name: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Parts within brackets, such as the arguments of a call or the elements of a list or dictionary."""
+    """Parts of source code in brackets, such as the arguments of a call or the elements of a list."""
 
     opening: str
     parts: Sequence[Part]
     closing: str
     always_open: bool = False
-    """True if each part has its own line even if all would fit on one."""
+    """True if each part is on a separate line even if all parts fit on one line."""
 
 
 Part = str | Group
 
 
 def call(name: str, *parts: Part | None) -> Group:
-    """Return a call, leaving out parts that are None."""
+    """Return the source code of a call. Arguments that are None are omitted."""
     return Group(f"{name}(", [part for part in parts if part is not None], ")")
 
 
 def named(name: str, part: Part) -> Part:
-    """Return a part with a prefix such as name=... or "key": ..."""
+    """Return a part of source code with a prefix, such as `name=` or `"key": `."""
     if isinstance(part, str):
         return f"{name}{part}"
     return Group(f"{name}{part.opening}", part.parts, part.closing, part.always_open)
 
 
 def lay_out(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
-    """Format a part as source code, with text before and after it."""
+    """Format a part as source code, with the texts `before` and `after` around it."""
     if isinstance(part, str):
         return f"{indent}{before}{part}{after}"
     flat = f"{indent}{before}{_flat(part)}{after}"
@@ -135,7 +139,9 @@ def _is_open(part: Part) -> bool:
 
 
 def _columns(text: str) -> int:
-    """Return the width of a text in columns. East Asian characters are two wide and combining marks zero."""
+    """Return the width of a text in columns. East Asian wide characters have two columns, and combining marks have
+    none.
+    """
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
@@ -149,20 +155,23 @@ def _flat(part: Part) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as a Python literal, with the quotes that need fewer escapes and invisible characters escaped."""
+    """Return a text as a Python string literal, in which invisible characters are escaped.
+
+    The quotes are those that require fewer escapes.
+    """
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + "".join(f"\\{character}" if character == quote else plain(character) for character in text) + quote
 
 
 def plain(text: str) -> str:
-    """Return a text with every invisible character escaped."""
+    """Return a text in which invisible characters are escaped."""
     return "".join(
         character if character.isprintable() and character != "\\" else ascii(character)[1:-1] for character in text
     )
 
 
 def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
-    """Return a text as comment lines. `hanging` is the prefix of all lines except the first."""
+    """Return a text as lines of comments. `hanging` is the prefix of the text in all lines except the first."""
     first, rest = f"{indent}# ", f"{indent}# {hanging}"
     return textwrap.wrap(
         plain(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
@@ -170,7 +179,7 @@ def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
 
 
 def docstring(text: str, indent: str = "") -> list[str]:
-    """Return a docstring of one or more paragraphs."""
+    """Return the lines of a docstring with one or more paragraphs."""
     paragraphs = [plain(paragraph).replace('"', "'") for paragraph in text.split("\n\n") if paragraph.strip()]
     lines: list[str] = []
     for number, paragraph in enumerate(paragraphs):

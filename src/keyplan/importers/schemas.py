@@ -1,4 +1,4 @@
-"""Tables from any source in a common form, which is derived from CloudFormation properties."""
+"""A common form for the tables of all sources, which is derived from the properties of CloudFormation."""
 
 from __future__ import annotations
 
@@ -11,80 +11,80 @@ from keyplan.design.workload import Billing, OnDemand, Provisioned
 from keyplan.importers.nodes import Node
 
 Item = Mapping[str, Mapping[str, Any]]
-"""An item in the service's JSON form, such as {"PK": {"S": "USER#1"}}."""
+"""An item in the JSON form of DynamoDB, such as {"PK": {"S": "USER#1"}}."""
 
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """The number and size of a table's items."""
+    """The number and average size of the items in a table."""
 
     count: int
     average_bytes: int
     in_index: Mapping[str, int] = field(default_factory=dict)
-    """The number of items, by index."""
+    """The number of items in each index, by index name."""
 
 
 @dataclass(frozen=True)
 class SourceField:
-    """A declared attribute."""
+    """A field that the source declares."""
 
     name: str
-    """The name of the field in programs."""
+    """The name of the field in the source."""
     annotation: str
-    """The type as Python source."""
+    """The annotation as Python source."""
     is_required: bool = False
     default: str | None = None
-    """The default as Python source."""
+    """The default as Python source, or None."""
     stored: str | None = None
-    """The storage format of a datetime, such as epoch_s or iso_ms, unless it is a text with microseconds."""
+    """The storage format of a datetime, such as epoch_s or iso_ms, or None for the default format."""
 
 
 @dataclass(frozen=True)
 class SourceEntity:
-    """A kind of item in a source."""
+    """A kind of item that the source declares, or that its sample items show."""
 
     name: str
     attributes: tuple[str, ...]
-    """The attributes, without those of the primary key."""
+    """The names of the attributes, except those of the primary key."""
     samples: tuple[Item, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """The name of each primary key attribute in the source, possibly in the form USER#UserId."""
+    """The name of each primary key attribute in the source, which can be a template such as USER#UserId."""
     templates: Mapping[str, str] = field(default_factory=dict)
-    """The exact template of each key attribute, such as USER#{user_id}."""
+    """The template of each key attribute that the source determines exactly, such as USER#{user_id}."""
     template_rows: tuple[Item, ...] = ()
-    """Sample items that contain templates instead of keys, such as {"PK": {"S": "USER#{user_id}"}}."""
+    """Sample items whose keys are templates, such as {"PK": {"S": "USER#{user_id}"}}."""
     fields: Mapping[str, SourceField] = field(default_factory=dict)
-    """The declarations of attributes in the source, by attribute."""
+    """The declared fields, by attribute name."""
     version: str | None = None
-    """The attribute that counts changes."""
+    """The name of the attribute that contains the version of an item, or None."""
     is_guessed: bool = False
-    """True if the kind is guessed from the keys of sample items, because the source does not name it."""
+    """True if the kind was derived from the keys of sample items, because the source does not declare it."""
     discriminator: str | None = None
-    """The text in the table's discriminator attribute that identifies this kind, if the source states it."""
+    """The value of the table's discriminator attribute for this kind, or None if the source does not declare it."""
 
 
 @dataclass(frozen=True)
 class SourceCollection:
-    """A query for several kinds of items in one partition."""
+    """A group of entities that one query reads from a partition (an ElectroDB collection)."""
 
     name: str
     index: str | None
     entities: tuple[str, ...]
     prefix: str
-    """The text with which the sort keys start, or "" for all items of the partition."""
+    """The text with which the sort keys start, or "" if all items of the partition belong to the collection."""
 
 
 @dataclass(frozen=True)
 class SourceConsumer:
-    """A function that reads the table's stream."""
+    """A function that reads the stream of a table."""
 
     name: str
     about: str
     events: tuple[str, ...]
-    """Names of keyplan's change types: Inserted, Modified, Removed or Expired."""
+    """The keyplan change types that the function receives: Inserted, Modified, Removed or Expired."""
     batch: int
     retries: int | None
-    """The number of retries, or None to retry until the stream drops the record."""
+    """The number of retries, or None if the function retries until the record leaves the stream."""
     on_failure: str | None
     bisect: bool
     gaps: tuple[str, ...] = ()
@@ -92,13 +92,13 @@ class SourceConsumer:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table with all known facts about its items."""
+    """A table with all information that the source contains about it."""
 
     name: str
     key: tuple[str, ...]
-    """Partition key attribute and, if any, sort key attribute."""
+    """The partition key attribute and, if the table has one, the sort key attribute."""
     types: Mapping[str, str]
-    """The type of each known attribute: S, N or B for keys, any type for others."""
+    """The type of each attribute if it is known. Key attributes have S, N or B."""
     indexes: tuple[Index, ...]
     billing: Billing
     stream: StreamView | None = None
@@ -108,33 +108,35 @@ class SourceTable:
     deletion_protection: bool = False
     entities: tuple[SourceEntity, ...] = ()
     discriminator: str | None = None
-    """The attribute that names the kind of each item, if the source states it."""
+    """The name of the attribute that contains the kind of each item, or None if the source does not declare it."""
     collections: tuple[SourceCollection, ...] = ()
     consumers: tuple[SourceConsumer, ...] = ()
     figures: TableStatistics | None = None
     gaps: tuple[str, ...] = ()
-    """The settings that a design cannot express, one sentence each."""
+    """A sentence for each setting that a design cannot express."""
     guesses: tuple[str, ...] = ()
-    """The facts that the source does not state, one sentence each."""
+    """A sentence for each assumption about information that the source does not contain."""
 
     @property
     def key_attributes(self) -> tuple[str, ...]:
-        """Return the attributes of all keys, starting with the primary key."""
+        """Return the attributes of all keys, with those of the primary key first."""
         of_indexes = (name for index in self.indexes for name in index.attributes)
         return tuple(dict.fromkeys((*self.key, *of_indexes)))
 
 
 @dataclass(frozen=True)
 class ImportSource:
-    """All tables of a source."""
+    """The tables of a source, with a description of the source."""
 
     title: str
-    """The description in the first line of the file, such as "shop.json, a NoSQL Workbench model"."""
+    """The description of the source in the first line of the generated file, such as "shop.json, a NoSQL Workbench
+    model".
+    """
     tables: tuple[SourceTable, ...]
     gaps: tuple[str, ...] = ()
-    """The settings of the whole source that were omitted."""
+    """A sentence for each setting outside the tables that a design cannot express."""
     about: str = ""
-    """The description that the authors of the source wrote."""
+    """The description in the source, written by its authors."""
 
 
 _CARRIED = frozenset({
@@ -167,7 +169,7 @@ _STREAMS: tuple[str, ...] = tuple(view for view in get_args(StreamView) if view 
 
 
 def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTable:
-    """Return the table with the given properties. Raises ImportSourceError."""
+    """Convert the properties of a table to a SourceTable. Raises ImportSourceError if they are invalid."""
     types = _types(table)
     key = _key(table, types)
     if len(key[0]) != 1 or len(key[1]) > 1:
@@ -195,10 +197,10 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
 
 
 def _other_indexes(table: Node) -> Iterator[str]:
-    """Yield a sentence for each index that is neither global nor local.
+    """Yield a sentence for each index that is neither a global nor a local secondary index.
 
-    Their key attributes are defined with those of the table, under unknown names. Source: CloudFormation Template
-    Reference, "AWS::DynamoDB::Table SearchSchemaElement".
+    The table's AttributeDefinitions also contain the key attributes of these indexes, whose names are unknown. Source:
+    CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
     """
     for member, value in table.mapping().items():
         if not member.endswith("Indexes") or member in _CARRIED or not isinstance(value, list):
@@ -218,7 +220,7 @@ def _types(table: Node) -> dict[str, str]:
 
 
 def _key(holder: Node, types: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the partition key and sort key attributes of a KeySchema."""
+    """Return the partition key attributes and the sort key attributes of a KeySchema."""
     parts: dict[str, list[str]] = {"HASH": [], "RANGE": []}
     for element in holder.need("KeySchema").items():
         name = element.need("AttributeName").text()
@@ -292,7 +294,9 @@ def _units(table: Node) -> list[Node | None]:
 
 
 def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
-    """Return the warm throughput if it exceeds the billing mode's default."""
+    """Return the warm throughput for reads and writes, or None if it does not exceed the default of the
+    billing mode.
+    """
     warm = holder.get("WarmThroughput")
     if warm is None:
         return None
@@ -305,7 +309,9 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
-    """Yield a note for each index whose warm throughput differs from that of its table. Designs assume equal values."""
+    """Yield a sentence if the warm throughput of an index differs from the value of its table, which a
+    design assumes.
+    """
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:
@@ -357,7 +363,7 @@ def _ttl(table: Node, types: Mapping[str, str], gaps: list[str]) -> str | None:
 
 
 def _left_out(holder: Node, carried: frozenset[str]) -> Iterator[str]:
-    """Yield a sentence for each member that a design cannot express."""
+    """Yield a sentence for each member that is not in `carried`, because a design cannot express it."""
     for member in holder.mapping():
         if member not in carried:
             yield f"{member}: {_NOT_OF_DESIGNS.get(member, 'unknown member')}"

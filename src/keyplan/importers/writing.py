@@ -35,7 +35,7 @@ _OF_DESIGN = (
     "GSI", "LSI", "Attribute", "Bytes", "Entity", "Expired", "F", "Inserted", "ItemKey", "ItemWrite", "KeyCondition",
     "Modified", "OnDemand", "Provisioned", "Removed", "Table", "Volume", "attr", "item", "key", "pk",
 )  # fmt: skip
-"""Names of the design language that a file may import, in order."""
+"""The names of the design language that a generated file may import, in order."""
 _OTHERS = (
     ("datetime", ("date", "datetime")),
     ("decimal", ("Decimal",)),
@@ -48,7 +48,7 @@ _GUESSED = "Guessed from sample items, please check: "
 
 
 def design_text(source: ImportSource) -> str:
-    """Return the source code of the design. Raises ImportSourceError if two tables have the same name."""
+    """Return the source code of a design module. Raises ImportSourceError if two tables have the same name."""
     _check_names(source)
     names = PythonNames.of_module()
     blocks = [block for table in source.tables for block in table_blocks(table, names)]
@@ -70,7 +70,7 @@ def _check_names(source: ImportSource) -> None:
 
 
 def _imports(code: str) -> Iterator[str]:
-    """Yield the imports that the code needs."""
+    """Yield the import statements for the names that the code uses."""
     words = set(re.findall(r"\w+\b(?!=)", "\n".join(_without_texts(line) for line in code.splitlines())))
     others = [(module, [name for name in names if name in words]) for module, names in _OTHERS]
     yield from (f"from {module} import {', '.join(names)}" for module, names in others if names)
@@ -90,12 +90,12 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 
 
 def _without_texts(line: str) -> str:
-    """Return a line without string literals and comments."""
+    """Return a line of code without string literals and comments."""
     return _TEXT.sub('""', line).partition("#")[0]
 
 
 def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
-    """Yield the lines of each definition: the table, its entities and their patterns."""
+    """Yield the lines of each definition for a table: the table, its entities, their patterns and its consumers."""
     variable = names.take(snake_name(table.name))
     tells, values = discriminator(table)
     yield [*_notes(table, tells), *lay_out(_table(table, tells), f"{variable} = ").split("\n")]
@@ -205,7 +205,7 @@ def _entity(
 
 
 def _shapes(entity: PlannedEntity) -> Iterator[str]:
-    """Yield the sample texts from which keys were guessed, with ... for values."""
+    """Yield a text for each guessed key with the form of the sample keys, in which ... stands for values."""
     for part in (part for key in (entity.key, *entity.indexes.values()) for part in key):
         if part.shape:
             yield f"{literal(part.attribute)} as {literal(part.shape.replace('{}', '...'))}"
@@ -249,7 +249,10 @@ def _part(part: PlannedKey) -> Part:
 
 
 def _items(table: SourceTable, entity: PlannedEntity) -> Part:
-    """Return the number of items of a table with one entity, and the share of items in each sparse index."""
+    """Return the source code of a Volume with the statistics of a table with one entity.
+
+    They are the number of items, their average size, and the share of items in each sparse index.
+    """
     figures = table.figures
     assert figures is not None, "asked for where there are figures"
     present: dict[str, float] = {}
@@ -286,7 +289,7 @@ def _field(field: PlannedField) -> str:
 def _collection(
     collection: SourceCollection, table: str, members: Sequence[tuple[PlannedEntity, str]], names: PythonNames
 ) -> Iterator[list[str]]:
-    """Yield the lines of the query for a collection, if its entities have the same partition key fields."""
+    """Yield the lines of a query pattern for a collection, if its entities have the same partition key fields."""
     fields = [_partition_fields(entity, collection.index) for entity, _ in members]
     if not fields[0] or any(each != fields[0] for each in fields):
         return
@@ -305,7 +308,7 @@ def _collection(
 
 
 def _partition_fields(entity: PlannedEntity, index: str | None) -> list[str]:
-    """Return the fields in an entity's partition key of the table or index, or none if it is not in the index."""
+    """Return the fields in an entity's partition key in an index or the table, or an empty list without a key."""
     parts = entity.key[:1] if index is None else entity.indexes.get(index, ())[: entity.partition_sizes.get(index)]
     return [name for part in parts for name in part.fields]
 
@@ -315,7 +318,7 @@ def _escaped(text: str) -> str:
 
 
 def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names: PythonNames) -> Iterator[str]:
-    """Yield the lines of a consumer without a body, because the deployed function handles the changes."""
+    """Yield the lines of a consumer whose body is empty, because a deployed function processes the changes."""
     if consumer.gaps:
         yield from comment(f"Where {literal(consumer.name)} differs from its source:")
     for gap in consumer.gaps:
@@ -355,42 +358,42 @@ def pattern_blocks(
 
 
 class _Writer:
-    """Writer for the patterns of one entity."""
+    """Generator of the patterns for one entity."""
 
     def __init__(self, entity: PlannedEntity, table: str, model: str) -> None:
         self._entity, self._table, self._model = entity, table, model
 
     def by_key(self, kind: str, name: str, fields: Sequence[str], about: str) -> list[str]:
-        """Write a pattern for one item."""
+        """Return the lines of a pattern that accesses one item by its key."""
         fields = list(dict.fromkeys(fields))
         returned = "ItemKey" if kind == "get" else "ItemWrite"
         head = self._head(call(kind, self._model), name, self._typed(fields), returned, about)
         return [*head, *_returning("item", fields)]
 
     def query(self, name: str, fields: Sequence[str], index: str | None, about: str) -> list[str]:
-        """Write a pattern that reads a partition of the table or of an index."""
+        """Return the lines of a pattern that queries a partition of an index, or of the table if `index` is None."""
         fields = list(dict.fromkeys(fields))
         options = None if index is None else f"index={literal(index)}"
         head = self._head(call("query", self._model, options), name, self._typed(fields), "KeyCondition", about)
         return [*head, *_returning("pk", fields)]
 
     def put(self, name: str, about: str) -> list[str]:
-        """Write the pattern that puts a whole item."""
+        """Return the lines of a pattern that puts a whole item."""
         typed = [f"new: {self._model}"]
         return [*self._head(call("put", self._model), name, typed, "ItemWrite", about), "    return item(new)"]
 
     def _typed(self, fields: Sequence[str]) -> list[str]:
-        """Return typed parameters for fields."""
+        """Return the parameters for fields, with their annotations."""
         return [f"{field}: {self._entity.fields[field].annotation}" for field in fields]
 
     def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
-        """Yield the lines of a pattern up to its body."""
+        """Yield the lines of a pattern before its body."""
         yield from lay_out(decorator, f"@{self._table}.").split("\n")
         yield from lay_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
         yield from docstring(about, "    ")
 
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
-    """Return the body of a pattern: item(...) or pk(...) with parameters named like the fields."""
+    """Return the lines of a pattern's body: a call of item() or pk() with the fields as keyword arguments."""
     result = call(word, *(f"{field}={field}" for field in fields))
     return lay_out(result, "return ", indent="    ").split("\n")

@@ -1,4 +1,4 @@
-"""YAML loader that supports the short forms of CloudFormation's functions, such as !Ref, !Sub and !GetAtt.
+"""YAML loader that supports the short forms of CloudFormation functions, such as !Ref, !Sub and !GetAtt.
 
 Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and a short form as a
 tag; "CloudFormation quotas": a template has at most 1 MB.
@@ -19,11 +19,11 @@ except ModuleNotFoundError as missing:
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _WITHOUT_PREFIX = frozenset({"Ref", "Condition"})
 _MOST_VALUES = 1_000_000
-"""Maximum number of values, which no template exceeds. Nested aliases could expand to any number."""
+"""The maximum number of values in a document, which no template exceeds. It limits the expansion of nested aliases."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
-    """Loader for plain values and functions. Dates stay strings, because they may be names."""
+    """Loader for plain values and functions. Dates are loaded as strings, because they can be names."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
         first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
@@ -31,7 +31,9 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
     }
 
     def get_single_node(self) -> Any:
-        """Return the document. Raises an error if its expanded size is too large."""
+        """Return the root node of the document. Raises ComposerError if it has too many values after
+        expanding aliases.
+        """
         node = super().get_single_node()
         if node is not None and _size(node, {}) > _MOST_VALUES:
             raise yaml.composer.ComposerError(None, None, f"it has more than {_MOST_VALUES:,} values", node.start_mark)
@@ -39,7 +41,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
 
 
 def _size(node: Any, known: dict[int, int]) -> int:
-    """Return the number of values in a node, counting an alias each time that it is used."""
+    """Return the number of values in a node. An alias is counted each time it is used."""
     if id(node) not in known:
         known[id(node)] = 1
         parts = [] if isinstance(node, yaml.ScalarNode) else node.value
@@ -50,7 +52,7 @@ def _size(node: Any, known: dict[int, int]) -> int:
 
 
 def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
-    """Return the full form of a function that is written in its short form."""
+    """Return the full form of a function from its short form."""
     name = tag if tag in _WITHOUT_PREFIX else f"Fn::{tag}"
     value: Any
     if isinstance(node, yaml.ScalarNode):
@@ -65,7 +67,7 @@ def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
 
 
 def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
-    """Return a mapping. Duplicate keys are an error, except for overrides of `<<`."""
+    """Return a mapping. A duplicate key raises an error unless it overrides a key from `<<`."""
     own = {id(key_node) for key_node, _ in node.value}
     loader.flatten_mapping(node)
     mapping: dict[Any, Any] = {}
@@ -83,7 +85,7 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
 
 
 def _whole(loader: _Loader, node: yaml.Node) -> int:
-    """Return an integer. Integers in 0x or 0b notation with too many decimal digits are rejected."""
+    """Return an integer. Raises ValueError if it has too many decimal digits, which 0x and 0b notation can hide."""
     number: int = loader.construct_yaml_int(node)
     str(number)
     return number
@@ -95,7 +97,7 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def load(name: str, text: str) -> Any:
-    """Return the value of a YAML document. Raises ImportSourceError."""
+    """Load a YAML document and return its value. Raises ImportSourceError if the text is not valid YAML."""
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
