@@ -159,8 +159,9 @@ class EntitySpec:
     @overload
     def key_in(self, index: Index | str | None) -> BoundKey | None: ...
     def key_in(self, index: Index | str | None) -> BoundKey | None:
-        """Return the entity's key in an index, or in the table if `index` is None. Return None if the index never
-        contains it.
+        """Return the entity's key in an index, or in the table if `index` is None.
+
+        Return None if the index never contains it.
         """
         if index is None:
             return self.key
@@ -282,8 +283,9 @@ def bind_entity(
     place: Place,
     siblings: Sequence[EntitySpec],
 ) -> EntitySpec:
-    """Bind an entity class to a table and return its specification. Raises DesignError if the declaration
-    is invalid.
+    """Bind an entity class to a table and return its specification.
+
+    Raises DesignError if the declaration is invalid.
     """
     _check_model(model, place)
     for option, spec in (("key", key), *((f'indexes["{name}"]', names) for name, names in indexes.items())):

@@ -14,8 +14,9 @@ from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
-"""The content of stream records. UNSTATED means that the design mentions a stream, but not the content of
-its records.
+"""The content of stream records.
+
+UNSTATED means that the design mentions a stream, but not the content of its records.
 """
 IMAGES: dict[str, frozenset[str]] = {
     "KEYS_ONLY": frozenset(),
@@ -60,8 +61,9 @@ class Index:
         return (*self.partition, *self.sort)
 
     def projects(self, attribute: str, table_key: Sequence[str]) -> bool:
-        """Return True if the index contains an attribute. An index without a stated projection contains all
-        attributes.
+        """Return True if the index contains an attribute.
+
+        An index without a stated projection contains all attributes.
         """
         if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
             return True

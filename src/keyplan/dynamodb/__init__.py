@@ -1,1 +1,1 @@
-"""Definitions of DynamoDB itself: values, expressions, PartiQL, request shapes and messages. No I/O, no clock."""
+"""Definitions of DynamoDB itself: values, expressions, PartiQL, request shapes and messages, without I/O or a clock."""

@@ -216,8 +216,9 @@ class BetweenCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class InCondition(Condition):
-    """A condition that an operand equals one of several choices. A choice of type Each stands for all values passed in
-    a call.
+    """A condition that an operand equals one of several choices.
+
+    A choice of type Each stands for all values passed in a call.
     """
 
     operand: Operand

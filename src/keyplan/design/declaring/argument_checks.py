@@ -197,8 +197,9 @@ def _one_or_several(collection: Any, several: Any) -> Any:
 
 
 def _member_type(annotation: Any, members: Sequence[object]) -> Any:
-    """Return the type of a nested member, given the type of the field and the path from it. Return `object` if it is
-    unknown.
+    """Return the type of a nested member, given the type of the field and the path from it.
+
+    Return `object` if it is unknown.
     """
     for member in members:
         bare, _ = without_none(annotation)

@@ -62,8 +62,9 @@ class Design:
     suppressed: tuple[Suppression, ...] = ()
     """Suppressed findings. Read from the module's variable `suppressed`."""
     cost_floor: float = COST_FLOOR
-    """The monthly cost, in dollars, below which findings about cost are not reported. Read from the module's variable
-    `cost_floor`.
+    """The monthly cost, in dollars, below which findings about cost are not reported.
+
+    Read from the module's variable `cost_floor`.
     """
     doc: str = ""
 
@@ -136,8 +137,9 @@ def is_file_path(target: str) -> bool:
 
 
 def _name(module: ModuleType) -> str:
-    """Return the module's `name`. If it has none, return the name of its file, or of the folder if the file is
-    design.py.
+    """Return the module's `name`.
+
+    If it has none, return the name of its file, or of the folder if the file is design.py.
     """
     path, name = Path(_file(module)), getattr(module, "name", None)
     if isinstance(name, str) and name:

@@ -219,8 +219,9 @@ def plan_maker(
     siblings: Sequence[EntitySpec],
     undeclared: str = "",
 ) -> Callable[[Pattern[..., Any], Any], Plan]:
-    """Return a function that plans patterns of one kind. `undeclared` is the label under which meters count ad-hoc
-    calls.
+    """Return a function that plans patterns of one kind.
+
+    `undeclared` is the label under which meters count ad-hoc calls.
     """
     form = _KINDS[kind]
     view = next((view for entity in entities if (view := view_of(entity)) is not None), None)

@@ -191,8 +191,9 @@ class Page(Sequence[T]):
     """
 
     def of(self, entity: type[U], /) -> list[U]:
-        """Return the items of one entity, in order. A base class that is not an entity selects the items of all its
-        subclasses.
+        """Return the items of one entity, in order.
+
+        A base class that is not an entity selects the items of all its subclasses.
         """
         entities = [item for item in self.items if isinstance(item, entity)]
         return [item for item in entities if type(item) is entity] if "__keyplan__" in vars(entity) else entities
@@ -331,9 +332,9 @@ class Pattern(Generic[P, R]):
     def _set_terms(self, terms: Any, optional: frozenset[str]) -> None:
         self._count = len(self._names)
         self._call = self._first_call
-        """The function that checks the values of all parameters, in order, and makes the call."""
+        """The function that checks positional arguments and creates a call."""
         self.declared: Pattern[P, R] = self
-        """The declared pattern, if this pattern is a variant of it; otherwise this pattern."""
+        """The declared pattern of which this pattern is a variant, or this pattern itself."""
         self._terms = terms
         self.optional = optional
         """Parameters that may be None. If one is None, the sort key condition ends before its field."""
@@ -342,9 +343,9 @@ class Pattern(Generic[P, R]):
             for number, action in enumerate(terms.actions if isinstance(terms, ItemWrite) else ())
             if action.optional
         )
-        """The number and the source of each optional change of a patch."""
+        """The index and the value of each change in a patch, which a call may omit."""
         self._variants: dict[frozenset[Any], Pattern[P, R]] = {}
-        """Variants of the pattern without some optional parts, by the omitted parts."""
+        """Variants of the pattern that omit optional parts, keyed by the omitted parts."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -505,8 +506,9 @@ def _is_unset(source: Source, arguments: Mapping[str, Any]) -> bool:
 
 
 def check_function(function: object, of_what: str) -> None:
-    """Raise DesignError if a declared object is not a function. `of_what` describes the declaration, such
-    as "a query".
+    """Raise DesignError if a declared object is not a function.
+
+    `of_what` describes the declaration, such as "a query".
     """
     if not isinstance(function, FunctionType):
         refuse(

@@ -170,8 +170,9 @@ class Table:
     def get(
         self, entity: type[R], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, ItemKey]], Read[P, R | None]]:
-        """Declare a read of one item by its primary key. The body returns item(...), and a call returns an entity or a
-        view.
+        """Declare a read of one item by its primary key.
+
+        The body returns item(...), and a call returns an entity or a view.
         """
         return self._declare("get", (entity,), options)
 
@@ -346,8 +347,9 @@ class Table:
     def batch_delete(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
-        """Declare a batch deletion of many items. The body returns item(...) with each(...) as the value of
-        one field.
+        """Declare a batch deletion of many items.
+
+        The body returns item(...) with each(...) as the value of one field.
         """
         return self._declare("batch_delete", (entity,), options)
 

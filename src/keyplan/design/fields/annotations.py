@@ -82,8 +82,9 @@ class Unset:
 
 
 UNSET: Final = Unset()
-"""The default of a patch parameter. If a call does not provide the argument, the field is not written.
-UNSET is falsy.
+"""The default of a patch parameter.
+
+If a call does not provide the argument, the field is not written. UNSET is falsy.
 """
 
 

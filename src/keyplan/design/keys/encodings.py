@@ -263,8 +263,9 @@ def _choice_of_number(field: DeclaredField, number: int) -> Any:
 
 
 def _digits_between(minimum: int | None, maximum: int | None) -> Language:
-    """Return a language that contains all ints in the range. It may contain other ints with the same number
-    of digits.
+    """Return a language that contains all ints in the range.
+
+    It may contain other ints with the same number of digits.
     """
     options: list[Language] = []
     if (minimum is None or minimum <= 0) and (maximum is None or maximum >= 0):

@@ -87,8 +87,9 @@ def captured(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) 
 
 
 def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collection[str]) -> str | None:
-    """Return a key of `other` that a range query would return, or None. The range is over the field after the known
-    fields.
+    """Return a key of `other` that a range query would return, or None.
+
+    The range is over the field after the known fields.
 
     The range can be open at one end, with the bounds `lower` and `after`, or `before` and `upper`, of `BoundTemplate`.
     """

@@ -51,8 +51,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A placeholder for a field value. `position` is the offset of its opening brace. `spec` is empty if it
-    has none.
+    """A placeholder for a field value.
+
+    `position` is the offset of its opening brace. `spec` is empty if it has none.
     """
 
     field: str
@@ -192,8 +193,9 @@ def is_text(field: DeclaredField) -> bool:
 
 
 def _kind(field: DeclaredField) -> type | None:
-    """Return the type of a field's values, or of the members of its Enum or Literal. Return None if they have several
-    types.
+    """Return the type of a field's values, or of the members of its Enum or Literal.
+
+    Return None if they have several types.
     """
     if field.choices is not None:
         kinds = set(map(type, field.stored_choices))
@@ -322,8 +324,9 @@ def delimiter_of(following: Text | Placeholder | None) -> str:
 def bind_placeholder(
     placeholder: Placeholder, field: DeclaredField, encoding: Encoding, following: Text | Placeholder | None
 ) -> BoundPlaceholder:
-    """Bind a placeholder to a field and an encoding. If required, its `encode` rejects values that contain the
-    delimiter.
+    """Bind a placeholder to a field and an encoding.
+
+    If required, its `encode` rejects values that contain the delimiter.
     """
     delimiter = delimiter_of(following)
     guarded = _needs_guard(encoding, delimiter)

@@ -183,8 +183,9 @@ def _fields_given(change: ItemWrite) -> set[str]:
 
 
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], there: set[str]) -> list[str]:
-    """Return the fields that must be known to compute an index key, but are not. `there` are the fields with some
-    value.
+    """Return the fields that must be known to compute an index key, but are not.
+
+    `there` are the fields with some value.
     """
     inside = holds(bound.only_if, values)
     if inside is False:

@@ -79,7 +79,7 @@ class WrittenFields:
         self._kept = [] if exists == "must_not" else created
         self._times += [] if self._kept else created
         self.any = bool(self._version is not None or self._times or self._kept)
-        """Whether a put sets any field itself."""
+        """Whether a put computes any field."""
         self._time = reader(WRITE_TIME)
 
     def values(self, entity: Entity, arguments: Arguments) -> dict[str, Any]:
@@ -109,8 +109,9 @@ _SETS = frozenset({set, frozenset})
 
 
 def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], AttributeValue | None]:
-    """Return a function that builds a key attribute from field values. It returns None if a stored field
-    has no value.
+    """Return a function that builds a key attribute from field values.
+
+    It returns None if a stored field has no value.
     """
     if part.template is not None:
         render = part.template.render
@@ -211,8 +212,9 @@ def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> Value
 
 
 def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that renders a key prefix from field values. The last value can be the start of a field's
-    string.
+    """Return a function that renders a key prefix from field values.
+
+    The last value can be the start of a field's string.
     """
 
     def text(values: Mapping[str, Any]) -> str:

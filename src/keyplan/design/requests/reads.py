@@ -43,9 +43,9 @@ class GetRequest:
         self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
         self.members: Request = {"ConsistentRead": True} if plan.consistent else {}
         self.projection = projection_members(requested_attributes(plan))
-        """The members that request the attributes of a view; empty for whole items."""
+        """The request parameters that project the attributes of a view. Empty for whole items."""
         self.members |= self.projection
-        """The members of every request besides the table and the key."""
+        """The parameters of every request, except the table and the key."""
 
     def request(self, arguments: Arguments, table: str) -> Request:
         """Return the request for one item."""

@@ -81,8 +81,9 @@ def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
 
 
 def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """Return a clause that sets a required field. The encoder rejects None, because the item could not be read without
-    it.
+    """Return a clause that sets a required field.
+
+    The encoder rejects None, because the item could not be read without it.
     """
     writer, read = new_writer(), reader(source)
     value = writer.value(_value_name(path), lambda arguments: encode(read(arguments)))

@@ -81,7 +81,7 @@ _CLEAN = re.compile(r"[^A-Za-z0-9_]")
 _NAMED_PLACEHOLDERS, _NAME_CHARACTERS = 48, 40
 """The number of placeholders in a request that are named after their attributes, and their maximum length.
 
-The service accepts 255 characters for each placeholder, but only 4 KB for an expression, which a hundred long names
+DynamoDB accepts 255 characters for each placeholder, but only 4 KB for an expression, which a hundred long names
 would exceed.
 """
 _LISTED_CHARACTERS = 20
@@ -288,8 +288,9 @@ class ExpressionWriter:
 
 
 def encoded_source(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
-    """Return a function that encodes the value of a parameter or constant. It rejects None, which no stored value
-    equals.
+    """Return a function that encodes the value of a parameter or constant.
+
+    It rejects None, which no stored value equals.
     """
     read = reader(source)
 

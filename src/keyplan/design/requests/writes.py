@@ -44,7 +44,7 @@ class WriteConditions:
         self._version = None if plan.version is None else _ExpectedVersion(plan.version, self._spec, placeholders)
         self._known = [_KnownValue(name, source, self._spec, placeholders) for name, source in plan.assumed.items()]
         self.any = bool(self._always or self._version or self._known)
-        """Whether calls have a condition."""
+        """Whether writes of this plan have a condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
         """Return the condition expression for a call, or None if the plan has no condition.
@@ -192,22 +192,22 @@ class WriteRequest:
         self.key = _key_of(plan, self.entity)
         """The primary key of the item that a call writes."""
         self.given, self._model = reader(plan.item), plan.entity.model
-        """Returns the entity of a put, unchecked."""
+        """Returns the object that a put writes, without checking its class."""
         self._builder = item_builder(plan.entity)
         self._written = WrittenFields(plan.entity, exists=plan.exists)
         self.sets_fields = self._written.any
-        """Whether a put sets fields itself: the version, or the time of the write."""
+        """Whether a put computes fields: the version or the write times."""
         self._is_put = plan.operation == "PutItem"
         self._is_plain = self._update is None and plan.operation != "ConditionCheck" and not self._guards.any
         self._returned = _RETURNED.get(plan.returns)
         self.request: Callable[[Arguments, str], Request] = self._request
-        """Returns the whole request of the plan's own operation, for a call's arguments and a table's name."""
+        """Builds the request of the plan's operation, given the arguments of a call and the name of the table."""
         if self._is_put and self._is_plain and self._returned is None and not self.sets_fields:
             self.request = self._put_request()
         self.uses_time = plan.entity.checked_expiry is not None or any(
             field.write_time is not None for field in plan.entity.fields.values()
         )
-        """Whether a call depends on its time: the entity expires, or has fields that are set to the time of writes."""
+        """Whether the request depends on the time of the call, because the entity expires or stores write times."""
 
     def entity(self, arguments: Arguments) -> Entity:
         """Return the object that a put writes. Raises TypeError unless it is an instance of the plan's entity."""

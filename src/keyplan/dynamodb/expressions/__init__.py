@@ -1,1 +1,1 @@
-"""Expressions, which are parsed, checked, compiled to closures and applied. `compiled` is the entry point."""
+"""Expressions: parsing, checks, compilation to closures, and application to items. `compiled` is the entry point."""

@@ -1,10 +1,10 @@
-"""Checks of conditions and updates, in the order of the service.
+"""Checks of conditions and updates, in the same order as in DynamoDB.
 
-The service checks the names, values and operand types of one condition before it processes the next one. Names are
-known when an expression is compiled, but values only with each request. Therefore a check adds steps to a `CheckPlan`,
-such as a value that must be defined or a type that a value must have. If no step precedes a problem that is found at
-compile time, the problem is raised at once. Otherwise it becomes the last step. The steps run in order for each
-request.
+DynamoDB checks the names, values and operand types of one condition before it processes the next condition. Names are
+known when an expression is compiled, but values only with each request. Therefore the checks add steps to a
+`CheckPlan`, such as a value that must be defined or a type that a value must have. A problem that is found at compile
+time is raised immediately if the plan has no steps yet. Otherwise it becomes the last step. The steps run in order for
+each request.
 
 Conditions: first the whole text from left to right (reserved words, functions and where they are allowed), then
 condition by condition: names and values defined, operands counted, distinct and of the right type. Updates: the text
@@ -53,11 +53,11 @@ Step: TypeAlias = Callable[[Values], None]
 
 
 class AlwaysRefusedError(Exception):
-    """Raised internally to stop the check at compile time, because the last step of the plan always fails."""
+    """Raised internally to end the checks at compile time, after a step that fails for every request."""
 
 
 class CheckPlan:
-    """The checks of one expression in the order of the service."""
+    """The checks of one expression, in the order in which DynamoDB runs them."""
 
     __slots__ = ("names", "parameter", "paths", "steps", "values_used")
 
@@ -69,7 +69,7 @@ class CheckPlan:
         self.paths: list[ResolvedPath] = []
 
     def fail(self, problem: str) -> NoReturn:
-        """Add a problem that occurs in every request, after all previous steps."""
+        """Add a step that fails for every request. If the plan has no other step, raise ValidationError immediately."""
         text = messages.invalid(self.parameter, problem)
         if not self.steps:
             raise ValidationError(text)
@@ -81,13 +81,13 @@ class CheckPlan:
         raise AlwaysRefusedError
 
     def name(self, path: Path) -> None:
-        """Require that the placeholders in a path are defined."""
+        """Check that the name placeholders in a path are defined."""
         undefined = self.names.undefined(path)
         if undefined is not None:
             self.fail(messages.name_undefined(undefined))
 
     def path(self, path: Path) -> ResolvedPath:
-        """Require defined placeholders and at most 32 elements, and return the resolved path."""
+        """Check that a path has at most 32 elements and only defined placeholders, and return the resolved path."""
         self.name(path)
         if len(path.parts) > limits.NESTING_LEVELS:
             self.fail(messages.too_many_levels(len(path.parts)))
@@ -96,7 +96,7 @@ class CheckPlan:
         return resolved
 
     def value(self, value: Value) -> None:
-        """Require that a value is defined."""
+        """Add a step that checks that a value placeholder is defined."""
         name = value.name
         if name in self.values_used:
             return
@@ -110,9 +110,9 @@ class CheckPlan:
         self.steps.append(step)
 
     def require(self, operand: Operand, allowed: frozenset[str], problem: Callable[[str], str]) -> None:
-        """Require that an operand has one of these types, if its type does not depend on the item.
+        """Check that an operand has one of the allowed types, unless its type depends on the item.
 
-        `problem` returns the message for the actual type code.
+        `problem` returns the message for a given type code.
         """
         if isinstance(operand, Value):
             self.steps.append(_type_step(operand.name, allowed, self.parameter, problem))
@@ -136,7 +136,7 @@ _INDEX_MAX = 2**32 - 2
 
 
 def check_path_text(path: Path, plan: CheckPlan) -> None:
-    """Check a path for reserved words and list indexes out of range."""
+    """Check that a path contains no reserved words and no list indexes that are out of range."""
     for part in path.parts:
         if isinstance(part, int):
             if part > _INDEX_MAX:
@@ -220,7 +220,7 @@ def _check_operands(node: Compare | Between | In, plan: CheckPlan) -> None:
 
 
 def check_operand(operand: Operand, plan: CheckPlan) -> None:
-    """Check the names, values and functions in an operand of a condition or an update."""
+    """Check the names, values and functions in an operand of a condition or update."""
     match operand:
         case Path():
             plan.path(operand)
@@ -235,7 +235,7 @@ def check_operand(operand: Operand, plan: CheckPlan) -> None:
 
 
 def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: CheckPlan) -> None:
-    """Require that the first operand, if it is a path, differs from all others."""
+    """Check that the first operand, if it is a path, differs from all other operands."""
     if not isinstance(first, Path):
         return
     resolved = plan.names.resolve(first)
@@ -341,7 +341,7 @@ _ADDABLE_TYPES = SET_TYPES | {"N"}
 
 
 def actions_of(update: Update) -> list[Action]:
-    """Return all actions in the order of the expression."""
+    """Return all actions of an update, in the order of the expression."""
     return [action for clause in update.clauses for action in clause.actions]
 
 

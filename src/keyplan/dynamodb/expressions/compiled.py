@@ -3,9 +3,9 @@
     compile_condition, compile_update, compile_projection, compile_key_condition
 
 parse an expression and its names, and check everything that is known without values. Results are cached by text and
-names. `check` then checks the values of one request. Afterwards, `test`, `apply` and `bind` raise errors only because
-of the content of an item. `check_names` and `check_values` check the placeholder maps before any expression is parsed,
-and `check_placeholders` reports unused placeholders after all expressions have been compiled.
+names. `check` then checks the values of one request. After this, `test`, `apply` and `bind` only raise errors that
+depend on the content of an item. `check_names` and `check_values` check the placeholder maps before any expression is
+parsed, and `check_placeholders` reports unused placeholders after all expressions have been compiled.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _NamesKey: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """An expression with checks of its values."""
+    """A compiled expression whose values are checked with each request."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -74,9 +74,9 @@ class _Checked:
 
 @dataclass(frozen=True, slots=True)
 class CompiledCondition(_Checked):
-    """A condition or filter. `test(item, values)` tests an item, which is {} if it does not exist.
+    """A compiled condition or filter. `test(item, values)` tests an item, or {} if the item does not exist.
 
-    The test is False for every item that does not satisfy all of `required`.
+    The test is False for every item that does not satisfy all conditions in `required`.
     """
 
     paths: tuple[ResolvedPath, ...]
@@ -86,7 +86,7 @@ class CompiledCondition(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class CompiledProjection:
-    """A projection. `apply(item)` returns the parts of an item at the paths, without copying values."""
+    """A compiled projection. `apply(item)` returns the parts of an item at the paths, without copying values."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -96,10 +96,11 @@ class CompiledProjection:
 
 @dataclass(frozen=True, slots=True)
 class CompiledUpdate(_Checked):
-    """An update. `attributes` are the top-level names and `paths` the document paths that it changes.
+    """A compiled update.
 
-    `paths_read` are the paths that it reads or changes. `updated(item)` returns the part of an item that ReturnValues
-    UPDATED_OLD and UPDATED_NEW show.
+    `attributes` are the top-level attributes and `paths` the document paths that the update changes. `paths_read` are
+    the paths that it reads or changes. `updated(item)` returns the part of an item that ReturnValues UPDATED_OLD and
+    UPDATED_NEW include.
     """
 
     paths: tuple[ResolvedPath, ...]
@@ -108,17 +109,22 @@ class CompiledUpdate(_Checked):
     branches: dict[str, Branch]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
-    """Attributes whose new type does not depend on the item. With each, the type or the placeholder of its value."""
+    """Pairs of an attribute and its new type, or the placeholder of a value with that type.
+
+    Attributes whose new type depends on the item are not included.
+    """
 
     def assigned(self, values: Values | None) -> list[tuple[str, str]]:
-        """Return top-level attributes with their new types, if these do not depend on the item."""
+        """Return pairs of a top-level attribute and its new type, except attributes whose new type depends
+        on the item.
+        """
         given = _NO_VALUES if values is None else values
         return [
             (name, next(iter(given[source])) if source.startswith(":") else source) for name, source in self.sources
         ]
 
     def apply(self, item: Item, values: Values | None, *, exists: bool = True) -> Item:
-        """Return the item after the update as a new dict that shares unchanged values.
+        """Return the updated item as a new dict, which shares unchanged values with the old item.
 
         `exists` is False for a new item that has only its key. Raises ValidationError if an attribute that the update
         reads is missing or has the wrong type.
@@ -129,15 +135,15 @@ class CompiledUpdate(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition(_Checked):
-    """A key condition. `problem` is an error message if it does not have the form of a key condition."""
+    """A compiled key condition. `problem` is an error message if the condition does not have the required form."""
 
     terms: dict[str, KeyTerm]
     problem: str | None
 
     def check_form(self) -> None:
-        """Raise ValidationError if the condition cannot be a key condition, for example because of OR.
+        """Raise ValidationError if the condition does not have the form of a key condition, for example because of OR.
 
-        The service checks this after unused placeholders and before the table.
+        DynamoDB checks this after it checks for unused placeholders and before it looks up the table.
         """
         if self.problem is not None:
             raise ValidationError(self.problem)
@@ -156,22 +162,25 @@ class KeyCondition(_Checked):
 
 
 def compile_condition(text: str, names: Mapping[str, str] | None, parameter: str) -> CompiledCondition:
-    """Compile a condition. Errors start with `parameter`: ConditionExpression, FilterExpression or STATEMENT."""
+    """Compile a condition or filter.
+
+    Error messages name `parameter`, such as ConditionExpression or FilterExpression.
+    """
     return _compile_condition(text, _names_key(names), parameter)
 
 
 def compile_projection(text: str, names: Mapping[str, str] | None) -> CompiledProjection:
-    """Compile a projection. Raises ValidationError, including for undefined names and overlapping paths."""
+    """Compile a projection. Raises ValidationError for invalid syntax, undefined names and overlapping paths."""
     return _compile_projection(text, _names_key(names))
 
 
 def compile_update(text: str, names: Mapping[str, str] | None, parameter: str = "UpdateExpression") -> CompiledUpdate:
-    """Compile an update. Raises ValidationError with the service's message."""
+    """Compile an update. Raises ValidationError if it is invalid."""
     return _compile_update(text, _names_key(names), parameter)
 
 
 def compile_key_condition(text: str, names: Mapping[str, str] | None) -> KeyCondition:
-    """Compile a key condition. `check_form` and `bind` check the rules for key conditions."""
+    """Compile a key condition, without checking the rules for key conditions. `check_form` and `bind` check them."""
     return _compile_key_condition(text, _names_key(names))
 
 
@@ -199,7 +208,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
 
 
 def _refused(plan: CheckPlan) -> Test:
-    """Return the test for a condition whose check always fails. The test raises the error of the check."""
+    """Return a test that always raises the error of the failed check."""
     steps = tuple(plan.steps)
 
     def test(_item: Item, values: Values) -> bool:
@@ -266,7 +275,7 @@ def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
 def _checked(
     plan: CheckPlan, paths: Sequence[ResolvedPath]
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[Step, ...]]:
-    """Return values for the fields of `_Checked`."""
+    """Return the values of the fields in `_Checked`."""
     return _attributes(paths), frozenset(plan.names.used), frozenset(plan.values_used), tuple(plan.steps)
 
 

@@ -1,4 +1,4 @@
-"""Checked conditions, compiled to closures that test an item.
+"""Compilation of checked conditions to closures that test an item.
 
 Each node becomes one closure. Everything that does not depend on the item is computed at compile time. If an attribute
 is missing or the types differ, every comparison is false except <>, which is true.
@@ -30,7 +30,7 @@ _MEMBER_TYPES = {"SS": "S", "NS": "N", "BS": "B"}
 
 
 def compile_test(condition: Condition, names: Names) -> Test:
-    """Return a closure that tests an item against a condition, given the values of a request."""
+    """Return a closure that tests an item against a condition. The closure also receives the values of a request."""
     negated = False
     while isinstance(condition, Not):
         condition = condition.condition
@@ -148,7 +148,10 @@ def _fast_unequal(attribute: str, name: str) -> Test:
 
 
 def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
-    """Return a factory of tests that compare a top-level attribute with a value, optimized for numbers."""
+    """Return a function that creates tests which compare a top-level attribute with a value.
+
+    They are optimized for numbers.
+    """
 
     def make(attribute: str, name: str) -> Test:
         def ordered(item: Item, values: Values) -> bool:
@@ -243,7 +246,7 @@ def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> 
 
 
 def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
-    """Return True if a string or binary value contains a value of its type, or if a set or list contains a member."""
+    """Return True if a string or binary value contains another one, or if a set or list contains a member."""
     if value is None or part is None:
         return False
     ((type_code, content),) = value.items()
@@ -268,7 +271,7 @@ _FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
 
 
 class Required(NamedTuple):
-    """A necessary condition that an attribute equals the value of a placeholder, or starts with it."""
+    """A necessary condition: an attribute equals the value of a placeholder, or starts with it."""
 
     attribute: str
     placeholder: str
@@ -276,9 +279,9 @@ class Required(NamedTuple):
 
 
 def required(condition: Condition, names: Names) -> tuple[Required, ...]:
-    """Return the requirements of a checked condition on top-level attributes, so that few items must be decoded.
+    """Return the necessary conditions on top-level attributes, which filter items before they are decoded.
 
-    Only conditions joined by AND are required. A part of an OR or a NOT may be false although the whole condition is
+    Only conditions joined by AND are necessary. A part of an OR or a NOT may be false although the whole condition is
     true.
     """
     requirements: list[Required] = []

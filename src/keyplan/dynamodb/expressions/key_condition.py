@@ -1,9 +1,9 @@
 """Key conditions: the required form, and binding to the key of a table or index.
 
 A key condition is parsed and checked like any condition. It must also be a conjunction of one condition per key
-attribute, each with an attribute and values. Binding sorts them in the order of the key: equality on every partition
-key attribute, then equality on sort key attributes from left to right without a gap, and at most one range condition on
-the last attribute.
+attribute, each of which compares the attribute with values. Binding puts the conditions in the order of the key:
+equality on every partition key attribute, then equality on sort key attributes from left to right without a gap, and at
+most one range condition on the last attribute.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CLASSIC_KEY_ATTRIBUTES = 2
 
 @dataclass(frozen=True, slots=True)
 class KeyTerm:
-    """The condition on one attribute. `values` are placeholders, of which BETWEEN has two."""
+    """The condition on one attribute. `values` are placeholders. BETWEEN has two."""
 
     attribute: str
     operator: SortOperator
@@ -36,11 +36,11 @@ class KeyTerm:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """The range of keys to read, with the values of one request.
+    """The range of keys to read in one request.
 
     `partition` has one value for each partition key attribute. All sort key attributes in the condition except the last
-    must equal `sort_equals`. The last one must satisfy `sort_op`, which can be "=", with `sort_values` (two for
-    BETWEEN). `sort_op` is None if the condition has no sort key attribute.
+    must equal the values in `sort_equals`. The last one must satisfy `sort_op`, which can be "=", with `sort_values`
+    (two for BETWEEN). `sort_op` is None if the condition has no sort key attribute.
     """
 
     partition: tuple[AttributeValue, ...]
@@ -50,7 +50,7 @@ class KeyRange:
 
 
 def key_terms(condition: Condition, names: Names) -> dict[str, KeyTerm]:
-    """Return the conditions by attribute. Raises ValidationError if this is not a valid key condition."""
+    """Return the condition on each attribute. Raises ValidationError if the form is not that of a key condition."""
     terms: dict[str, KeyTerm] = {}
     pending: list[Condition] = [condition]
     while pending:
@@ -95,7 +95,7 @@ def _operator_text(node: Condition) -> str:
 
 
 def _split(operands: Sequence[Operand], names: Names) -> tuple[str, tuple[str, ...]]:
-    """Return the single attribute among the operands, and the placeholders of the other operands."""
+    """Return the single attribute in the operands, and the placeholders of the other operands."""
     attribute: str | None = None
     values: list[str] = []
     for operand in operands:
@@ -120,7 +120,7 @@ def bind(
     partition: Sequence[str],
     sort: Sequence[str],
 ) -> KeyRange:
-    """Return the key range that conditions select. Raises ValidationError with the service's messages.
+    """Return the key range that conditions select. Raises ValidationError if they do not match the key.
 
     `terms` maps attributes to operators and values, in the order of the expression.
     """
@@ -147,14 +147,16 @@ def bind(
 def _require_equalities(
     terms: Mapping[str, tuple[SortOperator, tuple[AttributeValue, ...]]], partition: Sequence[str]
 ) -> None:
-    """Require equality on every attribute of a multi-attribute partition key."""
+    """Raise ValidationError unless every attribute of a multi-attribute partition key has an equality condition."""
     missing = [name for name in partition if name not in terms or terms[name][0] != "="]
     if missing:
         raise ValidationError(messages.key_unequal(missing))
 
 
 def _require_named(terms: Mapping[str, object], partition: Sequence[str], sort: Sequence[str]) -> None:
-    """Require a condition on every partition key attribute, and none on attributes outside of the key."""
+    """Raise ValidationError unless every partition key attribute has a condition, and no attribute outside of the key
+    does.
+    """
     for attribute in partition:
         if attribute not in terms:
             raise ValidationError(messages.key_missing(attribute))

@@ -25,7 +25,7 @@ from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, AttributeVal
 from keyplan.errors import ValidationError
 
 Parameters: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Structures of the request by attribute name, which are conditions, expectations or updates."""
+"""Maps attribute names to the structures of a legacy parameter: conditions, expected values or updates."""
 
 _Match: TypeAlias = Callable[[AttributeValue | None], bool]
 
@@ -49,13 +49,13 @@ _ADDABLE_TYPES = SET_TYPES | {"N", "L"}
 
 
 def compile_expected(expected: Parameters, conditional_operator: str | None) -> CompiledCondition:
-    """Compile the parameter Expected of a write. Raises ValidationError with the service's messages."""
+    """Compile the parameter Expected of a write. Raises ValidationError if it is invalid."""
     matches = {name: _expectation(name, given) for name, given in expected.items()}
     return _condition(matches, conditional_operator)
 
 
 def compile_filter(conditions: Parameters, conditional_operator: str | None) -> CompiledCondition:
-    """Compile the parameter QueryFilter or ScanFilter. Raises ValidationError with the service's messages."""
+    """Compile the parameter QueryFilter or ScanFilter. Raises ValidationError if it is invalid."""
     matches = {name: _filter_match(given) for name, given in conditions.items()}
     return _condition(matches, conditional_operator)
 
@@ -116,7 +116,7 @@ def _filter_match(given: Mapping[str, Any]) -> _Match:
 
 
 def check_arguments(operator: str, arguments: Sequence[AttributeValue]) -> None:
-    """Check the number, types and order of a comparison operator's values. Raises ValidationError."""
+    """Raise ValidationError if the values of a comparison operator have the wrong number, types or order."""
     if not _count_fits(operator, len(arguments)):
         raise ValidationError(messages.argument_count(operator))
     if len({type_of(argument) for argument in arguments}) > 1:
@@ -137,7 +137,10 @@ def _count_fits(operator: str, count: int) -> bool:
 
 
 def _match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
-    """Return a test of an attribute, which is None if missing. Only NULL and NE can match a missing attribute."""
+    """Return a function that tests an attribute value, or None for a missing attribute.
+
+    Only NULL and NE match a missing attribute.
+    """
     first = arguments[0] if arguments else None
     match operator:
         case "NULL":
@@ -176,14 +179,16 @@ def _order_match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
 
 @dataclass(frozen=True, slots=True)
 class LegacyKeyCondition:
-    """The parameter KeyConditions of a Query, with the interface of a `KeyCondition`."""
+    """The compiled parameter KeyConditions of a Query. It has the same interface as a `KeyCondition`."""
 
     attributes: frozenset[str]
     operators: dict[str, str]
     arguments: dict[str, tuple[AttributeValue, ...]]
 
     def indexable_arguments(self, name: str) -> tuple[AttributeValue, ...]:
-        """Return the values that a key attribute is compared with, or none for an operator that keys do not support."""
+        """Return the values that a key attribute is compared with, or an empty tuple if keys do not support the
+        operator.
+        """
         return self.arguments[name] if self.operators.get(name) in _KEY_OPERATORS else ()
 
     def bind(
@@ -206,7 +211,7 @@ class LegacyKeyCondition:
 
 
 def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
-    """Compile the parameter KeyConditions of a Query. Raises ValidationError with the service's messages."""
+    """Compile the parameter KeyConditions of a Query. Raises ValidationError if it is invalid."""
     operators: dict[str, str] = {}
     arguments: dict[str, tuple[AttributeValue, ...]] = {}
     for name, given in conditions.items():
@@ -219,13 +224,13 @@ def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
 
 
 def compile_attributes_to_get(names: Sequence[str]) -> CompiledProjection:
-    """Compile the parameter AttributesToGet of a read. The names must be distinct."""
+    """Compile the parameter AttributesToGet of a read. Raises ValidationError if a name is repeated."""
     paths = tuple((name,) for name in names)
     return CompiledProjection(frozenset(names), frozenset(), paths, compile_paths(paths))
 
 
 def compile_attribute_updates(updates: Parameters) -> CompiledUpdate:
-    """Compile the parameter AttributeUpdates of an UpdateItem. Raises ValidationError with the service's messages."""
+    """Compile the parameter AttributeUpdates of UpdateItem. Raises ValidationError if it is invalid."""
     branches = {name: Branch(_update_effect(given)) for name, given in updates.items()}
     attributes = frozenset(branches)
     nothing: frozenset[str] = frozenset()

@@ -18,14 +18,14 @@ from keyplan.dynamodb.values.types import Values
 from keyplan.errors import ValidationError
 
 ResolvedPath: TypeAlias = tuple[str | int, ...]
-"""A document path with attribute names: strings for map members, integers for list elements."""
+"""A document path without placeholders: strings for map members, integers for list elements."""
 
 _CACHED_KEYS = 1024
 _PLACEHOLDER = re.compile(r"[#:][A-Za-z0-9_]+\Z").match
 
 
 class Names:
-    """The ExpressionAttributeNames of an expression, with the placeholders that it uses."""
+    """The ExpressionAttributeNames of an expression, and the placeholders that the expression uses."""
 
     __slots__ = ("_names", "used")
 
@@ -34,14 +34,14 @@ class Names:
         self.used: set[str] = set()
 
     def undefined(self, path: Path) -> str | None:
-        """Return the first undefined placeholder in the path, or None."""
+        """Return the first placeholder in a path that is not defined, or None."""
         for part in path.parts:
             if isinstance(part, str) and part.startswith("#") and part not in self._names:
                 return part
         return None
 
     def resolve(self, path: Path) -> ResolvedPath:
-        """Return the path with attribute names. Every placeholder must be defined."""
+        """Return a path with its placeholders replaced by attribute names. Every placeholder must be defined."""
         parts: list[str | int] = []
         for part in path.parts:
             if isinstance(part, str) and part.startswith("#"):
@@ -53,12 +53,12 @@ class Names:
 
 
 def path_text(path: ResolvedPath) -> str:
-    """Return a path in the format of the service's messages, such as [a, [3], b]."""
+    """Format a path as in DynamoDB's messages, for example [a, [3], b]."""
     return f"[{', '.join(f'[{part}]' if isinstance(part, int) else part for part in path)}]"
 
 
 def check_names(names: Mapping[str, str] | None) -> None:
-    """Check ExpressionAttributeNames before any expression is parsed. Raises ValidationError."""
+    """Raise ValidationError if ExpressionAttributeNames is invalid. Call this before parsing expressions."""
     if names is None:
         return
     if not names:
@@ -71,7 +71,7 @@ def check_names(names: Mapping[str, str] | None) -> None:
 
 
 def check_values(values: Values | None) -> None:
-    """Check the keys of ExpressionAttributeValues before the values are checked. Raises ValidationError."""
+    """Raise ValidationError if a key of ExpressionAttributeValues is invalid. Call this before checking the values."""
     if values is None:
         return
     if not values:
@@ -166,7 +166,7 @@ RESERVED_WORDS = frozenset(_WORDS.split())
 
 
 def is_reserved(name: str) -> bool:
-    """Return True if the name, in any case, needs a placeholder."""
+    """Return True if a name is a reserved word, in upper or lower case, and therefore requires a placeholder."""
     return name.upper() in RESERVED_WORDS
 
 
@@ -180,8 +180,8 @@ class _Branch:
 def clash(paths: Sequence[ResolvedPath]) -> str | None:
     """Return the error message for the first two paths that overlap or conflict, or None.
 
-    Two paths overlap if one contains the other. They conflict if they use the same attribute as a map and as a list.
-    Any overlap is reported before a conflict. Paths are added to a tree, so the time is linear.
+    Two paths overlap if one contains the other. They conflict if they use the same attribute both as a map and as a
+    list. Overlaps are reported before conflicts. The paths are stored in a tree, so the running time is linear.
     """
     root = _Branch(0)
     conflict: tuple[int, int] | None = None
@@ -203,7 +203,7 @@ def clash(paths: Sequence[ResolvedPath]) -> str | None:
 
 
 def _rival(branch: _Branch, part: str | int) -> int | None:
-    """Return the index of a path that conflicts with `part`, or None.
+    """Return the index of a path that conflicts with the path element `part`, or None.
 
     A name conflicts with a list index at the same position, and vice versa.
     """

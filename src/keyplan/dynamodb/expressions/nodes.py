@@ -1,6 +1,6 @@
-"""Syntax trees of expressions, and their conversion back to text.
+"""Syntax trees of expressions, and functions that convert them back to text.
 
-Nodes contain placeholders such as "#n" and ":v" as written, because each request has its own names and values.
+Nodes contain placeholders such as "#n" and ":v" unchanged, because each request has its own names and values.
 Parentheses are not nodes. The render functions add them where they are needed.
 """
 
@@ -13,14 +13,17 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A document path of names (or "#placeholders") and list indexes, which starts with a name."""
+    """A document path, which starts with a name. The other elements are names or list indexes.
+
+    A name can be a "#placeholder".
+    """
 
     parts: tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A ":placeholder" of ExpressionAttributeValues."""
+    """A placeholder from ExpressionAttributeValues, such as ":v"."""
 
     name: str
 
@@ -38,7 +41,7 @@ Operand: TypeAlias = Path | Value | Call
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison of two operands with one of the operators = <> < <= > >=."""
+    """A comparison of two operands with an operator: =, <>, <, <=, > or >=."""
 
     operator: str
     left: Operand
@@ -64,14 +67,14 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Two or more conditions joined by AND without parentheses between them."""
+    """Two or more conditions joined by AND, without parentheses between them."""
 
     conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Two or more conditions joined by OR without parentheses between them."""
+    """Two or more conditions joined by OR, without parentheses between them."""
 
     conditions: tuple[Condition, ...]
 
@@ -88,7 +91,7 @@ Condition: TypeAlias = Compare | Between | In | Call | And | Or | Not
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The sum or difference of two operands, which is allowed once per SET action."""
+    """The sum or difference of two operands. A SET action can contain one."""
 
     operator: str
     left: Operand
@@ -134,7 +137,7 @@ Action: TypeAlias = SetAction | RemoveAction | AddAction | DeleteAction
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A section of an update (SET, REMOVE, ADD or DELETE) with its actions."""
+    """A section of an update expression (SET, REMOVE, ADD or DELETE) and its actions."""
 
     keyword: str
     actions: tuple[Action, ...]
@@ -142,13 +145,13 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The sections of an update expression in order. `check` rejects repeated sections."""
+    """The sections of an update expression, in order. A repeated section is not rejected here, but in `check`."""
 
     clauses: tuple[Clause, ...]
 
 
 def render_condition(condition: Condition) -> str:
-    """Return a text that is parsed into this condition."""
+    """Return the text of a condition. Parsing the text returns an equal condition."""
     match condition:
         case And():
             return " AND ".join(map(_render_and_part, condition.conditions))
@@ -209,12 +212,12 @@ def render_path(path: Path) -> str:
 
 
 def render_projection(paths: tuple[Path, ...]) -> str:
-    """Return the projection expression of these paths."""
+    """Return the projection expression for these paths."""
     return ", ".join(map(render_path, paths))
 
 
 def render_update(update: Update) -> str:
-    """Return a text that is parsed into this update."""
+    """Return the text of an update. Parsing the text returns an equal update."""
     return " ".join(f"{clause.keyword} {', '.join(map(_render_action, clause.actions))}" for clause in update.clauses)
 
 
@@ -236,7 +239,7 @@ def _render_set_value(value: SetValue) -> str:
 
 
 def nested_operands(operand: Operand) -> Iterator[Operand]:
-    """Yield an operand and all operands inside it, from left to right."""
+    """Yield an operand and all operands nested in it, from left to right."""
     pending = [operand]
     while pending:
         node = pending.pop()

@@ -1,6 +1,6 @@
-"""Parsers of paths, operands, conditions, updates and projections.
+"""Parsers for paths, operands, conditions, updates and projections.
 
-The parsers are not recursive. Nested calls and parentheses are kept in a list, so deeply nested text uses memory but
+The parsers are not recursive. Open calls and parentheses are kept in a list, so deeply nested text uses memory but
 never exhausts the stack.
 """
 
@@ -56,14 +56,14 @@ def read_path(cursor: Cursor) -> Path:
 
 @dataclass(slots=True)
 class _Open:
-    """An open parenthesis, either of a function call or for grouping."""
+    """An open parenthesis, which starts the operands of a function or a group."""
 
     function: str | None
     operands: list[Operand] = field(default_factory=list)
 
 
 def read_operand(cursor: Cursor) -> Operand:
-    """Parse a path, a value or a call, with or without parentheses around it."""
+    """Parse a path, a value or a function call, which may be in parentheses."""
     opened: list[_Open] = []
     while True:
         if cursor.kind == "(":
@@ -88,7 +88,10 @@ def _read_simple(cursor: Cursor) -> Operand:
 
 
 def _close(cursor: Cursor, opened: list[_Open], operand: Operand) -> Operand | None:
-    """Add an operand to the open calls. Return it when all are closed, or None if another operand must follow."""
+    """Add an operand to the innermost open call, and close parentheses that end here.
+
+    Return the complete operand if all parentheses are closed, or None if another operand must follow.
+    """
     parenthesised = False
     while opened:
         innermost = opened[-1]
@@ -123,17 +126,16 @@ class _Frame:
 
     @property
     def fresh(self) -> bool:
-        """Return True if nothing has been parsed in this frame."""
+        """Whether nothing has been parsed in this frame yet."""
         return not (self.or_parts or self.and_parts or self.nots)
 
 
 def parse_condition(text: str, parameter: str) -> Condition:
-    """Parse a condition. Raises ValidationError with the service's message.
+    """Parse a condition. Raises ValidationError for invalid syntax.
 
     The precedence from lowest to highest is OR, AND, NOT, comparisons. An open parenthesis can start a condition or an
-    operand, as in `(a = b)` or `(a) = b`, and only the following text shows whether it is a condition or an operand.
-    Therefore one loop parses both, with a list of frames, one per open parenthesis. The depth is bounded by the
-    operator limit.
+    operand, as in `(a = b)` or `(a) = b`, and only the following text shows which of them it starts. Therefore one loop
+    parses both, with a list of frames, one per open parenthesis. The depth is bounded by the operator limit.
 
         frame       or_parts OR and_parts AND nots NOT <next term>
         "("         pushes a frame
@@ -156,7 +158,7 @@ def parse_condition(text: str, parameter: str) -> Condition:
 
 
 def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """Parse the next condition. Return None after an open parenthesis."""
+    """Parse the next term of a condition. Return None if it starts with an open parenthesis."""
     while cursor.kind == "NOT":
         cursor.count_operator()
         cursor.advance()
@@ -177,7 +179,7 @@ def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def _closes_operand(cursor: Cursor, frames: list[_Frame]) -> bool:
-    """Return True if a comparison follows the parentheses around a call, as in (size(a)) > :n."""
+    """Return True if the parentheses contain only an operand that is then compared, as in (size(a)) > :n."""
     at = cursor.at
     frame = len(frames) - 1
     while cursor.tokens[at].kind == ")" and frame > 0 and frames[frame].fresh:
@@ -240,7 +242,10 @@ def _disjunction(frame: _Frame) -> Condition:
 
 
 def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """Close parentheses. Return the whole condition when all are closed, or None if a term must follow."""
+    """Close the parentheses that end here.
+
+    Return the complete condition if all are closed, or None if another term must follow.
+    """
     while len(frames) > 1:
         cursor.expect(")")
         frame = frames.pop()
@@ -257,7 +262,7 @@ def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def parse_update(text: str, parameter: str) -> Update:
-    """Parse an update. Raises ValidationError with the service's message."""
+    """Parse an update expression. Raises ValidationError for invalid syntax."""
     cursor = Cursor(text, parameter)
     clauses = [_read_clause(cursor)]
     while cursor.kind != END:
@@ -285,7 +290,7 @@ def _read_set(cursor: Cursor) -> SetAction:
 
 
 def _read_set_value(cursor: Cursor) -> SetValue:
-    """Parse an operand, or two operands with + or -. Each of them can be in parentheses."""
+    """Parse the value of a SET action: an operand, or two operands with + or -. Each of them can be in parentheses."""
     if cursor.kind != "(":
         return _read_arithmetic(cursor)
     if not _parenthesised_arithmetic(cursor):
@@ -297,7 +302,7 @@ def _read_set_value(cursor: Cursor) -> SetValue:
 
 
 def _parenthesised_arithmetic(cursor: Cursor) -> bool:
-    """Return True if the current parentheses contain + or -, as in (a + b) but not in (a) + b."""
+    """Return True if the parentheses at the cursor contain + or -, as in (a + b) but not in (a) + b."""
     depth = 0
     for token in cursor.tokens[cursor.at :]:
         if token.kind == "(":
@@ -329,7 +334,7 @@ _READERS: dict[str, Callable[[Cursor], Action]] = {
 
 
 def parse_projection(text: str, parameter: str) -> tuple[Path, ...]:
-    """Parse a projection. Raises ValidationError with the service's message."""
+    """Parse a projection expression. Raises ValidationError for invalid syntax."""
     cursor = Cursor(text, parameter)
     paths = [read_path(cursor)]
     while cursor.kind == ",":

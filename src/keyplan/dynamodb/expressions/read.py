@@ -1,4 +1,4 @@
-"""Access to the contents of an item: document paths, operands, size() and projections."""
+"""Access to the content of an item: document paths, operands, size() and projections."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from keyplan.dynamodb.values import attribute
 from keyplan.dynamodb.values.types import AttributeValue, Item, Values
 
 Get: TypeAlias = Callable[[Item, Values], AttributeValue | None]
-"""Returns the value of an operand for an item and the values of a request, or None if the operand has no value."""
+"""A function that returns the value of an operand, given an item and the values of a request. None means no value."""
 
 _UNSIZED = frozenset({"N", "BOOL", "NULL"})
 
 
 def compile_path(path: ResolvedPath) -> Get:
-    """Return a closure that reads a document path."""
+    """Return a closure that reads the value at a document path."""
     first, rest = path[0], path[1:]
     assert isinstance(first, str)
     if not rest:
@@ -30,7 +30,7 @@ def compile_path(path: ResolvedPath) -> Get:
 
 
 def descend(value: AttributeValue | None, steps: ResolvedPath) -> AttributeValue | None:
-    """Return the value at a path below a value, or None."""
+    """Return the value at a path inside a value, or None if it does not exist."""
     for step in steps:
         if value is None:
             return None
@@ -44,7 +44,7 @@ def descend(value: AttributeValue | None, steps: ResolvedPath) -> AttributeValue
 
 
 def compile_operand(operand: Operand, names: Names) -> Get:
-    """Return a closure that reads an operand of a condition."""
+    """Return a closure that computes the value of a condition's operand."""
     match operand:
         case Path():
             return compile_path(names.resolve(operand))
@@ -67,11 +67,11 @@ def _compile_size(call: Call, names: Names) -> Get:
 
 
 def size_of(value: AttributeValue) -> int | None:
-    """Return the result of size(), or None for types without a size.
+    """Return the result of size() for a value, or None for types without a size.
 
-    The size is the number of UTF-16 code units of a string, bytes of a binary value, or members of other values.
-    Source: developer guide, "Comparison operator and function reference"; the unit for strings is that of the service's
-    downloadable version.
+    The size is the number of UTF-16 code units in a string, bytes in a binary value, or members in other values.
+    Source: developer guide, "Comparison operator and function reference". The unit for strings is that of DynamoDB
+    local.
     """
     ((type_code, content),) = value.items()
     if type_code in _UNSIZED:
@@ -91,7 +91,7 @@ def compile_paths(paths: Sequence[ResolvedPath]) -> Apply:
     """Return a closure that projects an item to document paths, which must not overlap.
 
     The result keeps the structure of the item. Selected elements of a list are adjacent, in the order of their indexes.
-    Values are shared with the item. Paths that the item does not have are left out.
+    Values are shared with the item. Paths that do not exist in the item are omitted.
     """
     tree: _Tree = {}
     for path in paths:
@@ -114,7 +114,7 @@ def compile_paths(paths: Sequence[ResolvedPath]) -> Apply:
 
 
 def _by_index(tree: _Tree) -> _Tree:
-    """Return the tree with list elements sorted by index."""
+    """Return a tree of paths in which list elements are sorted by index."""
     items = [(part, _by_index(below)) for part, below in tree.items()]
     if items and all(isinstance(part, int) for part, _ in items):
         items.sort()
@@ -133,7 +133,7 @@ def _project_members(members: dict[str, AttributeValue], tree: _Tree) -> dict[st
 
 
 def _project_value(value: AttributeValue, tree: _Tree) -> AttributeValue | None:
-    """Return the part of a value that the tree selects, or None."""
+    """Return the part of a value that a tree of paths selects, or None if it selects nothing."""
     if "M" in value:
         members = _project_members(value["M"], tree)
         return {"M": members} if members else None

@@ -1,8 +1,8 @@
-"""The lexer of expressions: known functions, tokens with positions, and syntax errors.
+"""The lexer for expressions: known functions, tokens with their positions, and syntax errors.
 
-One lexer is used for every kind of expression, because the service uses the same token rules for all of them. For
-example, `set` is also a keyword in a filter. A character that cannot start a token becomes a token of kind `BAD`, which
-every parser rejects.
+One lexer is used for every kind of expression, because DynamoDB uses the same token rules for all of them. For example,
+`set` is also a keyword in a filter. A character that cannot start a token becomes a token of kind `BAD`, which every
+parser rejects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CONDITION_FUNCTIONS = {
 OPERAND_FUNCTIONS = {"size": 1}
 UPDATE_FUNCTIONS = {"if_not_exists": 2, "list_append": 2}
 OPERAND_COUNTS = CONDITION_FUNCTIONS | OPERAND_FUNCTIONS | UPDATE_FUNCTIONS
-"""The number of operands of each function."""
+"""Maps each function name to its number of operands."""
 
 KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
 
@@ -46,7 +46,7 @@ _KINDS = {"word": WORD, "name": NAME, "value": VALUE, "index": INDEX, "bad": BAD
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. `kind` is an uppercase keyword, an operator, punctuation, or one of the constants above."""
+    """A token. `kind` is an uppercase keyword, an operator, punctuation, or one of the constants in this module."""
 
     kind: str
     text: str
@@ -55,7 +55,7 @@ class Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return all tokens of the text. The last one has the kind END."""
+    """Return all tokens of an expression. The last token has the kind END."""
     tokens: list[Token] = []
     position = 0
     while (match := _TOKEN.match(text, position)) and match.lastgroup:
@@ -73,10 +73,10 @@ def tokenize(text: str) -> list[Token]:
 
 
 class Cursor:
-    """A position in the tokens of one expression, with methods that every parser needs.
+    """A position in the tokens of one expression, with the methods that all parsers use.
 
-    `parameter` is the request parameter of the expression, with which every error starts. Expressions translated from a
-    statement have no length limit, because the statement has one.
+    `parameter` is the name of the request parameter, with which every error message starts. Expressions translated from
+    a PartiQL statement have no length limit, because the statement itself has one.
     """
 
     __slots__ = ("_operators", "_unknown_function", "at", "kind", "parameter", "text", "tokens")
@@ -96,11 +96,11 @@ class Cursor:
         self.kind = self.tokens[0].kind
 
     def invalid(self, problem: str) -> ValidationError:
-        """Return the error for a problem in this expression."""
+        """Return the error for a problem in the expression."""
         return ValidationError(messages.invalid(self.parameter, problem))
 
     def advance(self) -> Token:
-        """Return the current token and move to the next one."""
+        """Return the current token, and move to the next token."""
         token = self.tokens[self.at]
         self.at += 1
         self.kind = self.tokens[self.at].kind
@@ -111,27 +111,27 @@ class Cursor:
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)].kind
 
     def expect(self, kind: str) -> Token:
-        """Return the current token and advance if it has this kind, or else raise a syntax error."""
+        """Return the current token and move to the next one. Raises ValidationError if the token is of another kind."""
         if self.kind != kind:
             raise self.syntax_error()
         return self.advance()
 
     def finish(self) -> None:
-        """Raise a syntax error unless all tokens have been read."""
+        """Raise ValidationError unless all tokens have been read."""
         if self.kind != END:
             raise self.syntax_error()
 
     def syntax_error(self) -> ValidationError:
-        """Return the syntax error for an unexpected current token."""
+        """Return a syntax error at the current token."""
         token = self.tokens[self.at]
         start = self.tokens[self.at - 1].start if self.at else 0
         after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         return self.invalid(messages.syntax(token.text, self.text[start : after.end]))
 
     def count_operator(self) -> None:
-        """Count an operator or function. Raises ValidationError if an expression has more than 300.
+        """Count an operator or function. Raises ValidationError if the expression has more than 300.
 
-        The limit also bounds the depth of trees and therefore every traversal. Source: developer guide, "Constraints".
+        The limit also bounds the depth of syntax trees. Source: developer guide, "Constraints".
         """
         self._operators += 1
         if self._operators <= limits.EXPRESSION_OPERATORS:
@@ -141,7 +141,10 @@ class Cursor:
         raise self.invalid(messages.too_many_operators(self._operators))
 
     def count_function(self, name: str) -> None:
-        """Count a function as an operator. An unknown function is reported before too many operators."""
+        """Count a function as an operator.
+
+        Raises ValidationError for an unknown function, before the limit is checked.
+        """
         if self._unknown_function is None and name not in OPERAND_COUNTS:
             self._unknown_function = name
         self.count_operator()

@@ -1,8 +1,8 @@
-"""Checked updates, compiled to closures that compute the new item, with their size charge and assigned types.
+"""Compilation of checked updates to closures that compute the new item, with their size charge and assigned types.
 
 Every action reads the item as it was before the update. The new item is a new dict, in which only documents on changed
-paths are copied. List indexes refer to the list before the update. Gaps of removed elements are closed at the end, and
-elements that are set beyond the end are appended in the order of their indexes.
+paths are copied. List indexes refer to the list before the update. After all actions, the gaps of removed elements are
+closed, and elements that were set beyond the end are appended in the order of their indexes.
 """
 
 from __future__ import annotations
@@ -37,12 +37,15 @@ from keyplan.errors import ValidationError
 
 Read: TypeAlias = Callable[[Item, Values], AttributeValue]
 Effect: TypeAlias = Callable[[AttributeValue | None, Item, Values], AttributeValue | None]
-"""Returns the new value at a path for the current value, the old item and the request's values. None removes it."""
+"""A function that returns the new value at a path, given the current value, the old item and the request's values.
+
+None means that the path is removed.
+"""
 
 
 @dataclass(slots=True)
 class Branch:
-    """A change at a name or index, which is an effect or contains branches."""
+    """The change at a name or list index: an effect, or further branches below it."""
 
     effect: Effect | None = None
     removes: bool = True  # only REMOVE and DELETE below
@@ -51,7 +54,7 @@ class Branch:
 
 
 def compile_branches(update: Update, names: Names) -> dict[str, Branch]:
-    """Return the branches of an update by top-level attribute."""
+    """Return the changes of an update, by top-level attribute."""
     root = Branch()
     for action in actions_of(update):
         branch = root
@@ -75,7 +78,7 @@ def _sort_elements(branch: Branch) -> None:
 
 
 def apply_branches(branches: dict[str, Branch], members: Item, item: Item, values: Values, *, exists: bool) -> Item:
-    """Return the new members of an item, or of a map inside it.
+    """Return the changed members of an item, or of a map inside it.
 
     `exists` is False for a new item that has only its key.
     """
@@ -140,7 +143,7 @@ def _compile_effect(action: Action, names: Names) -> Effect:
 def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
     """Add a number to a number, or members to a set. In AttributeUpdates, also append elements to a list.
 
-    Returns the value if no current value exists. Raises ValidationError with the message `mismatch` if the types
+    Returns `value` if there is no current value. Raises ValidationError with the message `mismatch` if the types
     differ.
     """
     if current is None:
@@ -158,7 +161,7 @@ def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) ->
 
 
 def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
-    """Delete members from a set. Return None if none is left.
+    """Delete members from a set. Return None if the set is then empty.
 
     Raises ValidationError with the message `mismatch` if the types differ.
     """
@@ -218,7 +221,10 @@ def _compile_read(path: Path, names: Names) -> Read:
 
 
 def _compile_if_not_exists(call: Operand, names: Names) -> Read:
-    """Return a closure that reads the first existing path of nested calls, or else the last operand."""
+    """Return a closure for nested if_not_exists calls.
+
+    It reads the first path that exists, or else the last operand.
+    """
     gets: list[Get] = []
     while isinstance(call, Call) and call.function == "if_not_exists":
         path, call = call.operands
@@ -264,13 +270,13 @@ _ARITHMETIC = {"+": 34, "-": 37}
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The size charge of an expression in bytes: a fixed part, and how often each value is used."""
+    """The size charge of an update expression: a fixed number of bytes, and how often each value is used."""
 
     fixed: int = 0
     uses: Counter[str] = field(default_factory=Counter)
 
     def exceeds(self, limit: int, values: Values) -> bool:
-        """Return True if the charge exceeds `limit` bytes."""
+        """Return True if the charge with these values exceeds `limit` bytes."""
         total = self.fixed
         for name, times in self.uses.items():
             total += times * attribute.value_bytes(values[name])
@@ -280,7 +286,7 @@ class Charge:
 
 
 def charge_of(actions: list[Action], names: Names) -> Charge:
-    """Return the charge of the actions of a checked update."""
+    """Return the size charge for the actions of a checked update."""
     uses: Counter[str] = Counter()
     fixed = _UPDATE + sum(_charge_action(action, names, uses) for action in actions)
     return Charge(fixed, uses)
@@ -308,7 +314,7 @@ def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
-    """Return the charge of an operand including all nested operands."""
+    """Return the fixed size charge of an operand and its nested operands, and count the values in `uses`."""
     total = 0
     for node in nested_operands(operand):
         match node:
@@ -322,9 +328,10 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
 
 
 def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
-    """Return top-level attributes with their new type, or the placeholder of a value with that type, if known.
+    """Return pairs of a top-level attribute and its new type, or the placeholder of a value with that type.
 
-    The service checks these types before it reads the item, because an index key must not change its type.
+    Attributes whose new type depends on the item are not included. DynamoDB checks these types before it reads the
+    item, because an index key must not change its type.
     """
     sources: list[tuple[str, str]] = []
     for action in actions:

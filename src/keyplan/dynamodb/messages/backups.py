@@ -1,6 +1,6 @@
 """Messages about backups, point-in-time recovery and restores.
 
-The messages come from recorded responses of the service (October 2026), except those marked as keyplan's own.
+The messages come from recorded responses of DynamoDB (October 2026), except those marked as keyplan's own.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ system_backup: Template2 = (
 
 
 def table_restoring(name: str, arn: str) -> str:
-    """Return the message for a restore in progress.
+    """Return the message for a table that is still being restored.
 
-    `arn` is the ARN of the backup or of the source table. The message for a table is keyplan's own.
+    `arn` is the ARN of the backup or of the source table. The message for a source table is keyplan's own.
     """
     kind = "backup" if "/backup/" in arn else "table"
     return f"Table: {name} is already being restored from {kind}: {arn}"
@@ -55,7 +55,7 @@ time_outside: Template3 = (
 
 
 def units_on_demand(index: str | None = None) -> str:
-    """Return the message for capacity units of a table or index that is overridden to on-demand mode."""
+    """Return the message for a restore that sets capacity units for a table or index in on-demand mode."""
     return _UNITS_ON_DEMAND if index is None else f"{_UNITS_ON_DEMAND} for index {index}"
 
 
@@ -64,13 +64,16 @@ index_units_missing: Template1 = (_INVALID + "Must specify provisioned throughpu
 
 
 def maximum_provisioned(member: str, index: str | None = None) -> str:
-    """Return the message for a maximum on a provisioned table or index. The message for an index is keyplan's own."""
+    """Return the message for a restore that sets a maximum on-demand throughput for a provisioned table or index.
+
+    The message for an index is keyplan's own.
+    """
     text = f"{_INVALID}Cannot override {member} for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
     return text if index is None else f"{text} for index {index}"
 
 
 def maximum_out_of_range(member: str, index: str | None = None) -> str:
-    """Return the message for a maximum below one. The message for an index is keyplan's own."""
+    """Return the message for a maximum on-demand throughput below 1. The message for an index is keyplan's own."""
     of_index = "" if index is None else f" for index {index}"
     return f"{_INVALID}Requested {member} for OnDemandThroughput{of_index} is outside of valid range"
 

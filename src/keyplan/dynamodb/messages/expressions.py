@@ -1,7 +1,7 @@
 """Messages about expressions, placeholders and legacy condition parameters.
 
 Messages about one expression have no prefix here, because `invalid` adds a prefix such as "Invalid FilterExpression: ".
-The messages are those of the service. Messages that were recorded only from its downloadable version are marked.
+The messages are those of DynamoDB. Messages that were recorded only from DynamoDB local are marked.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ OPERAND_TYPE_NAMES = {
 }
 
 STATEMENT = "Statement"
-"""Replaces the name of the request parameter for conditions and updates of a statement."""
+"""The parameter name for conditions and updates that were translated from a PartiQL statement."""
 
 
 def invalid(parameter: str, problem: str) -> str:
-    """Return the message for a problem in the expression of a parameter. A statement has no prefix."""
+    """Return the message for a problem in the expression of a parameter. For a PartiQL statement, it has no prefix."""
     return problem if parameter == STATEMENT else f"Invalid {parameter}: {problem}"
 
 
@@ -69,7 +69,7 @@ syntax: Template2 = 'Syntax error; token: "{}", near: "{}"'.format
 
 
 def too_long(parameter: str, size_bytes: int) -> str:
-    """Return the message for an expression over 4 KB of UTF-8. Only conditions and filters show the size."""
+    """Return the message for an expression longer than 4 KB in UTF-8. Only conditions and filters include the size."""
     size = f" expression size: {size_bytes}" if parameter in ("ConditionExpression", "FilterExpression") else ""
     return f"Expression size has exceeded the maximum allowed size;{size}"
 
@@ -106,7 +106,10 @@ def clause_operand_type(clause: str, type_code: str) -> str:
 
 
 def type_name_invalid(parameter: str, name: str) -> str:
-    """Return the message for attribute_type with an unknown type. In statements, the types have a different order."""
+    """Return the message for attribute_type with an unknown type.
+
+    For PartiQL statements, it lists types in another order.
+    """
     types = "N,BS,L,B,NULL,M,S,SS,NS,BOOL" if parameter == STATEMENT else "B,NULL,SS,BOOL,L,BS,N,NS,S,M"
     return f"Invalid attribute type name found; type: {name}, valid types: {{{types}}}"
 
@@ -134,7 +137,10 @@ paths_conflict: Template2 = (
 
 
 def unused(parameter: str, keys: Iterable[str]) -> str:
-    """Return the message for unused placeholders. `parameter` is the name of the placeholder map."""
+    """Return the message for unused placeholders.
+
+    `parameter` is the name of the request parameter that defines them.
+    """
     return f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(keys)}}}"
 
 
@@ -142,7 +148,7 @@ placeholder_syntax: Template2 = '{} contains invalid key: Syntax error; key: "{}
 
 
 def placeholder_too_long(parameter: str, size_bytes: int) -> str:
-    """Return the message for a placeholder over 255 bytes. The service shows the size only for attribute names."""
+    """Return the message for a placeholder longer than 255 bytes. It includes the size only for attribute names."""
     size = f" size of key: {size_bytes}" if parameter == "ExpressionAttributeNames" else ""
     return f"{parameter} contains invalid key: The expression attribute map contains a key that is too long;{size}"
 
@@ -159,12 +165,12 @@ key_missing: Template1 = "Query condition missed key schema element: {}".format
 
 
 def key_unequal(missing: Sequence[str]) -> str:
-    """Return the message for a multi-attribute partition key without equality on each attribute."""
+    """Return the message for a multi-attribute partition key with attributes that have no equality condition."""
     return f"HASH key attributes {', '.join(missing)} must have equality conditions specified in the query"
 
 
 def key_gap(missing: Sequence[str], present: str) -> str:
-    """Return the message for a sort key condition without equality on all earlier sort key attributes."""
+    """Return the message for a sort key condition that has no equality condition on an earlier sort key attribute."""
     return (
         f"RANGE key attributes {', '.join(missing)} must have equality conditions specified in the "
         f"query because a condition is present on key attribute {present}"

@@ -36,12 +36,12 @@ not_a_number: Template1 = (NOT_A_NUMBER_EMPTY + ": {}").format
 
 
 def not_a_number_older(text: str) -> str:
-    """Return the older message for an invalid number, which has no colon before an empty number."""
+    """Return the older message for an invalid number, in which an empty number has no colon before it."""
     return not_a_number(text) if text else NOT_A_NUMBER_EMPTY
 
 
 def string_set_duplicates(members: Sequence[str]) -> str:
-    """Return the newer message for a string set with duplicates, which has quoted members."""
+    """Return the newer message for a string set with duplicates, in which members are quoted."""
     listed = ", ".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
 
@@ -52,7 +52,9 @@ def string_set_duplicates_older(members: Sequence[str]) -> str:
 
 
 def binary_set_duplicates(members: Sequence[str]) -> str:
-    """Return the newer message for a binary set with duplicates, which has quoted members and no spaces."""
+    """Return the newer message for a binary set with duplicates, in which members are quoted and not separated by
+    spaces.
+    """
     listed = ",".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
 
@@ -81,7 +83,7 @@ key_type: Template3 = (PARAMETER_INVALID + "Type mismatch for key {} expected: {
 
 
 def empty_key(name: str, kind: str) -> str:
-    """Return the message for an empty string or binary value of a key attribute."""
+    """Return the message for a key attribute with an empty string or binary value."""
     what = "string" if kind == "S" else "binary"
     return f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {what} value. Key: {name}"
 
@@ -93,7 +95,7 @@ def index_key_type(name: str, expected: str, actual: str, index: str) -> str:
 
 
 def empty_index_key(name: str, kind: str, index: str) -> str:
-    """Return the message for an empty string or binary value of an index key."""
+    """Return the message for an index key attribute with an empty string or binary value."""
     what = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}A value specified for a secondary index key is not supported. "
@@ -103,7 +105,7 @@ def empty_index_key(name: str, kind: str, index: str) -> str:
 
 
 def empty_updated_index_key(kind: str) -> str:
-    """Return the message for an update that sets an index key to an empty string or binary value."""
+    """Return the message for an update that sets an index key attribute to an empty string or binary value."""
     what = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is not "
@@ -125,7 +127,7 @@ start_key_problem: Template1 = (START_KEY_INVALID + ": {}").format
 
 
 def start_key_segment(segment: int, total: int) -> str:
-    """Return the message for a start key from another segment of a parallel scan."""
+    """Return the message for an exclusive start key that is in another segment of a parallel scan."""
     return start_key_problem(
         "Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
         f"TotalSegments: {total} Segment: {segment}"
@@ -133,13 +135,13 @@ def start_key_segment(segment: int, total: int) -> str:
 
 
 def filter_on_key(parameter: str, name: str) -> str:
-    """Return the message for a filter of a query on a key attribute."""
+    """Return the message for a query whose filter contains a key attribute."""
     shown = "Filter Expression" if parameter == "FilterExpression" else parameter
     return f"{shown} can only contain non-primary key attributes: Primary key attribute: {name}"
 
 
 def nested_key(name: str, *, of_index: bool) -> str:
-    """Return the message for a path below a key attribute."""
+    """Return the message for a document path inside a key attribute."""
     kind = "IndexKey" if of_index else "Key"
     return f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {kind}: {name}"
 
@@ -156,7 +158,7 @@ def not_projected(index: str, names: Iterable[str]) -> str:
 
 
 def filter_not_projected(index: str, names: Iterable[str]) -> str:
-    """Return the message for filter attributes that the queried global or local index does not project."""
+    """Return the message for a filter on attributes that the queried index does not project."""
     listed = ", ".join(names)
     return f"{PARAMETER_INVALID}Secondary index {index} does not project one or more filter attributes: [{listed}]"
 
@@ -175,11 +177,11 @@ OTHER_PARAMETERS = (
 
 
 def cancelled(codes: Iterable[str]) -> str:
-    """Return the message for a cancelled transaction, with the reason code of each action in order."""
+    """Return the message for a cancelled transaction. It lists the reason code of each action in order."""
     return f"Transaction cancelled, please refer cancellation reasons for specific reasons [{', '.join(codes)}]"
 
 
 def payload_too_large(size_bytes: int) -> str:
-    """Return the message for a transaction of more than 4 MB. The service repeats the text within the message."""
+    """Return the message for a transaction larger than 4 MB. DynamoDB repeats the text within the message."""
     text = "Transaction payload size cannot exceed 4MB. Payload Size: "
     return f"{text}: {text}{size_bytes}"

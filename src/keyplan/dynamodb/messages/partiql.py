@@ -85,7 +85,7 @@ def malformed(detail: str = "") -> str:
 
 
 def expected_keyword(word: str) -> str:
-    """Return the detail of `malformed` for a missing keyword."""
+    """Return the text about a missing keyword, for use as the detail of `malformed`."""
     return f"Expected keyword {word.upper()}"
 
 
@@ -101,7 +101,7 @@ unsupported_type: Template1 = (
 
 
 def unsupported_value(name: str, place: str, path: str = "root") -> str:
-    """Return the message for a term that is not a value although a value is required."""
+    """Return the message for a term that is not a value, at a position where a value is required."""
     return f"Unsupported data type: {name} under key {path} at {place}"
 
 
@@ -111,7 +111,7 @@ unsupported_in_update: Template1 = "Unsupported operator in Update Expression. O
 
 
 def equal_numbers(members: Sequence[str], path: str) -> str:
-    """Return the message for a bag that contains the same number in two notations."""
+    """Return the message for a set <<...>> that contains the same number in two notations."""
     return under(f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates!", path)
 
 

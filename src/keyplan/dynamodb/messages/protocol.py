@@ -1,4 +1,4 @@
-"""Messages about the HTTP protocol, signatures, throttling and failures."""
+"""Messages about the HTTP protocol, signatures, throttling and server errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ storage_failed: Template1 = "The database could not be used: {}".format  # keypl
 
 
 def header_incomplete(parameters: list[str], dated: bool, authorization: str) -> str:
-    """Return the message for an Authorization header with missing parts."""
+    """Return the message for an Authorization header in which parts are missing."""
     parts = [f"Authorization header requires '{name}' parameter. " for name in parameters]
     if not dated:
         parts.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
@@ -53,7 +53,7 @@ no_equal_sign: Template2 = "'{}' not a valid key=value pair (missing equal-sign)
 
 
 def query_incomplete(parameters: list[str]) -> str:
-    """Return the message for a signature in the query string with missing parts."""
+    """Return the message for a signature in the query string in which parameters are missing."""
     parts = [f"AWS query-string parameters must include '{name}'. " for name in parameters]
     return "".join(parts) + "Re-examine the query-string parameters."
 
@@ -81,7 +81,10 @@ credential_malformed: Template1 = (
 
 
 def scope_wrong(date: str, service: str, term: str, signed: str) -> str | None:
-    """Return the message about the scope of a credential, or None. `signed` is the date of the request."""
+    """Return the message for an invalid credential scope, or None if it is valid.
+
+    `signed` is the date of the request.
+    """
     parts = []
     if service != "dynamodb":
         parts.append("Credential should be scoped to correct service: 'dynamodb'. ")

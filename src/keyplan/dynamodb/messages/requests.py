@@ -1,4 +1,4 @@
-"""Messages about requests before any table is read, and about streams."""
+"""Messages about requests that are invalid for every table, and messages about streams."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ not_unicode: Template1 = "The text of {} is not valid Unicode".format  # keyplan
 
 
 def unknown_member(name: str, known: Iterable[str]) -> str:
-    """Return the message for an unknown parameter in Python (keyplan's own; the service ignores such parameters)."""
+    """Return the message for an unknown parameter in a Python call. This message is keyplan's own.
+
+    Over HTTP, unknown parameters are ignored, as in DynamoDB.
+    """
     return f'Unknown parameter in input: "{name}", must be one of: {", ".join(sorted(known))}'
 
 
@@ -53,17 +56,17 @@ pattern: Template1 = "Member must satisfy regular expression pattern: {}".format
 
 
 def enum(values: Sequence[str]) -> str:
-    """Return the message for a string that is not one of the allowed values."""
+    """Return the text of the constraint that a string must be one of these values."""
     return f"Member must satisfy enum value set: [{', '.join(values)}]"
 
 
 def map_keys(constraints: Sequence[str]) -> str:
-    """Return the message for a map with a key that violates its constraints."""
+    """Return the text of the constraint that the keys of a map must satisfy these constraints."""
     return f"Map keys must satisfy constraint: [{', '.join(constraints)}]"
 
 
 def map_values(constraints: Sequence[str]) -> str:
-    """Return the message for a map with a value that violates its constraints."""
+    """Return the text of the constraint that the values of a map must satisfy these constraints."""
     return f"Map value must satisfy constraint: [{', '.join(constraints)}]"
 
 
@@ -72,18 +75,20 @@ front_constraint: Template2 = "Value at '{}' failed to satisfy constraint: {}".f
 
 
 def newer_enum(values: Sequence[str]) -> str:
-    """Return the enum message of the newer validation layers, which do not contain the member name."""
+    """Return the message for an invalid enum value in the newer validation layers, which do not name the member."""
     return f"Failed to satisfy constraint: {enum(values)}"
 
 
 def detected(faults: Sequence[str]) -> str:
-    """Return a single message for all violated constraints."""
+    """Return one message that lists all violated constraints."""
     plural = "" if len(faults) == 1 else "s"
     return f"{len(faults)} validation error{plural} detected: {'; '.join(faults)}"
 
 
 def enveloped(message: str) -> str:
-    """Return the message with the prefix that PutItem, UpdateItem and DeleteItem add to errors that need no table."""
+    """Return the message with the prefix that PutItem, UpdateItem and DeleteItem add to errors found before the table
+    is read.
+    """
     return message if _DETECTED.match(message) else ENVELOPE + message
 
 
@@ -106,7 +111,7 @@ SEVERAL_ACTIONS_IN_ONE = "TransactItems can only contain one of Check, Put, Upda
 
 
 def mixed_parameters(others: Sequence[str], expressions: Sequence[str]) -> str:
-    """Return the message for expression parameters together with legacy parameters."""
+    """Return the message for a request with both expression parameters and legacy parameters."""
     return (
         "Can not use both expression and non-expression parameters in the same request: "
         f"Non-expression parameters: {{{', '.join(others)}}} Expression parameters: {{{', '.join(expressions)}}}"
@@ -117,7 +122,7 @@ only_with_expressions: Template1 = "{} can only be specified when using expressi
 
 
 def projection_with_select(parameter: str, select: str) -> str:
-    """Return the message for a projection together with a Select that does not allow projections."""
+    """Return the message for a projection in a request whose Select does not allow projections."""
     chosen = "only the Count" if select == "COUNT" else select
     return f"Cannot specify the {parameter} when choosing to get {chosen}"
 
@@ -134,7 +139,7 @@ invalid_arn: Template1 = "Invalid TableArn: Invalid ResourceArn provided as inpu
 
 
 def other_region(arn: str) -> str:
-    """Return the message of table operations for the ARN of a table in another Region."""
+    """Return the message that table operations return for the ARN of a table in another Region."""
     return detected([f"Invalid AWS region in '{arn}'"])
 
 

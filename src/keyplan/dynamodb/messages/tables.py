@@ -32,9 +32,9 @@ expiry_of_new_table: Template1 = (IN_USE + ": Table {} is being created").format
 
 
 def capacity_changing(name: str, wanted: str) -> str:
-    """Return the error message for a change while the capacity or billing mode of the table changes.
+    """Return the message for a change that is requested while the capacity or billing mode of a table is changing.
 
-    `wanted` is a key of _WANTED, also in the functions below.
+    `wanted` is the requested change, a key of _WANTED.
     """
     if wanted == "capacity":
         return f"{IN_USE}: Table IOPS are currently being updated. Table: {name}"
@@ -44,7 +44,10 @@ def capacity_changing(name: str, wanted: str) -> str:
 
 
 def stream_changing(name: str, wanted: str, label: str, operation: str) -> str:
-    """Return the error message for a change while the stream of the table is being enabled or disabled."""
+    """Return the message for a change that is requested while a table's stream is being enabled or disabled.
+
+    `wanted` is the requested change, a key of _WANTED_LATER.
+    """
     detail = f"Table: {name} Stream: {label} Operation: {operation}"
     if wanted == "stream":
         return f"{IN_USE}: A stream status change is currently in progress. {detail}"
@@ -54,7 +57,10 @@ def stream_changing(name: str, wanted: str, label: str, operation: str) -> str:
 
 
 def class_changing(name: str, wanted: str, table_class: str) -> str:
-    """Return the error message for a change while the class of the table changes."""
+    """Return the message for a change that is requested while the table class is changing.
+
+    `wanted` is the requested change, a key of _WANTED_LATER.
+    """
     detail = f"TableClassUpdateInProgress: {table_class}"
     if wanted == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while TableClass update is in progress. {detail}"
@@ -62,7 +68,10 @@ def class_changing(name: str, wanted: str, table_class: str) -> str:
 
 
 def index_changing(name: str, wanted: str, indexes: Sequence[str], done: str) -> str:
-    """Return the error message for a change while an index is being created or deleted (`done`)."""
+    """Return the message for a change that is requested while an index is being created or deleted.
+
+    `wanted` is the requested change, a key of _WANTED_LATER. `done` is the ongoing change to the index.
+    """
     listed = f"[{', '.join(indexes)}]"
     if wanted == "on-demand":
         noun = "creation" if done == "created" else "deletion"
@@ -77,7 +86,7 @@ _WANTED = {
     "indexes": "create or delete indexes",
 }
 _WANTED_LATER = _WANTED | {"stream": "change stream status", "indexes": "create or delete an index"}
-"""The texts of requested changes while the stream, the class or an index of the table changes."""
+"""The wording of each requested change in messages about a stream, table class or index that is being changed."""
 
 index_state: Template3 = (IN_USE + ": Index is being {}. Table: {} Index: {}").format
 index_not_filling: Template2 = (
@@ -112,7 +121,7 @@ encryption_disabled: Template1 = (_INVALID + "{} can not be specified if Enabled
 
 
 def throughput_same(index: str | None, current: tuple[int, int], requested: tuple[int, int]) -> str:
-    """Return the message for requested throughput (read, write) that equals the current throughput."""
+    """Return the message for requested read and write throughput that equals the current throughput."""
     what = "the table" if index is None else f"the index {index}"
     of = "the table" if index is None else f"index {index}"
     return (
@@ -126,7 +135,7 @@ def throughput_same(index: str | None, current: tuple[int, int], requested: tupl
 
 
 def index_units_needed(indexes: Sequence[str]) -> str:
-    """Return the message for a switch to provisioned capacity without units for these indexes."""
+    """Return the message for a switch to provisioned capacity that does not include units for these indexes."""
     return f"{_INVALID}ProvisionedThroughput must be specified for index: {','.join(indexes)}"
 
 
@@ -148,7 +157,10 @@ too_many_indexes: Template1 = (
 
 
 def attribute_redefined(existing: tuple[str, str, str], new: tuple[str, str, str]) -> str:
-    """Return the message for a new key attribute (name, type, role) that already exists with another type."""
+    """Return the message for a new key attribute that is already defined with another type.
+
+    Each attribute is a tuple of its name, type and role.
+    """
     return (
         f"{_INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as "
         f"previously defined. Existing schema: Schema:[SchemaElement: key{{{':'.join(existing)}}}] "
@@ -166,7 +178,7 @@ def maximum_provisioned(member: str, index: str | None) -> str:
 
 
 def maximum_out_of_range(member: str, index: str | None) -> str:
-    """Return the message for a maximum on-demand throughput below one."""
+    """Return the message for a maximum on-demand throughput below 1."""
     what = "table" if index is None else f"index : {index}"
     return f"{_INVALID}Requested {member} for OnDemandThroughput for {what} is outside of valid range"
 
@@ -177,7 +189,7 @@ def warm_decreased(member: str, index: str | None) -> str:
 
 
 def warm_below_start(member: str, index: str | None) -> str:
-    """Return the message for warm throughput of a new table or index below the initial on-demand throughput."""
+    """Return the message for a new table or index whose warm throughput is below the initial on-demand throughput."""
     return (
         f"{_warm(member, index)} is lower than initial throughput for OnDemand. See: "
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
@@ -186,7 +198,7 @@ def warm_below_start(member: str, index: str | None) -> str:
 
 
 def warm_below_units(member: str, index: str | None, units: str) -> str:
-    """Return the message for warm throughput of a new table or index below its provisioned throughput."""
+    """Return the message for a new table or index whose warm throughput is below its provisioned throughput."""
     return f"{_warm(member, index)} is lower than {units} of ProvisionedThroughput"
 
 
@@ -214,12 +226,12 @@ tags_too_large: Template2 = "Tag set size {} bytes is above max size limit of {}
 
 
 def tag_key(key: str | None) -> str:
-    """Return the message for a tag key that is missing, is too long or contains an invalid character."""
+    """Return the message for a tag key that is missing, too long, or contains an invalid character."""
     return f"The Tag Key provided is invalid, Key: {'null' if key is None else key}"
 
 
 def tag_value(value: str | None) -> str:
-    """Return the message for a tag value that is missing, is too long or contains an invalid character."""
+    """Return the message for a tag value that is missing, too long, or contains an invalid character."""
     return f"The Tag Value provided is invalid, Value: {'null' if value is None else value}"
 
 
@@ -283,7 +295,7 @@ INDEX_UPDATE_BLOCKED = (
 
 
 def out_of_bounds(units: int, member: str, index: str | None = None) -> str:
-    """Return the message for more capacity units than any table supports."""
+    """Return the message for a number of capacity units that no table supports."""
     of_index = "" if index is None else f" for index {index}"
     return f"Given value {units} for {member} is out of bounds{of_index}"
 
@@ -295,7 +307,7 @@ index_units_unwanted: Template1 = (
 
 
 def maximum_unwanted(member: str, index: str | None = None) -> str:
-    """Return the message for a maximum on-demand throughput on a new provisioned table or its index."""
+    """Return the message for a maximum on-demand throughput on a new table, or its index, in provisioned mode."""
     of_index = "" if index is None else f" for index: {index}"
     return (
         f"{_INVALID}{member} for OnDemandThroughput{of_index} cannot be specified when table BillingMode "

@@ -1,4 +1,4 @@
-"""Syntax trees of PartiQL statements, and functions that read them."""
+"""Syntax trees of PartiQL statements, and functions that analyse them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from keyplan.dynamodb.messages import partiql as messages
 from keyplan.errors import ValidationError
 
 Parts: TypeAlias = tuple[str | int, ...]
-"""A document path: names and list indexes."""
+"""The elements of a document path: names and list indexes."""
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-"""The comparison operators. In statements, != is an alias of <>."""
+"""The comparison operators. In statements, != is equivalent to <>."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathTerm:
-    """An attribute or document path. `place` is the position of its first part in the statement."""
+    """An attribute or document path. `place` is the position of its first element in the statement."""
 
     parts: Parts
     place: str = ""
@@ -26,7 +26,7 @@ class PathTerm:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A scalar literal: a string, a number as written, true, false, null or MISSING."""
+    """A scalar literal: a string, a number as in the source text, true, false, null or MISSING."""
 
     kind: Literal["S", "N", "BOOL", "NULL", "MISSING", "ion"]
     text: str
@@ -34,7 +34,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class SequenceTerm:
-    """A list [...] or (...), or a set <<...>>."""
+    """A list literal [...] or (...), or a set literal <<...>>."""
 
     kind: Literal["list", "bag"]
     members: tuple[Term, ...]
@@ -42,14 +42,14 @@ class SequenceTerm:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A map in the form {'name': value}."""
+    """A map literal, such as {'name': value}."""
 
     members: tuple[tuple[str, Term], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A question mark with its number in the statement."""
+    """A parameter, written as a question mark, with its position among the parameters of the statement."""
 
     number: int
     place: str = field(default="", compare=False)
@@ -57,7 +57,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class CallTerm:
-    """A function call with its lowercase name and its arguments."""
+    """A function call. The function name is in lowercase."""
 
     function: str
     arguments: tuple[Term, ...]
@@ -66,7 +66,7 @@ class CallTerm:
 
 @dataclass(frozen=True, slots=True)
 class Infix:
-    """A binary operation: a comparison, + - * / % or ||."""
+    """A binary operation with a comparison operator, +, -, *, /, % or ||."""
 
     operator: str
     left: Term
@@ -130,7 +130,10 @@ Term: TypeAlias = (
 
 
 def is_test(term: Term) -> bool:
-    """Return True if a term is a condition. Calls are excluded, because their functions are unknown here."""
+    """Return True if a term is a condition.
+
+    Function calls are excluded, because the functions are unknown at this stage.
+    """
     if isinstance(term, Infix):
         return term.operator in COMPARISONS
     return isinstance(term, BetweenTerm | InTerm | IsTerm | NotTerm | Joined)
@@ -138,7 +141,7 @@ def is_test(term: Term) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FromClause:
-    """A table or one of its indexes."""
+    """The table of a statement, or one of its indexes."""
 
     table: str
     index: str | None = None
@@ -146,7 +149,7 @@ class FromClause:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """One sort key of ORDER BY."""
+    """One sort expression in ORDER BY."""
 
     term: Term
     descending: bool
@@ -154,7 +157,10 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class SelectStatement:
-    """A SELECT statement. `shown` is None for all attributes. `call` is the first function call in the projection."""
+    """A SELECT statement.
+
+    `shown` are the selected columns, or None for all attributes. `call` is the first function call among the columns.
+    """
 
     source: FromClause
     shown: tuple[PathTerm, ...] | None
@@ -188,7 +194,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatement:
-    """An UPDATE statement. `returning` has the same values as ReturnValues of UpdateItem."""
+    """An UPDATE statement. `returning` is a value of ReturnValues in UpdateItem."""
 
     source: FromClause
     changes: tuple[Assignment | Removal, ...]
@@ -207,7 +213,7 @@ class DeleteStatement:
 
 @dataclass(frozen=True, slots=True)
 class ExistsStatement:
-    """An EXISTS(SELECT ...) statement, which is a condition check in a transaction."""
+    """An EXISTS(SELECT ...) statement, the condition check of a transaction."""
 
     select: SelectStatement
 
@@ -217,14 +223,14 @@ Statement: TypeAlias = SelectStatement | InsertStatement | UpdateStatement | Del
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A statement with the number of its parameters."""
+    """A parsed statement, with the number of its parameters."""
 
     statement: Statement
     parameters: int
 
 
 def attributes(term: Term) -> list[str]:
-    """Return the attributes in a term, in order."""
+    """Return the names of the top-level attributes in a term, in order."""
     match term:
         case PathTerm():
             return [str(term.parts[0])]
@@ -250,10 +256,10 @@ def attributes(term: Term) -> list[str]:
 def equalities(
     term: Term | None, names: Sequence[str], *, several: bool = False
 ) -> tuple[dict[str, Term], Term | None]:
-    """Return the values that these attributes must equal, and the rest of the condition.
+    """Return the values that a condition requires these attributes to equal, and the rest of the condition.
 
-    Only terms joined by AND count. If an attribute must equal two different values, ValidationError is raised. With
-    `several`, the first value is returned instead, and the other condition becomes part of the rest.
+    Only terms joined by AND are considered. If an attribute must equal two different values, ValidationError is raised.
+    With `several`, the first value is returned instead, and the other comparison becomes part of the rest.
     """
     equal: dict[str, Term] = {}
     rest: list[Term] = []
@@ -271,14 +277,14 @@ def equalities(
 
 
 def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
-    """Return the terms joined by the operator, ignoring parentheses, or a tuple with the single term."""
+    """Return the terms joined by an operator, without nesting. Return any other term as a one-element tuple."""
     if not isinstance(term, Joined) or term.operator != operator:
         return (term,)
     return tuple(inner for part in term.terms for inner in joined(part, operator))
 
 
 def equality(term: Term) -> tuple[str, Term] | None:
-    """Return the attribute and the value of an equality condition, or None for another term."""
+    """Return the attribute and the value of an equality comparison, or None for any other term."""
     if not isinstance(term, Infix) or term.operator != "=":
         return None
     for path, value in ((term.left, term.right), (term.right, term.left)):
@@ -292,12 +298,12 @@ def _is_computed(term: Term) -> bool:
 
 
 def choices_of(term: InTerm) -> Sequence[Term]:
-    """Return the choices of an IN."""
+    """Return the choices of an IN condition."""
     return term.choices.members if isinstance(term.choices, SequenceTerm) else ()
 
 
 def single(term: Term) -> Term:
-    """Return an IN with one choice as an equality condition. Other terms are returned unchanged."""
+    """Return an IN condition with one choice as an equality comparison. Return other terms unchanged."""
     if isinstance(term, InTerm) and len(choices_of(term)) == 1:
         return Infix("=", term.operand, *choices_of(term))
     return term

@@ -1,4 +1,4 @@
-"""The parser of PartiQL statements."""
+"""The parser for PartiQL statements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CLAUSES_ELSEWHERE = ("group", "having", "limit", "offset", "let")
 
 @lru_cache(maxsize=_CACHED_STATEMENTS)
 def parse(text: str) -> Parsed:
-    """Parse a statement. Raises ValidationError with the service's message."""
+    """Parse a statement. Raises ValidationError for invalid syntax."""
     cursor = StatementCursor(text)
     word = cursor.current
     read = _READERS.get(word.text) if word.kind == KEYWORD else None
@@ -46,7 +46,7 @@ def parse(text: str) -> Parsed:
 
 
 def _no_statement(cursor: StatementCursor) -> ValidationError:
-    """Return the error for text that is not a statement. A single IS has its own message."""
+    """Return the error for text that is not a statement. A term with IS, such as `a IS NULL`, has its own message."""
     try:
         term = read_term(cursor)
         cursor.finish()
@@ -82,7 +82,7 @@ def _read_select(cursor: StatementCursor) -> SelectStatement:
 
 
 def _read_columns(cursor: StatementCursor) -> tuple[PathTerm | CallTerm, ...] | None:
-    """Return the columns of a projection, or None for `*`."""
+    """Parse the columns of a SELECT. Return None for `*`."""
     if cursor.current.is_keyword("value") or cursor.current.is_keyword("pivot"):
         raise ValidationError(messages.SELECT_VALUE)
     if cursor.current.is_keyword("distinct", "all"):
@@ -160,7 +160,7 @@ def _read_update(cursor: StatementCursor) -> UpdateStatement:
 
 
 def _read_from(cursor: StatementCursor) -> UpdateStatement:
-    """Parse an update that starts with FROM, in which the condition precedes the changes."""
+    """Parse an update that starts with FROM, in which the condition comes before the changes."""
     cursor.advance()
     source = _read_source(cursor, messages.UNEXPECTED_TERM)
     _refuse_alias(cursor)
@@ -228,7 +228,7 @@ def _read_exists(cursor: StatementCursor) -> ExistsStatement:
 
 
 def _read_source(cursor: StatementCursor, missing: str) -> FromClause:
-    """Parse a table or "table"."index". `missing` is the detail of the error if there is none."""
+    """Parse a table, or an index written as "table"."index". `missing` is the error detail if neither follows."""
     if cursor.current.kind == STRING or cursor.current.is_sign("[", "<<", "{", "("):
         raise ValidationError(messages.UNEXPECTED_SOURCE)
     if cursor.current.kind not in (NAME, QUOTED):

@@ -1,6 +1,6 @@
-"""The parser of terms: conditions, values and paths.
+"""The parser for terms: conditions, values and paths.
 
-The precedence from lowest to highest is OR, AND, NOT, comparisons, + - ||, * / %. The nesting depth is bounded, so that
+The precedence from lowest to highest is OR, AND, NOT, comparisons, + - ||, * / %. The nesting depth is limited, so that
 no statement exhausts the stack.
 """
 
@@ -48,13 +48,13 @@ _SECOND_WORDS = {"double": "precision", "character": "varying"}
 _FUNCTION_KEYWORDS = frozenset(("size", "exists", "count", "avg", "sum", "min", "max", "upper", "lower"))
 _OPERATOR_KEYWORDS = frozenset(("is", "like", "in", "between", "and", "or"))
 MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
-"""The maximum depth of nested terms, which is more than the service accepts in any value or condition."""
+"""The maximum depth of nested terms. It exceeds the depth that DynamoDB accepts in values and conditions."""
 _INDEX_DIGITS = 10
-"""An index with more digits is out of range."""
+"""The maximum number of digits in a list index. Longer indexes are out of range."""
 
 
 def read_term(cursor: StatementCursor, level: int = 0) -> Term:
-    """Parse a term. Raises ValidationError."""
+    """Parse a term. Raises ValidationError for invalid syntax."""
     if level > MOST_LEVELS:
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
     terms = [_read_and(cursor, level)]
@@ -116,7 +116,7 @@ def _read_word_comparison(cursor: StatementCursor, left: Term, level: int) -> Te
 
 
 def _read_choices(cursor: StatementCursor, level: int) -> Term:
-    """Parse the choices of IN. A single term in parentheses is a list too, as in the open-source parser."""
+    """Parse the choices of IN. A single term in parentheses is a list too, as in the open-source PartiQL parser."""
     if cursor.take_sign("("):
         choices = _read_terms(cursor, level)
         cursor.expect_sign(")", "RIGHT_PAREN")
@@ -180,7 +180,7 @@ def _read_operand(cursor: StatementCursor, level: int) -> Term:
 
 
 def _is_signed(cursor: StatementCursor) -> bool:
-    """Return True if the signs at this position belong to a number."""
+    """Return True if the plus and minus signs at this position belong to a number."""
     ahead = 1
     while cursor.peek(ahead).is_sign("-", "+"):
         ahead += 1
@@ -188,7 +188,7 @@ def _is_signed(cursor: StatementCursor) -> bool:
 
 
 def _sign(cursor: StatementCursor) -> str:
-    """Parse the signs of a number. Return "-" or ""."""
+    """Parse the plus and minus signs before a number. Return "-" or ""."""
     negative = False
     while sign := cursor.take_sign("-", "+"):
         negative ^= sign.text == "-"
@@ -242,7 +242,7 @@ def _read_enclosed(cursor: StatementCursor, level: int) -> Term:
 
 
 def _read_terms(cursor: StatementCursor, level: int) -> list[Term]:
-    """Parse terms that are separated by commas, at the next nesting level."""
+    """Parse terms separated by commas, one nesting level below `level`."""
     terms = [read_term(cursor, level + 1)]
     while cursor.take_sign(","):
         terms.append(read_term(cursor, level + 1))
@@ -264,7 +264,7 @@ def _read_struct(cursor: StatementCursor, level: int) -> Struct:
 
 
 def read_path(cursor: StatementCursor) -> PathTerm:
-    """Parse a document path. Raises ValidationError."""
+    """Parse a document path. Raises ValidationError for invalid syntax."""
     first = cursor.current
     if first.kind not in (NAME, QUOTED):
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
@@ -283,7 +283,7 @@ def read_path(cursor: StatementCursor) -> PathTerm:
 
 
 def _read_step(cursor: StatementCursor) -> str | int:
-    """Parse the content of brackets in a path, which is a list index or a name as a string."""
+    """Parse the content of brackets in a path: a list index, or a name as a string."""
     sign = _sign(cursor) if cursor.current.is_sign("-", "+") and _is_signed(cursor) else ""
     token = cursor.advance()
     if token.kind == NUMBER and token.text.isdigit():
@@ -297,7 +297,7 @@ def _read_step(cursor: StatementCursor) -> str | int:
 
 
 def _index(token: StatementToken, sign: str) -> int:
-    """Return a list index. Raises ValidationError if it is out of range."""
+    """Return the list index in a token. Raises ValidationError if it is out of range."""
     plain = token.text.lstrip("0") or "0"
     if len(plain) > _INDEX_DIGITS or not 0 <= int(sign + plain) < INT_LIMIT:
         raise ValidationError(messages.index_range(sign + plain, token.place))

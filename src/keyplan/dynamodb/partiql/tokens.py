@@ -1,6 +1,6 @@
-"""The lexer of PartiQL, which returns tokens with their positions.
+"""The lexer for PartiQL, which returns tokens with their positions.
 
-Source: the lexical rules of the PartiQL specification, as far as the service supports them.
+Source: the lexical rules of the PartiQL specification, as far as DynamoDB supports them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WORDS = """
     zone
 """
 KEYWORDS = frozenset(_WORDS.split())
-"""Words that must be quoted to be used as attribute names."""
+"""Words that must be quoted if they are used as attribute names."""
 
 INT_LIMIT = 2**31
 INT_DIGITS = len(str(INT_LIMIT))
@@ -61,7 +61,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StatementToken:
-    """A token. `text` is a lowercase keyword, or a name or string without its quotes."""
+    """A token. `text` is a lowercase keyword, or the content of a name or string without its quotes."""
 
     kind: str
     text: str
@@ -71,7 +71,7 @@ class StatementToken:
 
     @property
     def place(self) -> str:
-        """Return the position in the format of the service's messages: line, column, length."""
+        """The position of the token as in DynamoDB's messages: line, column, length."""
         return f"{self.line}:{self.column}:{len(self.written)}"
 
     def is_keyword(self, *words: str) -> bool:
@@ -79,12 +79,12 @@ class StatementToken:
         return self.kind == KEYWORD and self.text in words
 
     def is_sign(self, *signs: str) -> bool:
-        """Return True if the token is one of these signs."""
+        """Return True if the token is one of these operators or punctuation characters."""
         return self.kind == SIGN and self.text in signs
 
 
 def tokenize(text: str) -> list[StatementToken]:
-    """Return all tokens. The last one has the kind END. Raises ValidationError for invalid text."""
+    """Return all tokens of a statement. The last token has the kind END. Raises ValidationError for invalid text."""
     tokens: list[StatementToken] = []
     at, line, line_start = 0, 1, 0
     while at < len(text):
@@ -124,7 +124,7 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
 
 
 def scale_of(number: str) -> int | None:
-    """Return the number of decimals minus the exponent, or None if either of them does not fit into 32 bits."""
+    """Return the number of decimal places minus the exponent, or None if this or the exponent exceeds 32 bits."""
     digits, _, exponent = number.lower().partition("e")
     if len(exponent.lstrip("+-0")) > INT_DIGITS:
         return None
@@ -144,44 +144,47 @@ class StatementCursor:
         self._tokens = tokenize(text)
         self._at = 0
         self.parameters = 0
-        """The number of parameters parsed so far."""
+        """The number of parameters that have been parsed so far."""
 
     @property
     def current(self) -> StatementToken:
-        """Return the current token."""
+        """The current token."""
         return self._tokens[self._at]
 
     def peek(self, ahead: int = 1) -> StatementToken:
-        """Return the token this many positions after the current one."""
+        """Return the token that is `ahead` positions after the current token."""
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
     def advance(self) -> StatementToken:
-        """Return the current token and move to the next one."""
+        """Return the current token, and move to the next token."""
         token = self._tokens[self._at]
         if token.kind != END:
             self._at += 1
         return token
 
     def take_keyword(self, *words: str) -> StatementToken | None:
-        """Return the current token and advance if it is one of these keywords, or else return None."""
+        """Return the current token and move to the next one if it is one of these keywords. Otherwise return None."""
         return self.advance() if self.current.is_keyword(*words) else None
 
     def take_sign(self, *signs: str) -> StatementToken | None:
-        """Return the current token and advance if it is one of these signs, or else return None."""
+        """Return the current token and move to the next one if it is one of these operators or punctuation characters.
+
+        Otherwise return None.
+        """
         return self.advance() if self.current.is_sign(*signs) else None
 
     def expect_keyword(self, word: str) -> None:
-        """Read a keyword. Raises ValidationError for any other token."""
+        """Skip a keyword. Raises ValidationError if the current token is not this keyword."""
         if self.take_keyword(word) is None:
             raise ValidationError(messages.malformed(messages.expected_keyword(word)))
 
     def expect_sign(self, sign: str, name: str) -> None:
-        """Read a sign. Raises ValidationError for any other token."""
+        """Skip an operator or punctuation character. Raises ValidationError if the current token is a different one."""
         if self.take_sign(sign) is None:
             raise ValidationError(messages.malformed(messages.expected_sign(name)))
 
     def finish(self) -> None:
-        """Raise ValidationError unless all tokens have been read, except for a semicolon at the end."""
+        """Raise ValidationError unless only a semicolon, or nothing, follows."""
         self.take_sign(";")
         if self.current.kind != END:
             raise ValidationError(messages.malformed(messages.LEFT_OVER))

@@ -1,6 +1,6 @@
-"""Translation of conditions and updates in statements to expressions.
+"""Translation of the conditions and updates in statements to expressions.
 
-Names and values become placeholders, so that an attribute can have any name. The service's messages about an expression
+Names and values become placeholders, so that an attribute can have any name. DynamoDB's messages about an expression
 contain the request parameter, but its messages about a statement do not.
 """
 
@@ -55,7 +55,7 @@ _SET_FUNCTIONS = ("set_add", "set_delete")
 
 @dataclass(frozen=True, slots=True)
 class StatementCondition:
-    """A compiled condition with the values of its placeholders and its attributes in order."""
+    """A compiled condition, with the values of its placeholders and the attributes that it contains, in order."""
 
     compiled: compiled.CompiledCondition
     values: Item
@@ -64,7 +64,7 @@ class StatementCondition:
 
 @dataclass(frozen=True, slots=True)
 class StatementUpdate:
-    """A compiled update with the values of its placeholders."""
+    """A compiled update, with the values of its placeholders."""
 
     compiled: compiled.CompiledUpdate
     values: Item
@@ -78,11 +78,11 @@ class _Placeholders:
     names: dict[str, str] = field(default_factory=dict)
     values: Item = field(default_factory=dict)
     level: int = 0
-    """The depth of nested comparisons of conditions."""
+    """The current nesting depth of conditions that are compared with other terms."""
     _by_name: dict[str, str] = field(default_factory=dict)
 
     def path(self, parts: tuple[str | int, ...]) -> nodes.Path:
-        """Return the path with a placeholder for every name."""
+        """Return a path in which placeholders replace the names."""
         return nodes.Path(tuple(part if isinstance(part, int) else self._name(part) for part in parts))
 
     def _name(self, name: str) -> str:
@@ -98,7 +98,7 @@ class _Placeholders:
 
 
 def condition(term: Term, values: Values) -> StatementCondition:
-    """Translate, compile and check a condition. Raises ValidationError."""
+    """Translate, compile and check a condition. Raises ValidationError if it is invalid."""
     placeholders = _Placeholders(values)
     text = render_condition(_condition(term, placeholders))
     compiled_condition = compiled.compile_condition(text, placeholders.names, expression_messages.STATEMENT)
@@ -160,7 +160,7 @@ def _is_test(term: Term) -> bool:
 
 
 def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """Translate a condition that is compared with another term. A condition equals only true or false."""
+    """Translate the comparison of a condition with another term. A condition equals only true or false."""
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
     first = _compared(test, placeholders)
@@ -177,7 +177,10 @@ def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Plac
 
 
 def _compared(test: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """Translate a compared condition. The nesting depth is bounded, so that no statement exhausts the stack."""
+    """Translate a condition that is compared with another term.
+
+    The nesting depth is limited, so that no statement exhausts the stack.
+    """
     if placeholders.level == MOST_LEVELS:
         raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
     placeholders.level += 1
@@ -191,9 +194,9 @@ def _truths(placeholders: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
 
 
 def _either(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
-    """Return `if_true` if the test is true, or else `if_false`.
+    """Return a condition that is equivalent to `if_true` if the test is true, and to `if_false` otherwise.
 
-    The test is repeated, because expressions cannot compare conditions.
+    The result contains the test twice, because expressions cannot compare conditions.
     """
     if sum(map(_operators, (test, if_true, if_false))) > limits.EXPRESSION_OPERATORS:
         raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
@@ -257,7 +260,7 @@ def _operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
 
 
 def update(changes: Sequence[Assignment | Removal], values: Values) -> StatementUpdate:
-    """Translate, compile and check an update. Raises ValidationError."""
+    """Translate, compile and check an update. Raises ValidationError if it is invalid."""
     placeholders = _Placeholders(values)
     clauses: dict[str, list[nodes.Action]] = {}
     for change in changes:

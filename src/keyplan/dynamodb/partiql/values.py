@@ -1,4 +1,4 @@
-"""Literals and parameters as canonical attribute values."""
+"""Conversion of literals and parameters to canonical attribute values."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from keyplan.errors import ValidationError
 
 
 class Values:
-    """The values of a statement's terms."""
+    """Evaluates the terms of a statement to attribute values."""
 
     def __init__(self, parameters: Sequence[AttributeValue], expected: int) -> None:
-        """Create the values from the canonical parameters of the request.
+        """Store the parameters of the request, which must be canonical attribute values.
 
-        Raises ValidationError if their number is not `expected`.
+        Raises ValidationError if the number of parameters is not `expected`.
         """
         if len(parameters) != expected:
             raise ValidationError(messages.PARAMETER_COUNT)
         self._parameters = parameters
 
     def of(self, term: Term) -> AttributeValue:
-        """Return the value of a term. Raises ValidationError if it is not a value."""
+        """Return the attribute value of a term. Raises ValidationError if the term is not a value."""
         value = self._value(term, "root")
         try:
             return normalise(value, wire=True)[0]
@@ -71,7 +71,7 @@ class Values:
         return members
 
     def item(self, struct: Struct) -> dict[str, AttributeValue]:
-        """Return the attributes of an item. In messages, each value is its own root."""
+        """Return the attributes of an item. In error messages, the path of each attribute's value is `root`."""
         return self._members(struct, lambda _name: "root", "root", 0)
 
     def _set(self, bag: SequenceTerm, path: str) -> AttributeValue:
@@ -113,7 +113,7 @@ def _constant(constant: Constant, path: str) -> AttributeValue:
 
 
 def parameters(given: Sequence[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
-    """Return the canonical parameters of a request. Raises ValidationError."""
+    """Return the parameters of a request as canonical attribute values. Raises ValidationError if one is invalid."""
     canonical: list[AttributeValue] = []
     for value in given:
         try:
@@ -124,7 +124,7 @@ def parameters(given: Sequence[dict[str, Any]], *, wire: bool) -> list[Attribute
 
 
 def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
-    """Return the message for the first number in a value that the service cannot parse, or None."""
+    """Return the message for the first number in a value that DynamoDB cannot parse, or None."""
     if value is None or level > limits.NESTING_LEVELS:
         return None  # no value, or nested too deeply, which is reported earlier
     for kind, content in value.items():
@@ -140,10 +140,10 @@ def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
 
 
 def _text_problem(text: str) -> str | None:
-    """Return the message for a number in a parameter that the service cannot parse, or None.
+    """Return the message for a number in a parameter that DynamoDB cannot parse, or None.
 
-    The service parses such numbers into decimals with a 32-bit scale, and also compares magnitudes in 32 bits.
-    Therefore the largest exponents overflow and become the smallest.
+    DynamoDB parses such numbers into decimals with a 32-bit scale, and also compares magnitudes in 32 bits. Therefore
+    the largest exponents overflow and become the smallest.
     """
     if not numbers.is_number(text):
         return item_messages.not_a_number_older(text)

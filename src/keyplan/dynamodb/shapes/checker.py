@@ -1,6 +1,6 @@
-"""Shapes, compiled into checkers of requests.
+"""Compilation of shapes to checkers of requests.
 
-An acceptor is a closure that accepts only valid requests. It may reject a valid request with unknown members, converted
+An acceptor is a closure that accepts only valid content. It may reject a valid request with unknown members, converted
 scalars or deep nesting. The slower phases then decide. An acceptor never accepts an invalid request, which a property
 test verifies.
 """
@@ -39,7 +39,10 @@ _TEXT_TYPES = frozenset("SN")
 
 
 def acceptor(shape: Shape, wire: bool, late: bool = False) -> Acceptor:
-    """Return a closure that accepts valid content of the shape. With `late`, it accepts any content of late members."""
+    """Return a closure that returns True only for valid content of a shape.
+
+    With `late`, it does not test late members, whose values are checked when they are converted.
+    """
     match shape:
         case AttributeValue():
             return _value_acceptor(wire)
@@ -166,12 +169,12 @@ def _python_blob(content: Any) -> bool:
 
 
 def _item_acceptor(wire: bool) -> Acceptor:
-    """Return the acceptor of a map of names to attribute values."""
+    """Return the acceptor for a map from names to attribute values."""
     return _wire_item(_value_acceptor(wire)) if wire else _python_item(_value_acceptor(wire))
 
 
 def _wire_item(value_test: Acceptor) -> Acceptor:
-    """Return the acceptor for JSON, with inline tests of the two most common types for speed."""
+    """Return the acceptor for an item in JSON. For speed, strings and numbers are tested inline."""
 
     def accept(content: Any) -> bool:
         if type(content) is not dict:
@@ -191,7 +194,7 @@ def _wire_item(value_test: Acceptor) -> Acceptor:
 
 
 def _python_item(value_test: Acceptor) -> Acceptor:
-    """Return the acceptor for Python, in which names and strings can be any objects."""
+    """Return the acceptor for an item in Python, which also tests that names and strings are of type str."""
 
     def accept(content: Any) -> bool:
         if type(content) is not dict:
@@ -248,15 +251,18 @@ T = TypeVar("T")
 Request: TypeAlias = dict[str, Any]
 
 Check: TypeAlias = Callable[[dict[str, Any], bool], None]
-"""Checks a request, in wire form (True: binary as base64 text) or Python form (False: bytes).
+"""A function that checks a request in wire form (True: binary as base64 text) or Python form (False: bytes).
 
-Raises SerializationError or ValidationError with the service's text. A member that is None counts as missing. Unknown
-members are ignored in wire form and rejected in Python form.
+It raises SerializationError or ValidationError with DynamoDB's message. A member that is None counts as missing.
+Unknown members are ignored in wire form and rejected in Python form.
 """
 
 
 def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # used as shapes.compile, as re.compile is
-    """Return the checker of a shape. With `late`, it skips late members, and the operation must use `late_check`."""
+    """Return the checker for a shape.
+
+    With `late`, it does not check late members, and the operation must be decorated with `late_check`.
+    """
     accepts_wire = acceptor(shape, wire=True, late=late)
     accepts_python = acceptor(shape, wire=False, late=late)
 
@@ -270,11 +276,10 @@ def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # 
 
 
 def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Callable[[Request, Form], T]]:
-    """Decorate a function whose only effect is to return the canonical values of a request.
+    """Decorate a function that converts a request to canonical values and has no other effect.
 
-    An error in a late member makes the function raise some exception. In that case, the whole shape is checked, which
-    raises the service's error or converts values like the service does. If no error is raised, the function is called
-    again.
+    If the function raises an exception, a late member may be invalid. The whole shape is then checked, which raises
+    DynamoDB's error, or converts values as DynamoDB does. If this raises no error, the function is called again.
     """
 
     def decorate(prepare: Callable[[Request, Form], T]) -> Callable[[Request, Form], T]:

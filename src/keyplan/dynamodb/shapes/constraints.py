@@ -1,7 +1,7 @@
-"""Phase 2: the constraints of request members, and a single message that lists all violations.
+"""Phase 2: checks of the constraints on request members. One message lists all violations.
 
 The text depends on the `Layer` of the operation. Two kinds of requests get the older text in every layer: requests
-without a required member, and requests with a value that is nested 63 levels deep or deeper (observed on the service,
+without a required member, and requests with a value that is nested 63 levels deep or deeper (observed in DynamoDB,
 October 2026).
 """
 
@@ -39,7 +39,7 @@ from keyplan.errors import ValidationError
 
 
 def camel(name: str) -> str:
-    """Return a member's name in the format of messages, with a lowercase first letter."""
+    """Return a member's name as messages show it, with a lowercase first letter."""
     return name[:1].lower() + name[1:]
 
 
@@ -49,12 +49,12 @@ _DEEPEST = 40  # deeper values are cut off; the service's own limit is 32
 
 
 def shown(shape: Shape, content: Any) -> str:
-    """Return a value in the format of messages: "null", or rendered and quoted."""
+    """Return a value as messages show it: null, or the rendered value in quotes."""
     return "null" if content is None else f"'{render(shape, content)}'"
 
 
 def render(shape: Shape, content: Any, level: int = 0) -> str:
-    """Return a value in the format of the service's Java code."""
+    """Format a value as the Java code of DynamoDB prints it."""
     if content is None:
         return "null"
     match shape:
@@ -114,7 +114,7 @@ def _blob(content: Any) -> str:
 
 
 def _json(content: Any) -> str:
-    """Return compact JSON, with binary values as base64 text."""
+    """Return content as compact JSON, with binary values as base64 text."""
     try:
         return orjson.dumps(content, default=binary_text).decode()
     except orjson.JSONEncodeError:
@@ -131,7 +131,10 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class BrokenConstraint:
-    """A violated constraint with its path, shape, content and text. `enum` is True for an enum."""
+    """A violated constraint: its path, shape, content and text.
+
+    `enum` is True if the violated constraint is an enum.
+    """
 
     path: Path
     shape: Shape
@@ -141,7 +144,7 @@ class BrokenConstraint:
 
 
 def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
-    """Raise ValidationError that lists all violated constraints. Types must already be checked."""
+    """Raise ValidationError that lists all violated constraints of a request, whose types must already be checked."""
     if shape.demanded is not None:
         _check_demanded(shape, shape.demanded, request)
     if shape.layer is not Layer.OLDER and not _missing(shape, request) and not reads_older(request):
@@ -156,7 +159,7 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
 
 
 def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
-    """Require the demanded member with a valid length. Its pattern is checked like all other constraints."""
+    """Raise ValidationError if the member that is checked first is missing or has an invalid length."""
     content, member = request.get(demanded.name), shape.members[demanded.name]
     if content is None:
         raise ValidationError(demanded.absent)
@@ -211,7 +214,7 @@ _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 
 
 def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
-    """Yield the violated constraints of a value, and then the violated constraints of its content."""
+    """Yield the constraints that a value violates, followed by those that its content violates."""
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):
             yield BrokenConstraint(path, shape, None, messages.NOT_NULL)
@@ -223,7 +226,10 @@ def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -
 
 
 def _inside(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Shape, Any]]:
-    """Yield the content of a value with the path to it. Attribute values have no constraints."""
+    """Yield each part of a value with its path and shape.
+
+    Attribute values are excluded, because they have no constraints.
+    """
     if isinstance(shape, Structure):
         for name in _member_order(shape, hashed):
             if content.get(name) is not None or name in shape.required:
@@ -247,7 +253,7 @@ def _hashed_members(hidden: int, names: tuple[str, ...]) -> list[str]:
 
 
 def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield every constraint that the value itself violates, and whether it is an enum."""
+    """Yield the text of each constraint that the value itself violates, and whether the constraint is an enum."""
     if isinstance(shape, String):
         yield from _text_constraints(shape, content)
         return
@@ -259,7 +265,7 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield violated lengths and ranges."""
+    """Yield the text of each length or range constraint that a value violates. The flag is always False."""
     if isinstance(shape, Integer | Long):
         if shape.min is not None and content < shape.min:
             yield messages.min_value(shape.min), False
@@ -273,7 +279,7 @@ def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield violated lengths. An ARN instead of a name has no length limits."""
+    """Yield the text of each length constraint that a value violates. A table ARN has no length limits."""
     if not isinstance(shape, String | List | Map):
         return
     if isinstance(shape, String) and shape.arn and is_table_arn(content):
@@ -296,15 +302,15 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the pattern if it is violated."""
+    """Yield the text of the pattern constraint if a string violates it."""
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield violated constraints of a table name or ARN, characters before length.
+    """Yield the text of each constraint that a table name or ARN violates, the pattern before the length.
 
-    An empty name violates only its length.
+    An empty name violates only the length constraint.
     """
     if is_table_arn(text):
         return
@@ -323,7 +329,7 @@ def is_table_arn(text: str) -> bool:
 
 
 def _listed(keys: String) -> list[str]:
-    """Return all constraints on the keys of a map, in the format of messages."""
+    """Return the texts of all constraints on the keys of a map."""
     listed = []
     if keys.max is not None:
         listed.append(messages.max_length(keys.max))
@@ -335,7 +341,9 @@ def _listed(keys: String) -> list[str]:
 
 
 def reads_older(request: Any) -> bool:
-    """Return True if a value is nested so deeply that the service uses the older layer for the request."""
+    """Return True if a request contains a value nested so deeply that DynamoDB validates the request in its older
+    layer.
+    """
     pending = [(request, 0)]
     while pending:
         content, level = pending.pop()
@@ -353,7 +361,7 @@ def reads_older(request: Any) -> bool:
 
 
 def _null_value(content: Any, shape: Shape) -> str | None:
-    """Return the message for an attribute value, or a member of a set, that is null, or None."""
+    """Return the message for an attribute value, or a member of a set, that is null. Return None if none is null."""
     if isinstance(shape, AttributeValue):
         return _null_inside(content)
     if content is None:
@@ -387,7 +395,7 @@ def _null_inside(value: Any) -> str | None:
 
 
 def key_fault(shape: Map, content: Any, path: str) -> str | None:
-    """Return the message for a map whose keys violate their constraints, or None."""
+    """Return the message for a map with keys that violate their constraints, or None."""
     for text, _ in _all_constraints(shape, content):
         return messages.constraint(shown(shape, content), path, text)
     return None

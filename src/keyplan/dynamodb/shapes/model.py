@@ -1,7 +1,7 @@
 """The data model of request shapes.
 
-Limits come from the service model (botocore's copy of it, `data/dynamodb/2012-08-10/service-2.json`), unless the
-service is known to use another limit. Enum values are in the order in which the service lists them.
+Limits come from the DynamoDB service model (`data/dynamodb/2012-08-10/service-2.json` in botocore), unless DynamoDB is
+known to use another limit. Enum values are in the order in which DynamoDB lists them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TypeAlias
 class Layer(Enum):
     """The validation layer of an operation, which determines the messages for errors in members and values.
 
-    The service is moving its operations from one layer to another, so the same error has different messages in
-    different operations (observed on the service, June to October 2026).
+    DynamoDB is moving its operations from one layer to another, so the same error has different messages in different
+    operations (observed in DynamoDB, June to October 2026).
 
     OLDER: one message lists all invalid members with their values (control plane).
 
@@ -33,11 +33,11 @@ class Layer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """A string. `min` and `max` count characters, and `pattern` must match the whole string.
+    """A string. `min` and `max` are numbers of characters, and `pattern` must match the whole string.
 
-    `newer_enum` is the list of enum values in the newer layers, whose message does not contain the member name. `arn`
-    accepts the ARN of a table instead of a name. If both are violated, the pattern is listed before the length, unless
-    `length_first` is set.
+    `newer_enum` is the list of enum values in the newer layers, whose message does not contain the member name. With
+    `arn`, the ARN of a table is accepted instead of a name. If both the pattern and the length are violated, the
+    pattern is listed first, unless `length_first` is set.
     """
 
     min: int | None = None
@@ -51,7 +51,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A 32-bit integer. The service truncates fractions in JSON."""
+    """A 32-bit integer. DynamoDB truncates fractions in JSON."""
 
     min: int | None = None
     max: int | None = None
@@ -67,7 +67,7 @@ class Long:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """A boolean. In JSON, the strings true, yes, 1, false, no and 0 are accepted too."""
+    """A boolean. In JSON, the strings true, yes, 1, false, no and 0 are also accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +77,17 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A timestamp in seconds since 1970. In Python, a datetime is accepted too."""
+    """A timestamp in seconds since 1970. In Python, a datetime is also accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """An attribute value of any depth. Only its types are checked here, not its rules."""
+    """An attribute value of any depth. Only the JSON types are checked here, not the rules for values."""
 
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """A list. `min` and `max` count elements."""
+    """A list. `min` and `max` are numbers of elements."""
 
     element: Shape
     min: int | None = None
@@ -96,10 +96,10 @@ class List:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A map of names to values of one shape. `keys` constrains the names.
+    """A map from names to values of one shape. `keys` contains the constraints on the names.
 
-    With `json_echo`, messages show the map as JSON. `late` marks attribute values that are not checked before the
-    operation makes them canonical (see `checker`).
+    With `json_echo`, messages show the map as JSON. `late` marks attribute values that are not checked until the
+    operation converts them to canonical form (see `checker`).
     """
 
     value: Shape
@@ -112,7 +112,9 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Demanded:
-    """A member that is checked before all others, with its own messages for a missing value and for its length."""
+    """A member that is checked before all other members, with special messages for a missing value and an invalid
+    length.
+    """
 
     name: str
     absent: str
@@ -121,12 +123,12 @@ class Demanded:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A structure with named members. `name` is the service's class name, as in its messages.
+    """A structure with named members. `name` is the class name that DynamoDB's messages use.
 
-    `hidden` is the number of members that the service's own class has in addition to its public model. It affects the
+    `hidden` is the number of members that DynamoDB's internal class has in addition to the public model. It affects the
     order of errors (see `java.hash_order`). `alone` are members whose enum error is reported first and alone in the
-    newer layers. `demanded` is the member that is checked before all others. `unsupported` are members of the service
-    that are rejected, because ignoring them would give wrong results.
+    newer layers. `demanded` is the member that is checked before all others. `unsupported` are members that DynamoDB
+    accepts and keyplan rejects, because ignoring them would give wrong results.
     """
 
     name: str
@@ -144,6 +146,6 @@ Shape: TypeAlias = Scalar | AttributeValue | List | Map | Structure
 
 VALUE = AttributeValue()
 ITEM = Map(VALUE)
-"""The shape of a map of names to values, such as an item, a key or the values of placeholders."""
+"""The shape of a map from names to values, such as an item, a key or the values of placeholders."""
 LATE_ITEM = Map(VALUE, late=True)
-"""The same shape for operations that make all values canonical later, which also checks them."""
+"""Like ITEM, for operations that check values later, when they convert them to canonical form."""

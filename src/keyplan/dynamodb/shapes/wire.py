@@ -1,7 +1,7 @@
-"""Phase 1: checks of the types in a request, with the service's messages.
+"""Phase 1: checks of the types in a request, with DynamoDB's messages.
 
-The traversal of attribute values uses its own stack, so that deep nesting cannot exhaust Python's stack. A request in
-wire form is JSON that the server parsed itself. Values that the service converts (a truncated fraction, "yes" for true)
+The traversal of attribute values uses an explicit stack, so that deep nesting cannot exhaust Python's stack. A request
+in wire form is JSON that the server parsed itself. Values that DynamoDB converts (a truncated fraction, "yes" for true)
 are converted in place, and unknown members are removed. A request in Python form is never changed, so such values and
 unknown members are rejected.
 """
@@ -64,7 +64,7 @@ VALUE_MEMBERS: dict[str, Shape] = {
     "L": VALUES,
     "M": NAMED_VALUES,
 }
-"""The members of an attribute value."""
+"""Maps the type codes of an attribute value to their shapes."""
 
 
 def check_types(shape: Structure, request: Any, wire: bool) -> None:
@@ -73,13 +73,16 @@ def check_types(shape: Structure, request: Any, wire: bool) -> None:
 
 
 class _Walk:
-    """The traversal of one request. `field` is True for a member of a structure, and False in a list or map."""
+    """The traversal of one request.
+
+    `field` is True for a member of a structure, and False for a member of a list or map.
+    """
 
     def __init__(self, wire: bool) -> None:
         self.wire = wire
 
     def any(self, shape: Shape, content: Any, name: str, field: bool) -> None:
-        """Check content of any shape. `hold` converts scalars."""
+        """Check content of any shape. Scalars are not converted here, but in `hold`."""
         if isinstance(shape, AttributeValue):
             self.value(content, name, field)
         elif isinstance(shape, Structure):
@@ -123,7 +126,7 @@ class _Walk:
                 self.hold(content, place, shape.element, name, False)
 
     def hold(self, holder: Any, place: Any, shape: Shape, name: str, field: bool) -> None:
-        """Check one member of a container, and replace it if the service converts it."""
+        """Check one member of a container, and replace it if DynamoDB converts its value."""
         content = holder[place]
         if self.wire and isinstance(shape, Integer | Long | Boolean):
             converted = _converted(shape, content)
@@ -154,7 +157,7 @@ class _Walk:
                     self.hold(content, kind, shape, name, True)
 
     def scalar(self, shape: Shape, content: Any, name: str) -> None:
-        """Check a string, number, boolean, timestamp or binary."""
+        """Check a string, number, boolean, timestamp or binary value."""
         if isinstance(content, dict):
             raise SerializationError(messages.STRUCTURE_NOT_EXPECTED)
         if isinstance(content, list | tuple):
@@ -173,14 +176,14 @@ class _Walk:
             raise SerializationError(messages.not_convertible(_token(content), type(shape).__name__))
 
     def text(self, content: Any, name: str) -> None:
-        """Check a string. In Python form, it must be encodable as UTF-8, which parsed JSON always is."""
+        """Check a string. In Python form, it must not contain lone surrogates, which cannot be encoded as UTF-8."""
         if not isinstance(content, str):
             raise SerializationError(messages.not_convertible(_token(content), "String"))
         if not self.wire and not encodable(content):
             raise SerializationError(messages.not_unicode(name))
 
     def blob(self, content: Any, name: str) -> None:
-        """Check binary data: base64 text in wire form, or bytes or text in Python form."""
+        """Check binary data: base64 text in wire form, bytes or str in Python form."""
         if self.wire:
             if not isinstance(content, str):
                 raise SerializationError(messages.NOT_BASE64)
@@ -210,7 +213,7 @@ def encodable(text: str) -> bool:
 
 
 def canonical_base64(text: str) -> bool:
-    """Return True if the string is base64 with padding and without unused bits in its last character."""
+    """Return True if the string is base64 with padding, and the unused bits of its last character are zero."""
     try:
         return b64encode(a2b_base64(text)).decode() == text
     except (Base64Error, ValueError):
@@ -271,7 +274,7 @@ def _expect_list(content: Any, field: bool) -> None:
 
 
 def _java(shape: Shape) -> str:
-    """Return the Java type of a shape for messages."""
+    """Return the Java type of a shape, for use in messages."""
     if isinstance(shape, Map):
         return f"java.util.Map<java.lang.String, {_java(shape.value)}>"
     if isinstance(shape, List):
@@ -284,7 +287,7 @@ def _java(shape: Shape) -> str:
 
 
 def _token(content: Any) -> str:
-    """Return the name of a scalar in the service's JSON parser."""
+    """Return the name that DynamoDB's JSON parser uses for a scalar."""
     if isinstance(content, bool):
         return "TRUE_VALUE" if content else "FALSE_VALUE"
     if isinstance(content, str):

@@ -1,8 +1,8 @@
 """Attribute values in requests, which are checked, measured and converted to canonical form in one pass.
 
-The size of an item is the UTF-8 length of its attribute names plus the size of its values. A string or binary has its
-length. A number has about one byte for two significant digits plus one. A null or boolean has 1 byte. A list or map has
-3 bytes, plus 1 byte for each element, plus the elements themselves.
+The size of an item is the UTF-8 length of its attribute names plus the size of its values. The size of a string or
+binary value is its length. A number has about one byte for two significant digits, plus one byte. A null or boolean has
+1 byte. A list or map has 3 bytes, plus 1 byte for each element, plus the sizes of the elements.
 
 Source: developer guide, "DynamoDB item sizes and formats".
 """
@@ -32,15 +32,15 @@ class _EmptyNestedNameError(ValidationError):
 
 
 _is_ascii = str.isascii
-"""Unlike the method of the value, this function raises TypeError for bytes."""
+"""Called as a function, so that it raises TypeError for bytes, which also have a method isascii."""
 
 
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
-    """Return the canonical item and its size in bytes, without copying values that are already canonical.
+    """Return the canonical form of an item and its size in bytes. Values that are already canonical are not copied.
 
     With `wire`, binary values are base64 text as in JSON. Otherwise, they are bytes or strings (encoded as UTF-8, as in
-    botocore). Raises ValidationError with the service's message, and any other exception for content of a wrong type,
-    which the check of the request shape reports.
+    botocore). Raises ValidationError for invalid values. Content of a wrong type may raise any other exception, and the
+    check of the request shape then reports the error.
     """
     if "" in item:
         raise ValidationError(messages.EMPTY_NAME)
@@ -84,13 +84,16 @@ def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tu
 
 
 _recent_numbers: dict[str, tuple[str, int]] = {}
-"""Recent numbers with their canonical text and size. The cache is cleared as a whole, because tracking costs more."""
+"""Cache of the canonical form and size of recent numbers.
+
+It is cleared when full, which is faster than evicting entries.
+"""
 _recent_number = _recent_numbers.get
 _MOST_RECENT_NUMBERS = 8192
 
 
 def _measure_number(text: str) -> tuple[str, int]:
-    """Return the canonical form and the size of a number, using a cache."""
+    """Return the canonical form and the size of a number, from a cache if possible."""
     measured = _measure_plain(text) or _measure_any(text)
     if len(text) <= limits.NUMBER_DIGITS:
         if len(_recent_numbers) >= _MOST_RECENT_NUMBERS:
@@ -105,10 +108,10 @@ def _measure_any(text: str) -> tuple[str, int]:
 
 
 def _measure_plain(text: str) -> tuple[str, int] | None:
-    """Return the canonical form and size of a simple number, or None for other numbers.
+    """Return the canonical form and the size of a simple number, or None for other numbers.
 
-    A simple number is at least 1, without a sign or exponent. A number this short is neither too large nor too precise.
-    Only trailing zeros may have to be removed.
+    A simple number is at least 1 and short, and has no sign or exponent. It is neither too large nor too precise, so
+    only trailing zeros may have to be removed.
     """
     whole, point, fraction = text.partition(".")
     if not whole.isdigit() or whole[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
@@ -123,7 +126,7 @@ def _measure_plain(text: str) -> tuple[str, int] | None:
 
 
 def check_attribute_names(names: Iterable[str]) -> None:
-    """Raise ValidationError if an attribute name is empty or longer than the service allows."""
+    """Raise ValidationError if an attribute name is empty or too long."""
     for name in names:
         if not name:
             raise ValidationError(messages.EMPTY_NAME)
@@ -132,7 +135,7 @@ def check_attribute_names(names: Iterable[str]) -> None:
 
 
 def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[AttributeValue, int]:
-    """Return the canonical value and its size in bytes, without a name. Raises the same errors as `normalise_item`."""
+    """Return the canonical form of a value and its size in bytes. Raises the same errors as `normalise_item`."""
     if len(value) != 1:
         present = {kind: content for kind, content in value.items() if kind in TYPES and content is not None}
         if not present:
@@ -204,7 +207,7 @@ def _normalise_list(content: Any, wire: bool, level: int) -> tuple[list[Attribut
 
 
 def check_depth(value: Any, message: str = messages.NESTING) -> None:
-    """Raise ValidationError with a message if a value is nested more deeply than the limit."""
+    """Raise ValidationError if a value exceeds the maximum nesting depth."""
     pending = [(value, 1)]
     while pending:
         inner, level = pending.pop()
@@ -241,7 +244,7 @@ def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]
 
 
 def canonical_binary(content: Any, *, wire: bool) -> str:
-    """Return binary data as canonical base64 text, from base64 text (wire) or bytes (Python)."""
+    """Return binary data as canonical base64 text. With `wire`, the content is base64 text, otherwise bytes or str."""
     if not wire:
         _expect(content, str | bytes | bytearray | memoryview)
         return b64encode(content.encode() if isinstance(content, str) else bytes(content)).decode()
@@ -259,7 +262,7 @@ def canonical_binary(content: Any, *, wire: bool) -> str:
 
 
 def item_bytes(item: Item) -> int:
-    """Return the size of a canonical item."""
+    """Return the size of a canonical item in bytes."""
     total = 0
     for name, value in item.items():
         total += text_bytes(name) + value_bytes(value)
@@ -267,7 +270,9 @@ def item_bytes(item: Item) -> int:
 
 
 def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str]) -> int:
-    """Return the size of a canonical item, given the size of an old one that differs only in these attributes."""
+    """Return the size of a canonical item in bytes, given the old item, which differs only in the attributes in
+    `names`.
+    """
     total = old_bytes
     for name in names:
         before, after = old.get(name), new.get(name)
@@ -283,7 +288,7 @@ def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str
 
 
 def value_bytes(value: AttributeValue) -> int:
-    """Return the size of a canonical value, without its name."""
+    """Return the size of a canonical value in bytes, without its name."""
     ((kind, content),) = value.items()
     if kind == "S":
         return text_bytes(content)
@@ -308,17 +313,19 @@ def _compound_bytes(kind: str, content: Any) -> int:
 
 
 def text_bytes(text: str) -> int:
-    """Return the UTF-8 length of a string. Raises TypeError for bytes."""
+    """Return the length of a string in UTF-8 bytes. Raises TypeError for bytes."""
     return len(text) if str.isascii(text) else len(text.encode())
 
 
 def binary_bytes(encoded: str) -> int:
-    """Return the number of bytes that a canonical base64 text represents."""
+    """Return the number of bytes that canonical base64 text encodes."""
     return len(encoded) // 4 * 3 - encoded.count("=", -2)
 
 
 def number_bytes(text: str) -> int:
-    """Return the size of a canonical number: an exponent byte, one byte per two digits, one more if negative."""
+    """Return the size of a canonical number in bytes: one for the exponent, one per two digits, and one more if
+    negative.
+    """
     if text.isdigit():
         if text == "0":
             return 1

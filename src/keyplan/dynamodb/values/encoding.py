@@ -1,8 +1,8 @@
 """Encoding and decoding of stored items, and the two forms of responses.
 
-The stored body of an item is its canonical wire JSON. The wire form inserts it into the response unchanged. The Python
-form decodes it and converts binary values to bytes. Bodies that may contain binary values start with a space, which
-JSON allows, so that reads need not search other bodies for such values.
+An item is stored as its canonical wire JSON, the body. The wire form inserts the body into the response unchanged. The
+Python form decodes the body and converts binary values to bytes. Bodies that may contain binary values start with a
+space, which JSON allows, so that reads need not search other bodies for such values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import orjson
 from keyplan.dynamodb.values.types import AttributeValue, Item
 
 decode = orjson.loads
-"""Decode stored bytes and return the canonical item."""
+"""Decode the stored body of an item and return the canonical item."""
 
 DecodeError = orjson.JSONDecodeError
 """Raised by `decode` for bytes that are not JSON."""
@@ -26,7 +26,7 @@ _LETTER_B = ord("B")
 
 
 def encode(item: Item) -> bytes:
-    """Return the stored bytes of a canonical item."""
+    """Return the body in which a canonical item is stored."""
     body = orjson.dumps(item)
     # An attribute with the name "B" matches too, and only costs a walk on reads. `bytes in bytes` raises and drops
     # an exception inside CPython, which costs more than everything else here; an int does not.
@@ -36,10 +36,10 @@ def encode(item: Item) -> bytes:
 
 
 def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes | None:
-    """Return bytes that occur in the body of every item with this value in `name`, or None if there are none.
+    """Return bytes that occur in the body of every item with this value in the attribute `name`, or None.
 
-    Equal names and scalars have the same bytes. With `is_prefix`, the bytes are those of every string that starts with
-    the value. Other bodies may contain the bytes too, so callers must still test the item.
+    Equal names and scalars are encoded as the same bytes. With `is_prefix`, the bytes are those of every string that
+    starts with the value. Bodies of other items may contain the bytes too, so callers must still test the item.
     """
     ((kind, content),) = value.items()
     # Sets are equal in any order, documents may contain sets, and a subclass of str may define its own equality.
@@ -52,57 +52,57 @@ def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes
 
 
 class Form(Protocol):
-    """One of the two forms of requests and responses."""
+    """One of the two forms of responses: JSON text or Python values."""
 
     wire: bool
 
     def stored(self, body: bytes) -> Any:
-        """Return one stored item."""
+        """Return one stored item in this form."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return a list of stored items. `decoded` are the same items if they are already decoded."""
+        """Return a list of stored items in this form. `decoded` are the decoded items, if they are available."""
 
     def item(self, item: Item) -> Any:
-        """Return an item from its internal form."""
+        """Convert a canonical item to this form."""
 
     def items(self, items: Sequence[Item]) -> Any:
-        """Return a list of items from their internal form."""
+        """Convert a list of canonical items to this form."""
 
 
 class WireForm:
-    """Responses as JSON, into which stored bodies are inserted unchanged."""
+    """The form of responses as JSON, in which stored bodies are inserted unchanged."""
 
     wire = True
 
     def stored(self, body: bytes) -> Any:
-        """Return the stored JSON as a fragment."""
+        """Return the stored body as a JSON fragment."""
         return orjson.Fragment(body)
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:  # noqa: ARG002 - for Python
-        """Return the stored JSON of all items as one array fragment."""
+        """Return the stored bodies of all items as one JSON array fragment."""
         return orjson.Fragment(b"[" + b",".join(bodies) + b"]")
 
     def item(self, item: Item) -> Any:
-        """Return the item itself, because its binary values are already base64 text."""
+        """Return the item unchanged, because its binary values are already base64 text."""
         return item
 
     def items(self, items: Sequence[Item]) -> Any:
-        """Return the items themselves."""
+        """Return the items unchanged."""
         return list(items)
 
 
 class PythonForm:
-    """Responses as Python values, with stored items decoded and binary values as bytes."""
+    """The form of responses as Python values, in which binary values are bytes."""
 
     wire = False
 
     def stored(self, body: bytes) -> Any:
-        """Return the decoded item."""
+        """Return the decoded item, with binary values as bytes."""
         item = decode(body)
         return python_item(item) if body[0] == _BLANK else item
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return the decoded items, which are decoded in a single call."""
+        """Return the decoded items, which are decoded together in a single call."""
         items = list(decoded) or decode(b"[" + b",".join(bodies) + b"]")
         for at, body in enumerate(bodies):
             if body[0] == _BLANK:
@@ -110,11 +110,11 @@ class PythonForm:
         return items
 
     def item(self, item: Item) -> Any:
-        """Return a copy with binary values as bytes."""
+        """Return a copy of the item with binary values as bytes."""
         return python_item(item)
 
     def items(self, items: Sequence[Item]) -> Any:
-        """Return copies with binary values as bytes."""
+        """Return copies of the items with binary values as bytes."""
         return [python_item(item) for item in items]
 
 
@@ -123,14 +123,17 @@ PYTHON = PythonForm()
 
 
 def binary_text(content: Any) -> str:
-    """Return binary data as base64 text, for use as the `default` of orjson. Raises TypeError for other values."""
+    """Return binary data as base64 text.
+
+    Used as the `default` function of orjson. Raises TypeError for other values.
+    """
     if isinstance(content, bytes | bytearray | memoryview):
         return b64encode(bytes(content)).decode()
     raise TypeError(type(content).__name__)
 
 
 def python_item(item: Item) -> dict[str, dict[str, Any]]:
-    """Return the item with binary values as bytes, sharing all values without binary data."""
+    """Return a canonical item with binary values as bytes. Values without binary data are not copied."""
     return {name: _python_value(value) for name, value in item.items()}
 
 

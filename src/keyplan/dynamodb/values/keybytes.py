@@ -1,4 +1,4 @@
-"""Encoding of key values to bytes that compare like the values, and the layout of stored keys.
+"""Encoding of key values to bytes that sort in the same order as the values, and the layout of stored keys.
 
 A stored key is
 
@@ -7,9 +7,9 @@ A stored key is
 The hash of the partition part distributes partitions evenly. It gives Scan a stable order, whose ranges are the
 segments of parallel scans. Within a partition, the order of bytes is the order of sort keys. The key of an index entry
 ends with the key of the table item, which makes it unique. Every part except the last is escaped and terminated, so
-that parts cannot be confused.
+that a part cannot be mistaken for the start of a longer one.
 
-Numbers are encoded in the format that the service itself is known to use: an exponent byte and base-100 digits, all of
+Numbers are encoded in the format that DynamoDB itself is known to use: an exponent byte and base-100 digits, all of
 which are complemented for negative numbers.
 """
 
@@ -35,7 +35,7 @@ _LONGEST_MANTISSA = 20
 
 
 def scalar_key(kind: str, content: str) -> bytes:
-    """Return order-preserving bytes of a canonical S, N or B value."""
+    """Return order-preserving bytes for a canonical value of type S, N or B."""
     if kind == "S":
         return content.encode()
     if kind == "N":
@@ -45,7 +45,7 @@ def scalar_key(kind: str, content: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def number_key(text: str) -> bytes:
-    """Return order-preserving bytes of a canonical number, 1 to 21 bytes."""
+    """Return from 1 to 21 order-preserving bytes for a canonical number."""
     if text == "0":
         return b"\x80"
     negative = text[0] == "-"
@@ -70,48 +70,51 @@ def number_key(text: str) -> bytes:
 
 
 def escaped(part: bytes) -> bytes:
-    """Return the part escaped and terminated, so that it sorts correctly when more bytes follow."""
+    """Escape and terminate a part of a key, so that keys sort correctly when more bytes follow the part."""
     return part.replace(b"\x00", b"\x00\xff") + _TERMINATOR
 
 
 def partition_prefix(part: bytes) -> bytes:
-    """Return the prefix of all keys in a partition."""
+    """Return the prefix of all stored keys in a partition."""
     digest: bytes = md5(_HASH_SALT + part).digest()  # noqa: S324 - spreads keys, protects nothing
     return digest[:HASH_BYTES] + len(part).to_bytes(2, "big") + part
 
 
 def tie_hash(key: bytes) -> bytes:
-    """Return the hash of an item's complete key, which sorts global index entries with the same index key."""
+    """Return the hash of an item's stored key, which orders the entries of a global index that have the
+    same index key.
+    """
     digest: bytes = md5(_HASH_SALT + key[_PARTITION_AT:]).digest()  # noqa: S324 - spreads keys, protects nothing
     return digest[:HASH_BYTES]
 
 
 def unescaped(part: bytes) -> bytes:
-    """Return the original part for an escaped part."""
+    """Return the original of an escaped part."""
     return unterminated(part).replace(b"\x00\xff", b"\x00")
 
 
 def unterminated(part: bytes) -> bytes:
-    """Return the common prefix of the escaped part and all longer parts that start with it."""
+    """Return an escaped part without its terminator, which is a prefix of all escaped parts that start with the same
+    value.
+    """
     return part[: -len(_TERMINATOR)]
 
 
 def joined(parts: Iterable[bytes]) -> bytes:
-    """Return several key attributes as one part, in which each of them is escaped."""
+    """Return several key attributes as one part, in which each attribute is escaped."""
     return b"".join(map(escaped, parts))
 
 
 def successor(prefix: bytes) -> bytes:
-    """Return the smallest bytes greater than everything that starts with the prefix."""
+    """Return the smallest byte string that sorts after every byte string with this prefix."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1])
 
 
 def after_value(prefix: bytes) -> bytes:
-    """Return the bound above an escaped value.
+    """Return a bound that sorts after all keys with a value and before all keys with a greater value.
 
-    Keys with the value are below it, and keys with a greater value are above it. `prefix` ends with the terminator that
-    `escaped` writes.
+    `prefix` ends with the escaped value.
     """
     return unterminated(prefix) + _ABOVE_TERMINATOR
 
@@ -122,7 +125,10 @@ def hash_of(key: bytes) -> int:
 
 
 def segment_bounds(segment: int, total: int) -> tuple[bytes, bytes | None]:
-    """Return the inclusive lower key and the exclusive upper key (or None) of one of `total` scan segments."""
+    """Return the inclusive lower key and the exclusive upper key of one of `total` scan segments.
+
+    The upper key of the last segment is None.
+    """
     low = HASH_SPACE * segment // total
     high = HASH_SPACE * (segment + 1) // total
     upper = None if high >= HASH_SPACE else high.to_bytes(HASH_BYTES, "big")

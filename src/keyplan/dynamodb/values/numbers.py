@@ -1,7 +1,7 @@
-"""Exact numbers with 38 significant digits, in a canonical form like in the service.
+"""Exact numbers with up to 38 significant digits, in the same canonical form as in DynamoDB.
 
-The canonical form is decimal notation without exponent, leading or trailing zeros. For example, "1E+3" becomes "1000"
-and "-0" becomes "0". Two numbers are equal if and only if their canonical forms are.
+The canonical form is decimal notation without an exponent, leading zeros or trailing zeros. For example, "1E+3" becomes
+"1000" and "-0" becomes "0". Two numbers are equal if and only if their canonical forms are equal.
 
 Source: developer guide, "Naming rules and data types", Number: up to 38 digits of precision, magnitude 1E-130 to
 9.9999999999999999999999999999999999999E+125.
@@ -20,7 +20,7 @@ from keyplan.errors import ValidationError
 
 _CANONICAL = re.compile(r"(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])\Z", re.ASCII).match
 is_number = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
-"""Return a match if the text has the syntax of a number."""
+"""Return a match if a string has the syntax of a number, or None."""
 
 # Precise enough that the result of one addition is not rounded before it is checked.
 _EXACT = decimal.Context(
@@ -35,7 +35,7 @@ _LARGEST_LONG = 2**63 - 1
 
 
 def canonical(text: str) -> str:
-    """Return the canonical form of a number. Raises ValidationError with the service's message."""
+    """Return the canonical form of a number. Raises ValidationError if it is invalid, out of range or too precise."""
     # Most numbers are canonical already, and a number this short is neither too large nor too precise.
     if len(text) <= limits.NUMBER_DIGITS and _CANONICAL(text):
         return text
@@ -43,7 +43,7 @@ def canonical(text: str) -> str:
 
 
 def as_decimal(text: str) -> Decimal:
-    """Return the value of a canonical number."""
+    """Return a canonical number as a Decimal."""
     return Decimal(text)
 
 
@@ -77,8 +77,8 @@ def _not_a_number(text: str) -> InvalidValueError:
 def _far_out_of_range(text: str, exponent: str) -> InvalidValueError:
     """Return the error for an exponent with too many digits.
 
-    The service parses exponents with 64 bits. Its older layer overflows at 32 bits, like Java's parser (observed on the
-    service, October 2026; the older message beyond 32 bits is inferred from Java's behaviour).
+    DynamoDB parses exponents with 64 bits. Its older layer overflows at 32 bits, like Java's parser (observed in
+    DynamoDB, October 2026; the older message beyond 32 bits is inferred from Java's behaviour).
     """
     if len(exponent.lstrip("+-0")) > len(str(_LARGEST_LONG)) or not -_LARGEST_LONG <= int(exponent) <= _LARGEST_LONG:
         return _not_a_number(text)
@@ -103,7 +103,7 @@ def _checked(number: Decimal) -> Decimal:
 
 
 def significant_digits(number: Decimal) -> int:
-    """Return the number of digits without leading and trailing zeros, which is at least 1."""
+    """Return the number of digits without leading and trailing zeros. The result is at least 1."""
     digits = "".join(map(str, number.as_tuple().digits)).strip("0")
     return max(len(digits), 1)
 

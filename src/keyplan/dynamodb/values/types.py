@@ -1,6 +1,6 @@
-"""The types of the internal form of values, with their equality and order.
+"""Types of canonical values, with their equality and order.
 
-The internal form is the wire JSON with binary values as canonical base64 text.
+Canonical values are the wire JSON, with binary values as canonical base64 text.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, TypeAlias
 from keyplan.errors import ValidationError
 
 AttributeValue: TypeAlias = dict[str, Any]
-"""An attribute value with exactly one member, such as {"S": "a"} or {"N": "1"}."""
+"""An attribute value: a dict with exactly one member, such as {"S": "a"} or {"N": "1"}."""
 
 Item: TypeAlias = dict[str, AttributeValue]
-"""An item or a map: attribute values by name."""
+"""An item, or the content of a map: attribute values by name."""
 
 Values: TypeAlias = Mapping[str, AttributeValue]
-"""The values of a request, by placeholders such as ":v"."""
+"""Maps the value placeholders of a request, such as ":v", to attribute values."""
 
 TYPES = frozenset(("S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"))
-"""The type codes of all values."""
+"""The type codes of all attribute values."""
 
 ORDERED_TYPES = frozenset("SNB")
-"""The type codes of values that have an order and can be keys and members of sets."""
+"""The type codes of values that have an order, and that can be keys and members of sets."""
 
 SET_TYPES = frozenset(("SS", "NS", "BS"))
 
@@ -38,8 +38,8 @@ def type_of(value: AttributeValue) -> str:
 class InvalidValueError(ValidationError):
     """Raised for an invalid number or set. `older` is the message of the older layer, if it differs.
 
-    BatchWriteItem and Scan validate values in an older layer, partly with different messages. The service is moving
-    transactions from one layer to the other (observed on the service, October 2026).
+    BatchWriteItem and Scan validate values in an older layer, partly with different messages. DynamoDB is moving
+    transactions from one layer to the other (observed in DynamoDB, October 2026).
     """
 
     def __init__(self, message: str, older: str | None = None) -> None:
@@ -48,9 +48,9 @@ class InvalidValueError(ValidationError):
 
 
 def in_order(kind: str, members: list[str]) -> list[str]:
-    """Return the canonical members of a set (SS, NS or BS) in the order of the service.
+    """Return the canonical members of a set of type SS, NS or BS in the order in which DynamoDB returns them.
 
-    Strings and binary values are sorted by bytes, and numbers by value (observed on the service, October 2026).
+    Strings and binary values are sorted by bytes, and numbers by value (observed in DynamoDB, October 2026).
     """
     if len(members) == 1:
         return members
@@ -60,7 +60,10 @@ def in_order(kind: str, members: list[str]) -> list[str]:
 
 
 def listed_with_duplicates(kind: str, members: Sequence[str]) -> list[str]:
-    """Return members in the order of a message about duplicates: sorted up to the first repetition, then as given."""
+    """Return set members in the order of DynamoDB's message about duplicates.
+
+    They are sorted up to the first repeated member, and in the order of the request after it.
+    """
     repeat = next(at for at, member in enumerate(members) if member in members[:at])
     return [*in_order(kind, list(members[:repeat])), *members[repeat:]]
 
@@ -69,14 +72,14 @@ _SHORT_DIGITS = 18  # integers of up to this many characters are compared withou
 
 
 def comparable_number(text: str) -> int | Decimal:
-    """Return a canonical number as a Python number that compares exactly."""
+    """Return a canonical number as an int or Decimal, which compares exactly."""
     if len(text) < _SHORT_DIGITS and "." not in text:
         return int(text)
     return Decimal(text)
 
 
 def order_key(type_code: str, content: Any) -> Any:
-    """Return a sort key for a value of type S, N or B among values of the same type.
+    """Return an object that sorts like the given value of type S, N or B, among values of the same type.
 
     Strings sort by code points, which is the order of their UTF-8 bytes. Binary values sort by unsigned bytes, and
     numbers by value.
@@ -89,7 +92,7 @@ def order_key(type_code: str, content: Any) -> Any:
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
-    """Return -1, 0 or 1 for two values of the same type S, N or B."""
+    """Compare two values of the same type S, N or B. Return -1, 0 or 1."""
     ((type_code, content),) = left.items()
     one, other = order_key(type_code, content), order_key(type_code, right[type_code])
     return int(one > other) - int(one < other)

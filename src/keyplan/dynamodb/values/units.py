@@ -10,29 +10,29 @@ from __future__ import annotations
 from keyplan import limits
 
 TRANSACTIONAL = 2
-"""The factor for transactional reads and writes. It does not apply to writes to indexes."""
+"""The factor by which transactional reads and writes consume more units. It does not apply to writes to indexes."""
 
 
 def read_units(size_bytes: int, *, consistent: bool) -> float:
-    """Return the read units of one item, or of one page with this total size. A missing item has size 0."""
+    """Return the read units for one item, or for one page of this total size. A missing item has size 0."""
     blocks = max(1, -(-size_bytes // limits.READ_UNIT_BYTES))
     return float(blocks) if consistent else blocks / 2
 
 
 def transactional_read_units(size_bytes: int) -> float:
-    """Return the read units of one item in a transaction."""
+    """Return the read units for one item that is read in a transaction."""
     return TRANSACTIONAL * read_units(size_bytes, consistent=True)
 
 
 def write_units(size_bytes: int) -> float:
-    """Return the write units of one item, at least 1. The size is the larger size before or after the write."""
+    """Return the write units, at least 1, for one item. Pass the larger of its sizes before and after the write."""
     return float(max(1, -(-size_bytes // limits.WRITE_UNIT_BYTES)))
 
 
 def index_write_units(old_bytes: int | None, new_bytes: int | None, *, same_key: bool, same_content: bool) -> float:
-    """Return the write units of an index for one write, given the sizes of its old and new entry.
+    """Return the write units that one write consumes in an index, given the sizes of the old and the new index entry.
 
-    None means that no entry exists, because the index is sparse or the item does not exist.
+    A size of None means that there is no entry, because the index is sparse or the item does not exist.
     """
     if old_bytes is None:
         return 0.0 if new_bytes is None else write_units(new_bytes)
