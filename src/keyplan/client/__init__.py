@@ -1,1 +1,1 @@
-"""Connections that run the declared patterns of a design on the embedded engine, boto3 or aiobotocore."""
+"""Connections that run the patterns of a design on the embedded engine, or through boto3 or aiobotocore."""

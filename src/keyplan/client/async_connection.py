@@ -1,4 +1,4 @@
-"""Asynchronous connections, which run the same programs as blocking connections."""
+"""Asynchronous connections, which run the same request programs as blocking connections."""
 
 from __future__ import annotations
 
@@ -80,15 +80,16 @@ class AsyncConnection:
     @overload
     async def run(self, call: Call[R]) -> R: ...
     async def run(self, call: Call[Any], **options: Any) -> Any:
-        """Run a pattern call and return its result, such as an item or None, a Page, an int, or a list.
+        """Run a pattern call and return its result: an item or None, a Page, an int, or a list, depending on the
+        pattern.
 
         Queries and scans accept these options. `limit` is the maximum number of results, and `page_size` the maximum
-        number of items that one request evaluates. `cursor` is the cursor of the previous page. `unreadable` is a
-        function that is called with the error of each item that cannot be read as its entity; such items are skipped.
-        Without it, UnreadableItemError is raised. Scans also accept `segment`, the part of the table to read, such as
-        (0, 4) for the first of four parts.
+        number of items that one request reads before filtering. `cursor` is the cursor of the previous page.
+        `unreadable` is a function that is called with the error for each item that cannot be read as its entity. Such
+        items are omitted from the results. Without this function, UnreadableItemError is raised. Scans also accept
+        `segment`, the part of the table to read, such as (0, 4) for the first of four parts.
 
-        Raises RunError if the service returns an error, and DesignError if the pattern or its table is invalid.
+        Raises RunError if DynamoDB returns an error, and DesignError if the pattern or its table is invalid.
         """
         try:
             direct = self._find(call.pattern) or self._direct.compile(call.pattern)
@@ -108,8 +109,8 @@ class AsyncConnection:
     def create(self, item: E, /) -> Coroutine[Any, Any, E]:
         """Create an item and return it as stored.
 
-        An ad-hoc call needs no declared pattern. It is planned and checked like a pattern call, and the meter counts it
-        as undeclared.
+        This is an ad-hoc call, which needs no declared pattern. It is planned and checked like a pattern call, and
+        meters count it as undeclared.
 
         Raises AlreadyExistsError if the item exists, DesignError if the call is invalid, and TypeError if a key value
         has the wrong type.
@@ -117,21 +118,21 @@ class AsyncConnection:
         return self.run(put_call("create", item))
 
     def put(self, item: E, /) -> Coroutine[Any, Any, E]:
-        """Write a whole item, replacing any existing item with the same key, and return it as stored."""
+        """Write a whole item and return it as stored. An existing item with the same key is replaced."""
         return self.run(put_call("put", item))
 
     def get(
         self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object
     ) -> Coroutine[Any, Any, M | None]:
-        """Return the item with a primary key, or None if it does not exist.
+        """Return the item with this primary key, or None if it does not exist.
 
-        Example: `db.get(Task, user_id="ada", task_id="1")`. With `consistent`, use a strongly consistent read, at twice
-        the price. With `expired`, also return an item whose expiry time has passed.
+        Example: `db.get(Task, user_id="ada", task_id="1")`. With `consistent`, the read is strongly consistent, which
+        doubles its price. With `expired`, an item whose expiry time has passed is also returned.
         """
         return self.run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> Coroutine[Any, Any, E | None]:
-        """Delete the item with a primary key and return it, or None if it did not exist."""
+        """Delete the item with this primary key and return it. Return None if it did not exist."""
         return self.run(delete_call(entity, key))
 
     @overload
@@ -205,9 +206,9 @@ class AsyncConnection:
         """Query one partition for items of one or more entities.
 
         Example: `db.query(Task, pk(user_id="ada").sk < day)`. Options: `index`; `limit`, the maximum number of results;
-        `page_size`, the maximum number of items that one request evaluates. `descending`, `cursor`, `consistent`,
-        `expired`, `hydrate` and `unreadable` work as in declared queries. If a sort key field is None, that field and
-        all later fields are left out of the condition.
+        `page_size`, the maximum number of items that one request reads before filtering. `descending`, `cursor`,
+        `consistent`, `expired`, `hydrate` and `unreadable` have the same meaning as in declared queries. If the value
+        of a sort key field is None, this field and all later fields are omitted from the condition.
         """
         return self._drive(query_program(self.context, terms, options))
 
@@ -251,9 +252,9 @@ class AsyncConnection:
         """Yield every result of a query or scan, reading pages as needed.
 
         Pass a pattern call, or the entities, key condition and options of an ad-hoc query: `db.iterate(Task,
-        pk(user_id="ada"), index="due")`. `unreadable` works as in `run` and is called once for each item. `segment`
-        works as in `run`: several tasks, processes or machines can scan a table in parallel, each reading its own
-        segment.
+        pk(user_id="ada"), index="due")`. `unreadable` has the same meaning as in `run`, and is called once for each
+        item. `segment` also has the same meaning as in `run`: several tasks, processes or machines can scan a table in
+        parallel, each of which reads a different segment.
         """
         return self._pages(pages_call("iterate", terms, options), page_size, unreadable, segment)
 
@@ -339,7 +340,8 @@ class AsyncConnection:
     ) -> int:
         """Return the number of items that match an ad-hoc query.
 
-        All pages of the range are read. The options `index`, `consistent` and `expired` work as in declared counts.
+        All items in the key range are read. The options `index`, `consistent` and `expired` have the same meaning as in
+        declared counts.
         """
         total: int = await self.run(query_call((first, condition, *more), options, kind="count"))
         return total
@@ -350,7 +352,7 @@ class AsyncConnection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each write.
+        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each call.
         """
         await self._drive(transact_calls(self.context, calls, token))
 
@@ -367,7 +369,7 @@ class AsyncConnection:
     @overload
     async def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     async def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key in a single transaction, all as of the same point in time."""
+        """Read items by key in a single transaction. All of them are read as of the same point in time."""
         return await self._drive(transact_get_calls(self.context, calls))
 
     @overload
@@ -398,12 +400,12 @@ class AsyncConnection:
         await self._drive(tables.create_tables(self.context, declared, wait=wait))
 
     async def describe(self, table: Declared) -> dict[str, Any] | None:
-        """Return the service's TableDescription of a table, or None if the table does not exist."""
+        """Return DynamoDB's TableDescription of a table, or None if the table does not exist."""
         description = await self._drive(tables.describe(self.context, self.context.table(table.schema)))
         return None if description is None else dict(description)
 
     def table_name(self, table: Declared) -> str:
-        """Return the physical name of a table."""
+        """Return the physical name of a table, including the prefix."""
         return self.context.table(table.schema)
 
     async def close(self) -> None:

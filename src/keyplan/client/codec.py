@@ -1,4 +1,4 @@
-"""Conversion of stored items to entities, their field values and their expiry times."""
+"""Conversion of stored items to entities, and access to their keys, field values and expiry times."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Item = Mapping[str, Any]
 
 
 def key_of(spec: EntitySpec, item: Item) -> dict[str, Any]:
-    """Return the primary key of an item as plain values."""
+    """Return the primary key of an item as Python values."""
     return {name: decode_value(item[name]) for name in spec.schema.key if name in item}
 
 
 def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
-    """Return the name of an item for messages, such as Task PK='USER#1' SK='TASK#2'."""
+    """Return a name for an item for use in messages, such as Task PK='USER#1' SK='TASK#2'."""
     return " ".join([spec.name, *(f"{name}={value!r}" for name, value in key.items())])
 
 
 class Reader:
-    """Converter of an entity's stored items to objects."""
+    """Converter of stored items to objects of an entity or view."""
 
     def __init__(self, spec: EntitySpec, view: type[View[Any]] | None = None) -> None:
-        """Create a reader for an entity, or for `view` if one is given."""
+        """Create a converter to objects of `view` or, if it is None, of the entity."""
         self.spec = spec
         model: type[ReadModel] = spec.model if view is None else view
         fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
@@ -64,10 +64,10 @@ class Reader:
         self.entity: Callable[[Item], Entity] = (
             self._validated if read is None or spec.is_in_key_only & fields.keys() else read
         )
-        """Returns the entity of an item. Raises UnreadableItemError."""
+        """Converts an item to an object. Raises UnreadableItemError if the item is invalid."""
 
     def _validated(self, item: Item) -> Any:
-        """Return the entity of an item after validating all values with its model. Raises UnreadableItemError."""
+        """Return the object for an item, validated by its model. Raises UnreadableItemError if the item is invalid."""
         try:
             try:
                 values = self._decode(item)
@@ -84,9 +84,9 @@ class Reader:
             raise self._unreadable(item, error) from error
 
     def _values(self, item: Item) -> dict[str, Any]:
-        """Return the values of an item for pydantic to validate, leaving out absent attributes.
+        """Return the field values of an item for pydantic to validate, omitting absent attributes.
 
-        Used for items with missing attributes or with unexpected attribute types.
+        Used for items in which attributes are missing or have unexpected types.
         """
         values: dict[str, Any] = {}
         for name, attribute, code, plain, decode in self._fields:
@@ -98,7 +98,9 @@ class Reader:
         return values
 
     def _recover(self, values: dict[str, Any], item: Item) -> None:
-        """Add values for fields that have no attribute: empty sets, and fields that are stored only in key strings."""
+        """Add values for fields without an attribute: empty sets, None, and fields that are stored only in
+        key strings.
+        """
         for name in self._sets:
             values.setdefault(name, set())
         missing = self._recoverable - values.keys()
@@ -143,7 +145,7 @@ def plan_reader(plan: Plan) -> Reader:
 
 
 class Sorter:
-    """Matcher that determines which of the requested entities, if any, each item of a range belongs to.
+    """Matcher that determines the entity of each item that a query or scan reads.
 
     If an item has a discriminator, the discriminator decides. Otherwise the key decides: of all entities in the table
     whose key templates match, the one with the most specific template is chosen. The declaration order and the field
@@ -153,17 +155,21 @@ class Sorter:
     def __init__(
         self, requested: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[View[Any]] | None = None
     ) -> None:
-        """Create a matcher. `view` is the view to return items as, if only one entity is requested."""
+        """Create a matcher for the requested entities.
+
+        `declared` are all entities whose items may be read. If `view` is given, items are converted to this view of the
+        only requested entity.
+        """
         self._discriminator = requested[0].schema.discriminator
         readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in requested}
         self._by_name = {name: readers[spec] for spec in requested for name in _names(spec)}
         others = [spec for spec in declared if spec not in readers]
         candidates = sorted([*readers, *others], key=lambda spec: _precedence(spec, is_wanted=spec in readers))
         self.reader = self._compiled([(spec, readers.get(spec)) for spec in candidates])
-        """Returns the reader of an item, or None if it does not belong to a requested entity."""
+        """Returns the reader for an item, or None if the item does not belong to a requested entity."""
 
     def _compiled(self, candidates: Sequence[tuple[EntitySpec, Reader | None]]) -> Callable[[Item], Reader | None]:
-        """Compile the tests of all candidates into one function, because pages call it for each item."""
+        """Compile the tests for all entities into one function, which is called for each item of a page."""
         scope: dict[str, Any] = {"by_name": self._by_name.get, "nothing": {}}
         lines = [f"    if {OWNER!r} in item: return None"]
         if self._discriminator is not None:
@@ -193,14 +199,14 @@ class Sorter:
 
 
 class _Prefix(NamedTuple):
-    """A test that a key attribute starts with a given prefix."""
+    """A test whether a key attribute starts with a literal prefix."""
 
     attribute: str
     text: str
 
 
 def _names(spec: EntitySpec) -> tuple[str, ...]:
-    """Return the discriminator values of an entity: its name, or the values of the discriminator field."""
+    """Return the discriminator values of an entity: the choices of the discriminator field, or the entity's name."""
     for stored in spec.fields.values():
         if stored.attribute == spec.schema.discriminator:
             return tuple(map(str, stored.declared.stored_choices)) or (spec.name,)
@@ -208,9 +214,9 @@ def _names(spec: EntitySpec) -> tuple[str, ...]:
 
 
 def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
-    """Return a sort key that orders entities by how specific their keys are, most specific first.
+    """Return a sort key that puts entities with more specific keys first.
 
-    A key is more specific if it contains more literal text, counting the shortest value of an enumerated field. Ties
+    A key is more specific if it contains more literal text, including the shortest value of a field with choices. Ties
     are broken by the number of repeated fields, then in favor of requested entities, and then by the number of
     fixed-width placeholders.
     """
@@ -228,7 +234,7 @@ def _templates(spec: EntitySpec) -> list[BoundTemplate]:
 
 
 def _form(spec: EntitySpec) -> str:
-    """Return the structure of an entity's key: its literal text, with numbered placeholders instead of field names."""
+    """Return the text of an entity's key templates, with numbers instead of field names."""
     numbers: dict[str, int] = {}
     texts = []
     for attribute in spec.key.attributes:
@@ -243,7 +249,7 @@ def _form(spec: EntitySpec) -> str:
 
 
 def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Prefix | Callable[[Item], bool]]:
-    """Return tests that all pass for an item whose key can belong to this entity."""
+    """Return tests of an item's key. If all of them pass, the item may belong to this entity."""
     is_alone = _is_alone(spec, candidates)
     tests = [_fits(part, is_alone) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]
@@ -253,7 +259,7 @@ def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Pref
 
 
 def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
-    """Return a function that checks that a field has the same value in every key attribute that contains it."""
+    """Return a test whether each field has the same value in all key attributes that contain it."""
     parts = [(part.attribute, part.template) for part in spec.key.attributes if part.template is not None]
 
     def agree(item: Item) -> bool:
@@ -270,7 +276,9 @@ def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
 
 
 def _is_alone(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
-    """Return True if the literal prefixes of the entity's keys distinguish it from all other entities."""
+    """Return True if the literal prefixes of the entity's key distinguish its items from those of all other
+    entities.
+    """
     own = [_literal_prefix(part) for part in spec.key.attributes]
     for other in candidates:
         pairs = zip(own, (_literal_prefix(part) for part in other.key.attributes), strict=True)
@@ -284,7 +292,7 @@ def _literal_prefix(part: BoundKeyAttribute) -> str:
 
 
 def _fits(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
-    """Return a test for an item's key attribute. With `alone`, test only the prefix."""
+    """Return a test whether a key attribute matches its template. With `alone`, only the literal prefix is tested."""
     attribute, template = part.attribute, part.template
     if template is None:
         code = part.type_code

@@ -1,4 +1,4 @@
-"""Functions that open a connection from a URL, to the embedded engine or through boto3 or aiobotocore.
+"""Functions that open a connection to the embedded engine, or to a server or Amazon DynamoDB through an AWS SDK.
 
     data.db, :memory:            an embedded engine with a database file or in memory
     http://127.0.0.1:8000        a server at this address that implements the DynamoDB API
@@ -35,19 +35,19 @@ class Target:
     """The database that a connection URL refers to."""
 
     path: str | None = None
-    """A database file, or ":memory:"."""
+    """The path of a database file, or ":memory:"."""
     endpoint: str | None = None
     region: str | None = None
     prefix: str = ""
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the target is an embedded engine in this process."""
+        """Whether the database is an embedded engine in this process."""
         return self.path is not None
 
 
 def target_of(url: str) -> Target:
-    """Parse a URL. Raises ValueError for an unsupported one."""
+    """Parse a connection URL. Raises ValueError if it is not supported."""
     if "://" not in url and not url.startswith(("http:", "https:", "aws:")):
         path, _, options = url.partition("?")
         return Target(path=path or ":memory:", prefix=_prefix(options))
@@ -86,10 +86,10 @@ def connect(
     or a boto3 `client` instead of a URL. Closing the connection closes the client, but not the engine.
 
     `clock` provides the current time for expiry checks and the waits between attempts. It defaults to the engine's
-    clock, or to the system clock. `retries` sets how often throttled requests are retried and how long to wait in
-    between. The default is ten attempts with waits of up to 2 seconds. `cursor_key` is a secret of up to 64 bytes that
+    clock, or to the system clock. `retries` sets how often throttled requests are retried, and the wait between
+    attempts. The default is ten attempts with waits of up to 2 seconds. `cursor_key` is a secret of up to 64 bytes that
     signs page cursors. Processes that exchange cursors need the same key. Without a key, cursors are valid only for
-    this connection. `meter` counts the capacity units of calls.
+    this connection. `meter` counts the capacity units that calls consume.
 
     Raises ValueError for an invalid URL or key, StorageError if a file cannot be used, and ImportError if boto3 is
     required but not installed. Connecting sends no request. If the server is unreachable, the first call raises an
@@ -191,7 +191,7 @@ def _open(target: Target, clock: Clock | None) -> Engine:
 
 
 def _client_options(target: Target) -> dict[str, Any]:
-    """Return options that turn off the client's own retries, because the connection retries requests itself."""
+    """Return client options that turn off the client's retries, because the connection retries requests itself."""
     from botocore.config import Config  # noqa: PLC0415 - botocore is an extra
 
     config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, max_pool_connections=50)
@@ -204,7 +204,7 @@ def _client_options(target: Target) -> dict[str, Any]:
 
 
 def _local_defaults(target: Target, session: Any) -> dict[str, Any]:
-    """Return a placeholder region and credentials if none are configured. Local servers ignore their values."""
+    """Return a placeholder Region and placeholder credentials, if none are configured. Local servers ignore them."""
     if target.endpoint is None:
         return {}
     defaults: dict[str, Any] = {}
@@ -220,9 +220,9 @@ def _configured_region(session: Any) -> Any:
 
 
 def boto_client(target: Target, **settings: Any) -> Any:
-    """Return a boto3 client for an endpoint or Region, without its own retries.
+    """Return a boto3 client for an endpoint or Region, with its retries turned off.
 
-    `settings` are options of botocore's Config. Raises ImportError without boto3.
+    `settings` are options of botocore's Config. Raises ImportError if boto3 is not installed.
     """
     try:
         import boto3  # noqa: PLC0415 - an extra

@@ -1,4 +1,4 @@
-"""Blocking connections, and the functions that turn calls into programs.
+"""Blocking connections, and the functions that turn calls into request programs.
 
 `run_call` and similar functions validate a call, choose its program and translate errors. They serve both kinds of
 connections: `Connection` waits by blocking, `AsyncConnection` by awaiting.
@@ -60,7 +60,7 @@ def range_reader(plan: Plan) -> RangeReader:
 
 
 def _no_call(value: object) -> str:
-    """Return the error message for an object that is not a pattern call."""
+    """Return the error message for an object that is passed instead of a pattern call."""
     if isinstance(value, Pattern):
         return f"expected a pattern call such as {value.name}(...), got the pattern itself"
     return f"expected a pattern call, got {value!r}"
@@ -71,7 +71,7 @@ def run_call(
 ) -> Program[R]:
     """Run one call. Raises TypeError if the object is not a pattern call.
 
-    `arguments` are the arguments of an attempt that was already sent.
+    `arguments` are the arguments, including the time, of an attempt that was already sent.
     """
     try:
         plan = call.pattern.plan
@@ -107,36 +107,44 @@ def _program(
 
 
 class FindPageOptions(FindOptions, total=False):
-    """Page options of an ad-hoc query."""
+    """Options of an ad-hoc query that returns one page."""
 
     limit: int | None
     """The maximum number of results."""
     page_size: int | None
-    """The maximum number of items that one request evaluates."""
+    """The maximum number of items that one request reads before filtering."""
     cursor: str | None
     """The cursor of the previous page."""
     unreadable: Unreadable | None
-    """Called with the error of each item that cannot be read as its entity; such items are left out."""
+    """A function that is called with the error for each item that cannot be read as its entity.
+
+    Such items are omitted.
+    """
 
 
 class FindAllOptions(FindOptions, total=False):
     """Options of an ad-hoc query that reads all pages."""
 
     page_size: int | None
-    """The maximum number of items that one request evaluates."""
+    """The maximum number of items that one request reads before filtering."""
     unreadable: Unreadable | None
-    """Called with the error of each item that cannot be read as its entity; such items are left out."""
+    """A function that is called with the error for each item that cannot be read as its entity.
+
+    Such items are omitted.
+    """
 
 
 def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, Any]) -> Program[Any]:
-    """Return the program of an ad-hoc query."""
+    """Return the request program of an ad-hoc query."""
     planned = dict(options)
     page = {name: planned.pop(name) for name in _PAGE_OPTIONS if name in planned}
     return run_call(context, query_call(terms, planned), PageOptions(**page) if page else _DEFAULTS)
 
 
 def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
-    """Return the call whose pages to read: the given call, or an ad-hoc query of entities and a key condition."""
+    """Return the call whose pages are read: the given pattern call, or an ad-hoc query from entities and a key
+    condition.
+    """
     if len(terms) != 1 or options:
         return query_call(terms, options, method=method)
     (call,) = terms
@@ -150,14 +158,14 @@ _PAGE_OPTIONS = ("limit", "page_size", "cursor", "unreadable")
 
 
 def check_pages(call: Call[Any]) -> None:
-    """Raise TypeError if the call does not return pages."""
+    """Raise TypeError if a call does not return pages."""
     plan = call.pattern.plan
     if plan.operation not in {"Query", "Scan"} or plan.select == "count":
         raise TypeError(f"{call!r} does not return pages: use run; iterate and all are for queries and scans")
 
 
 def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
-    """Yield the individual writes of calls and transactions. Raises TypeError for a read."""
+    """Yield the individual writes of all calls, including the writes of transactions. Raises TypeError for a read."""
     for call in calls:
         if isinstance(call.pattern, Transaction):
             yield from call.pattern.calls(call.arguments)
@@ -179,12 +187,12 @@ def transact_calls(context: Context, calls: Sequence[Call[Any]], token: str | No
 
 
 def transact_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
-    """Read several items as of the same point in time."""
+    """Read several items by key in one transaction, as of the same point in time."""
     return _get_all(context, calls, "transact_get", reads.transact_get)
 
 
 def batch_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
-    """Read several items, not necessarily as of the same point in time."""
+    """Read several items by key in batches, not necessarily as of the same point in time."""
     return _get_all(context, calls, "batch_get", reads.get_several)
 
 
@@ -212,19 +220,23 @@ def _get_all(
 class DirectCalls:
     """Fast path for calls that need a single request, compiled to plain functions once for each pattern.
 
-    These calls do not use programs, so they cannot retry. After an error, `run_call` takes over and treats the error as
-    the answer to its first request. If a meter is used, every call runs as a program, because each request is measured.
+    The fast path does not use programs, so it cannot retry. After an error, `run_call` takes over and treats the error
+    as the answer to its first request. If the connection has a meter, every call runs as a program, because each
+    request is measured.
     """
 
     def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:
-        """Create the fast path. `immediate` returns the function that sends requests of an operation, or None."""
+        """Create the fast path for a connection.
+
+        `immediate` returns the function that sends an operation's requests without waiting, or None if there is none.
+        """
         self._context, self._immediate = context, immediate
         self._by_pattern: dict[object, Callable[[Call[Any]], Any]] = {}
         self.find = self._by_pattern.get
-        """Returns the function that runs a pattern's calls, or None."""
+        """Returns the compiled function that runs calls of a pattern, or None."""
 
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
-        """Compile a function that runs calls of a pattern, or return None if the calls require a program."""
+        """Return a function that runs calls of a pattern, or None if they require a program."""
         plan = pattern.plan if isinstance(pattern, Pattern) else None
         if plan is None or plan not in self._context.ready or self._context.meter is not None:
             return None
@@ -249,9 +261,9 @@ _COMPILERS = {
 def _guarded(
     context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
 ) -> Program[Any]:
-    """Run a program and translate its errors.
+    """Run a program and translate its errors to public errors.
 
-    `together` is the name that the error message uses for several calls that run together.
+    `together` describes several calls that run together, for use in error messages.
     """
     plan = plans[0]
     try:
@@ -269,7 +281,7 @@ def _guarded(
 
 
 def _prepare(context: Context, plan: Plan) -> Program[None]:
-    """Raise the faults of a plan, and create its tables if the connection creates tables on first use."""
+    """Raise DesignError if a plan has faults, and create missing tables if the connection does this on first use."""
     for fault in all_faults(plan):
         raise fault.error()
     for part in plan.steps or (plan,):
@@ -308,7 +320,7 @@ class Connection:
         prepared = transport.prepared if isinstance(transport, EngineTransport) else None
 
         def immediate(operation: str) -> Callable[[str, Request], Answer]:
-            """Return the function that sends an operation's requests, which is `_call` if it was replaced."""
+            """Return the function that sends an operation's requests, or `_call` if this attribute was replaced."""
             return prepared(operation) if prepared is not None and self._call is call else self._call
 
         self._direct = DirectCalls(context, immediate)
@@ -335,15 +347,16 @@ class Connection:
     @overload
     def run(self, call: Call[R]) -> R: ...
     def run(self, call: Call[Any], **options: Any) -> Any:
-        """Run a pattern call and return its result, such as an item or None, a Page, an int, or a list.
+        """Run a pattern call and return its result: an item or None, a Page, an int, or a list, depending on the
+        pattern.
 
         Queries and scans accept these options. `limit` is the maximum number of results, and `page_size` the maximum
-        number of items that one request evaluates. `cursor` is the cursor of the previous page. `unreadable` is a
-        function that is called with the error of each item that cannot be read as its entity; such items are skipped.
-        Without it, UnreadableItemError is raised. Scans also accept `segment`, the part of the table to read, such as
-        (0, 4) for the first of four parts.
+        number of items that one request reads before filtering. `cursor` is the cursor of the previous page.
+        `unreadable` is a function that is called with the error for each item that cannot be read as its entity. Such
+        items are omitted from the results. Without this function, UnreadableItemError is raised. Scans also accept
+        `segment`, the part of the table to read, such as (0, 4) for the first of four parts.
 
-        Raises RunError if the service returns an error, and DesignError if the pattern or its table is invalid.
+        Raises RunError if DynamoDB returns an error, and DesignError if the pattern or its table is invalid.
         """
         try:
             direct = self._find(call.pattern) or self._direct.compile(call.pattern)
@@ -363,8 +376,8 @@ class Connection:
     def create(self, item: E, /) -> E:
         """Create an item and return it as stored.
 
-        An ad-hoc call needs no declared pattern. It is planned and checked like a pattern call, and the meter counts it
-        as undeclared.
+        This is an ad-hoc call, which needs no declared pattern. It is planned and checked like a pattern call, and
+        meters count it as undeclared.
 
         Raises AlreadyExistsError if the item exists, DesignError if the call is invalid, and TypeError if a key value
         has the wrong type.
@@ -372,19 +385,19 @@ class Connection:
         return self.run(put_call("create", item))
 
     def put(self, item: E, /) -> E:
-        """Write a whole item, replacing any existing item with the same key, and return it as stored."""
+        """Write a whole item and return it as stored. An existing item with the same key is replaced."""
         return self.run(put_call("put", item))
 
     def get(self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object) -> M | None:
-        """Return the item with a primary key, or None if it does not exist.
+        """Return the item with this primary key, or None if it does not exist.
 
-        Example: `db.get(Task, user_id="ada", task_id="1")`. With `consistent`, use a strongly consistent read, at twice
-        the price. With `expired`, also return an item whose expiry time has passed.
+        Example: `db.get(Task, user_id="ada", task_id="1")`. With `consistent`, the read is strongly consistent, which
+        doubles its price. With `expired`, an item whose expiry time has passed is also returned.
         """
         return self.run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> E | None:
-        """Delete the item with a primary key and return it, or None if it did not exist."""
+        """Delete the item with this primary key and return it. Return None if it did not exist."""
         return self.run(delete_call(entity, key))
 
     @overload
@@ -454,9 +467,9 @@ class Connection:
         """Query one partition for items of one or more entities.
 
         Example: `db.query(Task, pk(user_id="ada").sk < day)`. Options: `index`; `limit`, the maximum number of results;
-        `page_size`, the maximum number of items that one request evaluates. `descending`, `cursor`, `consistent`,
-        `expired`, `hydrate` and `unreadable` work as in declared queries. If a sort key field is None, that field and
-        all later fields are left out of the condition.
+        `page_size`, the maximum number of items that one request reads before filtering. `descending`, `cursor`,
+        `consistent`, `expired`, `hydrate` and `unreadable` have the same meaning as in declared queries. If the value
+        of a sort key field is None, this field and all later fields are omitted from the condition.
         """
         return self._drive(query_program(self.context, terms, options))
 
@@ -496,9 +509,9 @@ class Connection:
         """Yield every result of a query or scan, reading pages as needed.
 
         Pass a pattern call, or the entities, key condition and options of an ad-hoc query: `db.iterate(Task,
-        pk(user_id="ada"), index="due")`. `unreadable` works as in `run` and is called once for each item. `segment`
-        works as in `run`: several threads, processes or machines can scan a table in parallel, each reading its own
-        segment.
+        pk(user_id="ada"), index="due")`. `unreadable` has the same meaning as in `run`, and is called once for each
+        item. `segment` also has the same meaning as in `run`: several threads, processes or machines can scan a table
+        in parallel, each of which reads a different segment.
         """
         return self._pages(pages_call("iterate", terms, options), page_size, unreadable, segment)
 
@@ -581,7 +594,8 @@ class Connection:
     ) -> int:
         """Return the number of items that match an ad-hoc query.
 
-        All pages of the range are read. The options `index`, `consistent` and `expired` work as in declared counts.
+        All items in the key range are read. The options `index`, `consistent` and `expired` have the same meaning as in
+        declared counts.
         """
         total: int = self.run(query_call((first, condition, *more), options, kind="count"))
         return total
@@ -592,7 +606,7 @@ class Connection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each write.
+        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each call.
         """
         self._drive(transact_calls(self.context, calls, token))
 
@@ -609,7 +623,7 @@ class Connection:
     @overload
     def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key in a single transaction, all as of the same point in time."""
+        """Read items by key in a single transaction. All of them are read as of the same point in time."""
         return self._drive(transact_get_calls(self.context, calls))
 
     @overload
@@ -638,12 +652,12 @@ class Connection:
         self._drive(tables.create_tables(self.context, declared, wait=wait))
 
     def describe(self, table: Declared) -> dict[str, Any] | None:
-        """Return the service's TableDescription of a table, or None if the table does not exist."""
+        """Return DynamoDB's TableDescription of a table, or None if the table does not exist."""
         description = self._drive(tables.describe(self.context, self.context.table(table.schema)))
         return None if description is None else dict(description)
 
     def table_name(self, table: Declared) -> str:
-        """Return the physical name of a table."""
+        """Return the physical name of a table, including the prefix."""
         return self.context.table(table.schema)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Exceptions that are raised when patterns run.
+"""Exceptions that calls of patterns raise.
 
     KeyplanError
     └── RunError                       a call failed
@@ -11,7 +11,7 @@
         ├── WriteConflictError         other clients kept writing the same items, after all retries
         ├── TokenReusedError           the token was used for another transaction
         ├── ThrottledError             the throughput of the table or account is exceeded, after all retries
-        ├── UnavailableError           the service failed or did not answer, after all retries
+        ├── UnavailableError           the server failed or did not answer, after all retries
         │   └── OutcomeUnknownError    the write may or may not have been applied
         ├── KeyValueError              a value cannot be used in a key or stored
         ├── UnreadableItemError        the stored item does not fit its entity
@@ -19,10 +19,10 @@
         ├── TooManyResultsError        more results than the caller accepts
         ├── TableMissingError          the table does not exist
         ├── TableDiffersError          the table exists, but differs from its declaration
-        └── RequestRefusedError        any other error response of the service
+        └── RequestRefusedError        any other error response from DynamoDB
 
 A RunError has the attributes `entity` (the name of the entity), `key` (the primary key of the item) and `code` (the
-service's error code). Each is None if unknown. `__cause__` is the original error from the service.
+error code from DynamoDB). Each is None if unknown. `__cause__` is the original ServiceError.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ Origin = Literal["condition", "assuming", "if_version", "replace_if", "create", 
 
 @dataclass(frozen=True)
 class FailedPart:
-    """One part of a write condition that is false for the stored item."""
+    """A part of a write condition that is false for the stored item."""
 
     origin: Origin
-    """The method in the pattern's body that states the part, or the kind of pattern that requires it."""
+    """The builder method that states the part, such as "condition", or the kind of pattern that requires it."""
     text: str
-    """The part as Python source, such as "status == 'open'", or for a kind its message: "item already exists"."""
+    """The part as Python source, such as "status == 'open'", or a message such as "item already exists"."""
     stored: Mapping[str, Any]
-    """The stored value of each field or member in the part, or None if it is absent. Empty if no item exists."""
+    """The stored value of each field or member in the part. None for absent ones. Empty if the item does not exist."""
     message: str
-    """The part with its origin and the stored values, as shown in the error's text."""
+    """The part with its origin and the stored values, as shown in error messages."""
 
     def __str__(self) -> str:
         return self.message
 
 
 class RunError(KeyplanError):
-    """Base class of errors that are raised when a call fails."""
+    """Base class of the errors that are raised when a call fails."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class RunError(KeyplanError):
 class AlreadyExistsError(RunError):
     """Raised if a create finds an existing item.
 
-    `item` is the existing item, or None if it is unreadable. `failed` lists the parts of the condition that are false.
+    `item` is the existing item, or None if it cannot be read. `failed` lists the false parts of the condition.
     """
 
     def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
@@ -88,9 +88,9 @@ class NotFoundError(RunError):
 
 
 class ConditionFailedError(RunError):
-    """Raised if a condition is false.
+    """Raised if the condition of a write is false.
 
-    `failed` lists the parts that are false. `item` is the stored item, or None if it does not exist or is unreadable.
+    `failed` lists the false parts. `item` is the stored item, or None if it does not exist or cannot be read.
     """
 
     def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
@@ -101,8 +101,8 @@ class ConditionFailedError(RunError):
 class VersionConflictError(RunError):
     """Raised if the stored item does not have the expected version.
 
-    `expected` and `found` are the two versions. `found` is None if the item does not exist. `item` and `failed` are the
-    same as for ConditionFailedError.
+    `expected` and `found` are the two versions. `found` is None if the item does not exist. `item` and `failed` have
+    the same meaning as in ConditionFailedError.
     """
 
     def __init__(
@@ -147,30 +147,30 @@ class TransactionFailedError(RunError):
 
     @property
     def reason(self) -> RunError:
-        """The error of the first failed call, or this error if the service did not identify a call."""
+        """The error of the first call that failed, or this error if DynamoDB does not report which call failed."""
         return next((reason for reason in self.reasons if reason is not None), self)
 
 
 class WriteConflictError(RunError):
-    """Raised if other clients kept writing the same items until all retries were used up."""
+    """Raised if other clients were writing the same items during every attempt."""
 
 
 class TokenReusedError(RunError):
-    """Raised if the token of a transaction was used for a different transaction within ten minutes."""
+    """Raised if an idempotency token was used for a different transaction within the last ten minutes."""
 
 
 class ThrottledError(RunError):
-    """Raised if the throughput of the table, the index or the account is exceeded."""
+    """Raised if the throughput of the table, the index or the account was exceeded during every attempt."""
 
 
 class UnavailableError(RunError):
-    """Raised if the service failed or did not answer."""
+    """Raised if the server failed or did not answer."""
 
 
 class OutcomeUnknownError(UnavailableError):
     """Raised if a write may or may not have been applied.
 
-    The service did not answer, and a retry could apply the write a second time.
+    The server did not answer, and a retry could apply the write a second time.
     """
 
 
@@ -183,7 +183,7 @@ class UnreadableItemError(RunError):
 
 
 class CursorError(RunError):
-    """Raised if a cursor is damaged, or was created for another pattern, partition, range or connection key."""
+    """Raised if a cursor is damaged, or belongs to another pattern, partition, range or cursor key."""
 
 
 class TooManyResultsError(RunError):
@@ -195,7 +195,7 @@ class TableMissingError(RunError):
 
 
 class TableDiffersError(RunError):
-    """Raised if a table differs from its declaration. `differences` describes each difference in a sentence."""
+    """Raised if a table differs from its declaration. `differences` is a list with one sentence for each difference."""
 
     def __init__(self, problem: str, *, differences: Sequence[str], **about: Any) -> None:
         super().__init__(problem, **about)
@@ -203,11 +203,11 @@ class TableDiffersError(RunError):
 
 
 class RequestRefusedError(RunError):
-    """Raised if the service rejected the request for another reason."""
+    """Raised if DynamoDB rejects a request for a reason that no other exception describes."""
 
 
 class NoAnswerError(ServiceError):
-    """Raised if a transport received no answer. `sent` is True if the request may have reached the service."""
+    """Raised if a transport receives no answer. `sent` is True if the request may have reached the server."""
 
     code = "NoAnswer"
     status = 0

@@ -1,4 +1,4 @@
-"""Translation of service errors into the terms of the design, such as which part of a condition failed."""
+"""Translation of DynamoDB's errors into terms of the design, such as which part of a condition is false."""
 
 from __future__ import annotations
 
@@ -50,18 +50,19 @@ from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.errors import ServiceError
 
 KEY_VALUE_ERRORS = (ValueError, MissingField, UnstorableTypeError)
-"""The errors of values that cannot be part of a key or be stored."""
+"""The exceptions for values that cannot be stored or be part of a key."""
 
 
 def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
-    """Return the public error for an exception of a type in KEY_VALUE_ERRORS."""
+    """Return the public error for one of the exceptions in KEY_VALUE_ERRORS."""
     return KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name)
 
 
 class FirstAttemptError(Exception):
-    """Raised if the service rejected a call that was sent without a program. The program then handles the error.
+    """Raised if DynamoDB returns an error for a call that was sent without a program. A program then handles the error.
 
-    `arguments` are the arguments of that attempt if they include the time of the attempt, or else None.
+    `arguments` are the arguments of the attempt, including its time, or None if the request does not depend on the
+    time.
     """
 
     def __init__(self, error: ServiceError, arguments: Arguments | None) -> None:
@@ -70,7 +71,7 @@ class FirstAttemptError(Exception):
 
 
 def condition_text(condition: Condition, fields: str = "F.") -> str:
-    """Return the Python source of a condition. `fields` is the prefix of field names."""
+    """Return a condition as Python source. `fields` is the prefix of field names."""
     return _TEXTS[type(condition)](condition, fields)
 
 
@@ -86,7 +87,7 @@ def _operand(operand: object, fields: str) -> str:
 
 
 def _value_text(value: object) -> str:
-    """Return the repr of a value, truncated if it is long. Timestamps are in ISO format."""
+    """Return the repr of a value, truncated if it is long, or a timestamp in ISO 8601 format."""
     return value.isoformat() if isinstance(value, (datetime, date)) else shorten(plain_value(value))
 
 
@@ -125,7 +126,7 @@ def _not(condition: NotCondition, fields: str) -> str:
 
 
 def _in_parentheses(part: Condition, fields: str) -> str:
-    """Return the source of a part, in parentheses unless it is a method call."""
+    """Return a part of a condition as source, with parentheses unless it is a method call or a negation."""
     text = condition_text(part, fields)
     return f"({text})" if isinstance(part, (CompareCondition, AndCondition, OrCondition)) else text
 
@@ -149,24 +150,24 @@ _KINDS: dict[tuple[str, str], Origin] = {
     ("UpdateItem", "must"): "update",
 }
 _LABELS = {"assuming": "assumption", "if_version": "version check"}
-"""The word for a part in messages, if it differs from the origin."""
+"""The names of origins in messages, if they differ from the origin itself."""
 
 
 class _StoredItem(NamedTuple):
-    """The item that a write found in the table, as returned in the error response."""
+    """The item whose condition was false, as returned in the error response."""
 
     item: Item | None
     entity: Any
-    """The item as an entity; None if the item does not exist or is unreadable."""
+    """The item as an entity, or None if it does not exist or cannot be read."""
     values: Mapping[str, Any]
-    """The stored value of each field, None for an absent attribute."""
+    """The stored value of each field. None for an absent attribute."""
     is_expired: bool
 
 
 def condition_failed(
     plan: Plan, arguments: Arguments, key: Mapping[str, Any], item: Item | None, code: str
 ) -> RunError:
-    """Return the error for a write whose condition was false. `item` is the stored item as the service returned it."""
+    """Return the error for a write whose condition was false. `item` is the stored item from the error response."""
     spec = plan.entity
     plain = key_of(spec, key)
     about: dict[str, Any] = {"entity": spec.name, "key": plain, "code": code}
@@ -206,7 +207,7 @@ def _kind_part(origin: Origin, text: str) -> FailedPart:
 
 
 def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
-    """Read the item that a write found. If it is not valid as a whole, read it field by field."""
+    """Read the item in an error response. If it is not valid as a whole, read each field separately."""
     fields = plan.entity.fields
     if item is None:
         return _StoredItem(None, None, dict.fromkeys(fields), is_expired=False)
@@ -250,7 +251,7 @@ def _failed_in(
 
 
 def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) -> Condition:
-    """Return the condition with timestamps rounded to the storage unit of their fields, as requests send them."""
+    """Return a condition with timestamps rounded to the storage unit of their fields, as in the request."""
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(_in_stored_units(part, fields) for part in condition.parts))
     if isinstance(condition, NotCondition):
@@ -282,7 +283,7 @@ def _failed_version(plan: Plan, arguments: Arguments, stored_item: _StoredItem) 
 
 
 def _version_in(plan: Plan, item: Item | None) -> int:
-    """Return the stored version, or 0 if the item has no version."""
+    """Return the version in a stored item, or 0 if it has none."""
     assert plan.entity.version is not None, "only a versioned entity has an expected version"
     attribute = plan.entity.fields[plan.entity.version].attribute
     return int((item or {}).get(attribute, {}).get("N", "0"))
@@ -312,7 +313,7 @@ def _part(origin: Origin, condition: Condition, stored_item: _StoredItem) -> Fai
 
 
 def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the source text and stored value of each field, member and size in a condition."""
+    """Yield the source and the stored value of each field, member and size in a condition."""
     for operand in condition.operands():
         if isinstance(operand, Condition):
             yield from _compared(operand, values)
@@ -322,7 +323,7 @@ def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _unknown_part(plan: Plan, arguments: Arguments, item: Item | None) -> FailedPart:
-    """Return the whole condition as the failed part if no part is definitely false for the returned item."""
+    """Return the whole condition as one failed part, for when it is not known which part is false."""
     origin: Origin = "condition" if plan.condition is not None or not plan.assumed else "assuming"
     text = "the condition" if plan.condition is None else condition_text(fill(plan.condition, arguments), "")
     detail = "the service returned no item" if item is None else "unknown which part"
@@ -335,7 +336,10 @@ _REASONS = {"ConditionalCheckFailed": CONDITION, "ValidationError": "ValidationE
 def step_failed(
     plan: Plan, arguments: Arguments, key: Mapping[str, Any], members: Mapping[str, Any], reason: Mapping[str, Any]
 ) -> RunError:
-    """Return the error for one action of a cancelled transaction. `members` are the members of the action's request."""
+    """Return the error for one action of a cancelled transaction.
+
+    `members` are the parameters of the action, and `reason` is its cancellation reason.
+    """
     code = str(reason.get("Code"))
     if code == "ConditionalCheckFailed":
         return condition_failed(plan, arguments, key, reason.get("Item") or None, _REASONS[code])
@@ -357,13 +361,13 @@ def step_failed(
 
 
 def step_text(number: int, pattern: str, arguments: Arguments) -> str:
-    """Return the description of a transaction step: its number, pattern and arguments."""
+    """Describe a step of a transaction by its number, pattern and arguments."""
     values = ", ".join(f"{name}={shorten(value)}" for name, value in arguments.items() if name.isidentifier())
     return f"step {number + 1} {pattern}({values})"
 
 
 def steps_text(steps: Sequence[tuple[str, Arguments]], errors: Sequence[RunError | None]) -> str:
-    """Return the descriptions of the failed steps of a transaction, with their errors."""
+    """Describe the failed steps of a transaction together with their errors."""
     return "; ".join(f"{step_text(number, *steps[number])}: {error}" for number, error in enumerate(errors) if error)
 
 
@@ -373,7 +377,7 @@ def with_steps(
     steps: Sequence[tuple[str, Arguments]],
     errors: Sequence[RunError | None],
 ) -> RunError:
-    """Return a copy of an error that also lists the failed steps, or the same error if no step is known."""
+    """Return a copy of an error whose message also lists the failed steps, or the error itself if no step is known."""
     first = next((error for error in errors if error is not None), None)
     if first is None:
         return given_up
@@ -383,7 +387,7 @@ def with_steps(
 
 
 def refused(plan: Plan, table: str, error: ServiceError) -> RunError:
-    """Return the error for a request that the service rejected for a reason other than its condition."""
+    """Return the error for a request that DynamoDB rejected for a reason other than its condition."""
     if error.code == "ResourceNotFoundException":
         return TableMissingError(
             f"{plan.pattern}: table {table}, or an index of it, does not exist ({error.message}); create it with"

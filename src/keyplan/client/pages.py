@@ -1,8 +1,9 @@
-"""Page cursors: opaque strings that are valid only for their own pattern, arguments and connection key.
+"""Page cursors, and the programs that read pages and counts.
 
-A cursor contains the key of the last returned item of each partition that the call reads. It also contains a keyed
-digest (BLAKE2b) of these keys, the table, the pattern, the direction and the partitions. Cursors are signed but not
-encrypted, so anyone who decodes a cursor can read the keys in it.
+A cursor is an opaque string that is valid only for the same pattern, arguments and cursor key. It contains the key of
+the last returned item of each partition that the call reads. It also contains a keyed digest (BLAKE2b) of these keys,
+the table, the pattern, the direction and the partitions. Cursors are signed but not encrypted, so anyone who decodes a
+cursor can read the keys in it.
 """
 
 from __future__ import annotations
@@ -40,21 +41,27 @@ from keyplan.errors import ServiceError
 
 ItemKey = Mapping[str, AttributeValue]
 Position = ItemKey | None
-"""The key of the last returned item; None at the start."""
+"""The key of the last returned item, or None at the start."""
 DONE: ItemKey = {}
-"""The position of a partition whose items were all returned."""
+"""The position at the end of a partition, after all of its items were returned."""
 _DIGEST_BYTES = 16
 
 
 def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Position]) -> str:
-    """Return the cursor of a page."""
+    """Return the cursor for the positions in the partitions that a call reads.
+
+    `bound_to` identifies the call. A cursor is valid only for the same values.
+    """
     plain = {str(number): _plain(position) for number, position in enumerate(positions) if position is not None}
     payload = orjson.dumps(plain)
     return urlsafe_b64encode(_digest(key, bound_to, payload) + payload).rstrip(b"=").decode()
 
 
 def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: int) -> list[Position]:
-    """Return the positions that a cursor contains. Raises CursorError."""
+    """Return the position in each partition from a cursor.
+
+    Raises CursorError if the cursor is damaged or belongs to another call.
+    """
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
     except (ValueError, AttributeError) as error:
@@ -89,11 +96,11 @@ def _stored(plain: Mapping[str, Sequence[str]]) -> ItemKey:
 
 
 Unreadable = Callable[[UnreadableItemError], object]
-"""A function that is called with the error of each item that cannot be read."""
+"""A function that is called with the error for each item that cannot be read as its entity."""
 
 
 def report_once(unreadable: Unreadable | None) -> Unreadable | None:
-    """Return a wrapper that reports each item once, because the next page of merged partitions can repeat items."""
+    """Return a function that reports each unreadable item only once. Pages of merged partitions can repeat items."""
     if unreadable is None:
         return None
     known: set[str] = set()
@@ -108,24 +115,27 @@ def report_once(unreadable: Unreadable | None) -> Unreadable | None:
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """Options that select a part of a range."""
+    """Options that select which part of the results a call returns."""
 
     limit: int | None = None
     """The maximum number of results."""
     page_size: int | None = None
-    """The maximum number of items that one request evaluates."""
+    """The maximum number of items that one request reads before filtering."""
     cursor: str | None = None
     unreadable: Unreadable | None = None
-    """Called with the error of each unreadable item, which is then left out. If None, the error is raised."""
+    """A function that is called with the error for each unreadable item, which is then omitted.
+
+    If None, the error is raised.
+    """
     segment: tuple[int, int] | None = None
-    """The number of the segment that a scan reads, from 0, and the number of segments."""
+    """The index of the segment that a scan reads, starting from 0, and the number of segments."""
 
     def __post_init__(self) -> None:
         if self.segment is not None:
             _check_segment(self.segment)
 
     def check(self, called: str) -> None:
-        """Raise an error for invalid types or limits below 1. `called` is the text of the call for messages."""
+        """Raise TypeError or ValueError for an invalid option. `called` is the text of the call for use in messages."""
         for name, value, kind in (
             ("limit", self.limit, int),
             ("page_size", self.page_size, int),
@@ -143,7 +153,7 @@ class PageOptions:
             raise TypeError(f"{called} expects unreadable as a function, got {given}")
 
     def or_of(self, plan: Plan) -> PageOptions:
-        """Return the options with the pattern's options as defaults."""
+        """Return these options, with the options declared for the pattern as defaults."""
         if plan.limit is None and plan.page_size is None:
             return self
         limit = plan.limit if self.limit is None else self.limit
@@ -162,7 +172,7 @@ def _check_segment(segment: object) -> None:
 
 
 class RangeReader:
-    """Reader for a pattern that reads ranges, compiled once per pattern."""
+    """Reader of the results of queries and scans, compiled once per pattern."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -170,14 +180,14 @@ class RangeReader:
         self.sorter = Sorter(plan.entities, entities_in_range(plan), plan.view)
         index = plan.index
         self.position_of = tuple(dict.fromkeys((*plan.schema.key, *(index.attributes if index is not None else ()))))
-        """The attributes that form an item's position in the range."""
+        """The key attributes that form the position of an item in the range."""
         sort = index.sort if index is not None else plan.schema.key[1:]
         self.sorted_by = sort if plan.operation == "Query" else ()
         self._whole = hydration_members(plan) if plan.hydrated else {}
         self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
-        """Return the index entries to hydrate, skipping those known to be expired or to belong to other entities."""
+        """Return the index entries to hydrate, without entries known to be expired or to belong to other entities."""
         if not self._identifies:
             return [(item, item) for item in items]
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -187,7 +197,10 @@ class RangeReader:
     def hydrate(
         self, context: Context, entries: Sequence[Item], arguments: Arguments, unreadable: Unreadable | None
     ) -> Program[tuple[list[Any], int]]:
-        """Read the items of index entries by key. Return their entities in order, and the number of deleted items."""
+        """Read the full items of index entries from the table.
+
+        Return their entities in order, and the number of entries whose item no longer exists.
+        """
         table = context.table(self.plan.schema)
         keys = [{name: entry[name] for name in self.plan.schema.key} for entry in entries]
         items_by_place = yield from fetch(context, [(table, key) for key in keys], {table: self._whole})
@@ -198,7 +211,10 @@ class RangeReader:
     def entities(
         self, items: list[Item], arguments: Arguments, unreadable: Unreadable | None = None
     ) -> list[tuple[Item, Any]]:
-        """Return the requested entities with their items. Raises UnreadableItemError, or passes it to `unreadable`."""
+        """Return pairs of an item and its entity, for items of the requested entities.
+
+        If an item is unreadable, UnreadableItemError is passed to `unreadable`, or raised if `unreadable` is None.
+        """
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
         left, reader_of_item = self._left(arguments), self.sorter.reader
         read = []
@@ -219,7 +235,7 @@ class RangeReader:
         return read
 
     def _explained(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
-        """Return the error, with a note if the index may not project attributes that the item needs."""
+        """Return the error. If attributes are missing that the index may not project, add a note about them."""
         index = self.plan.index
         if index is None or index.kind != "GSI" or self.plan.hydrated:
             return error
@@ -236,12 +252,12 @@ class RangeReader:
         return UnreadableItemError(problem, entity=error.entity, key=error.key)
 
     def _left(self, arguments: Arguments) -> Condition | None:
-        """Return the part of the condition that the key condition cannot express, with argument values filled in."""
+        """Return the condition that is evaluated on returned items, with the argument values of a call."""
         residue = self.plan.residue
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
 
     def counted(self, items: list[Item], arguments: Arguments) -> int:
-        """Return the number of unexpired items of the requested entities."""
+        """Return the number of items that belong to the requested entities and have not expired."""
         if self.plan.residue is not None:
             return len(self.entities(items, arguments))
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -250,7 +266,7 @@ class RangeReader:
 
 
 class _Partition:
-    """One of the partitions that a call reads, one request at a time."""
+    """The state of reading one of the partitions that a call reads."""
 
     def __init__(
         self,
@@ -277,13 +293,13 @@ class _Partition:
 
     @property
     def position(self) -> Position:
-        """The position after the last returned item, from which reading continues."""
+        """The position after the last result that was taken, from which the next page continues."""
         if self._last is None:
             return self._position
         return {name: self._last[name] for name in self._shared.position_of}
 
     def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
-        """Read until an entity is available or the range ends. With `once`, send a single request."""
+        """Send requests until a result is available or the range ends. With `once`, send a single request."""
         while self.more and not self.waiting:
             answer = yield from self._read(want, page_size)
             items = answer.get("Items", [])
@@ -324,7 +340,7 @@ class _Partition:
         return answer
 
     def take(self) -> Any:
-        """Return the next entity, or index entry to hydrate, and advance the position."""
+        """Return the next entity, or the next index entry to hydrate, and advance the position."""
         item, entity = self.waiting.popleft()
         if self.waiting:
             self._last = item
@@ -333,18 +349,18 @@ class _Partition:
         return entity
 
     def take_all(self) -> list[Any]:
-        """Return all entities that were read but not yet returned."""
+        """Return all results that were read but not yet returned, and advance the position."""
         entities = [entity for _, entity in self.waiting]
         self.waiting.clear()
         self._go_on()
         return entities
 
     def _go_on(self) -> None:
-        """Advance to the position where the last request ended."""
+        """Advance the position to the end of the last response."""
         self._last, self._position = None, DONE if self._ended is None else self._ended
 
     def order(self) -> Any:
-        """Return the values by which the next entity is sorted."""
+        """Return the sort key values of the next result."""
         item = self.waiting[0][0]
         return tuple(sort_value(item[name]) for name in self._shared.sorted_by)
 
@@ -355,7 +371,10 @@ class _Partition:
 
 
 def page(context: Context, shared: RangeReader, arguments: Arguments, options: PageOptions) -> Program[Page[Any]]:
-    """Read a page. Without `limit`, send one request per partition; a page is empty only at the end of the range."""
+    """Read a page of results. Without `limit`, stop after the first results of each partition.
+
+    Only the last page can be empty, unless `page_size` is given.
+    """
     options = options.or_of(shared.plan)
     if options.segment is not None and shared.plan.operation != "Scan":
         raise TypeError(f"{shared.plan.pattern} is not a scan: only scans have the option segment")
@@ -411,7 +430,7 @@ def _take(partition: _Partition, limit: int | None, page_size: int | None, *, on
 
 
 class _Descending:
-    """A sort value with reversed ordering."""
+    """A sort value that compares in descending order."""
 
     __slots__ = ("order",)
 
@@ -425,7 +444,10 @@ class _Descending:
 def _merge(
     partitions: list[_Partition], limit: int | None, page_size: int | None, *, descending: bool
 ) -> Program[list[Any]]:
-    """Merge the next entities of several partitions in order. On a tie, the first partition wins."""
+    """Return results from several partitions, merged in order.
+
+    Among equal results, those of the first partition come first.
+    """
     taken: list[Any] = []
     heap: list[tuple[Any, int]] = []
 
@@ -453,7 +475,7 @@ def _merge(
 
 
 def count(context: Context, shared: RangeReader, arguments: Arguments) -> Program[int]:
-    """Return the number of entities in a range."""
+    """Return the number of items in a range that belong to the requested entities."""
     counted = 0
     for bound in shared.request.partitions(arguments):
         request = shared.request.request(bound, context.table(shared.plan.schema))

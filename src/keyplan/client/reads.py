@@ -29,9 +29,9 @@ def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
 
 
 def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
-    """Return a function that runs calls of a single-item read with one request each, without a program.
+    """Return a function that runs calls of a single-item read with one request, without a program.
 
-    The function raises FirstAttemptError if the service returns an error.
+    The function raises FirstAttemptError if DynamoDB returns an error.
     """
     reader, table, compiled = plan_reader(plan), context.table(plan.schema), get_request(plan)
     key, members = compiled.key, compiled.members
@@ -56,7 +56,7 @@ def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answ
 
 
 def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
-    """Return the entity of an item, or None if it is missing or expired."""
+    """Convert an item to its entity. Return None if the item is missing or expired."""
     if not item or OWNER in item:
         return None
     reader = plan_reader(plan)
@@ -66,7 +66,7 @@ def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
 
 
 def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[list[Any]]:
-    """Return an entity or None for each key, in the order of the keys."""
+    """Return the entity for each key, in the order of the keys. Missing items are None."""
     table = context.table(plan.schema)
     keys = get_request(plan).keys(arguments)
     items_by_place = yield from fetch(context, [(table, key) for key in keys], {table: members_of([plan])})
@@ -74,7 +74,7 @@ def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[lis
 
 
 def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
-    """Return an entity or None for each read of one item, in as few requests as possible."""
+    """Return the entity for each single-item read, with as few requests as possible. Missing items are None."""
     places = [(context.table(plan.schema), get_request(plan).key(arguments)) for plan, arguments in gets]
     plans: dict[str, dict[Plan, None]] = {}
     for plan, _ in gets:
@@ -90,22 +90,22 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
 
 
 def members_of(plans: Sequence[Plan]) -> Request:
-    """Return the request members for a batch read of one table, with the projection if there is only one plan."""
+    """Return the parameters for one table in a batch read. A projection is included only if there is a single plan."""
     members: Request = {"ConsistentRead": True} if any(plan.consistent for plan in plans) else {}
     return members | get_request(plans[0]).projection if len(plans) == 1 else members
 
 
 Place = tuple[str, tuple[Any, ...]]
-"""A table's name, and the hashable form of a key."""
+"""The name of a table, and a key in hashable form."""
 
 
 def fetch(
     context: Context, places: Sequence[tuple[str, Item]], members: Mapping[str, Request]
 ) -> Program[dict[Place, Item]]:
-    """Read items by table and key in batches of up to 100. Missing items are left out.
+    """Read items by table and key in batches of up to 100. Missing items are omitted.
 
-    `members` maps each table to the members of its part of the request, except the keys. Raises ThrottledError if the
-    service repeatedly returns unprocessed keys.
+    `members` maps each table to the parameters of its reads, except the keys. Raises ThrottledError if DynamoDB
+    repeatedly returns unprocessed keys.
     """
     keys_by_place = {(table, key_identity(key)): key for table, key in places}
     names = {table: tuple(key) for table, key in places}
@@ -121,7 +121,7 @@ def fetch(
 
 
 def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]]:
-    """Return the items of up to 100 keys, requesting unprocessed keys again."""
+    """Read up to 100 keys, requesting unprocessed keys again. Return each item with its table."""
     items: list[tuple[str, Item]] = []
     fruitless = 0
     while True:
@@ -139,7 +139,7 @@ def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]
 
 
 def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
-    """Return several items as of the same point in time."""
+    """Read several items by key in one transaction, as of the same point in time. Missing items are None."""
     actions = []
     for plan, arguments in gets:
         request = get_request(plan).request(arguments, context.table(plan.schema))

@@ -1,4 +1,4 @@
-"""Reports of a meter's figures to a web console while a program runs.
+"""Reports of a meter's counts to a web console while a program runs.
 
 meter = Meter()
 with connect("aws://eu-west-1", meter=meter) as db, reporting(meter, console_url, program="orders"):
@@ -26,10 +26,10 @@ _log = logging.getLogger("keyplan.reporting")
 
 @contextmanager
 def reporting(meter: Meter, console_url: str, *, program: str, every_s: float = 5.0) -> Iterator[None]:
-    """Report a meter's figures every `every_s` seconds, in a thread, and once at the end of the block.
+    """Report a meter's counts every `every_s` seconds in a separate thread, and once at the end of the block.
 
     `console_url`: the link with the token that the console printed. `program`: the name that the console shows. If a
-    report fails, a warning is logged. No figures are lost, because the next report contains the new totals. Do not call
+    report fails, a warning is logged. No counts are lost, because the next report contains the new totals. Do not call
     `meter.take()` in the block. Raises ValueError for a URL without a token.
     """
     url, token = _endpoint(console_url)
@@ -51,7 +51,7 @@ def reporting(meter: Meter, console_url: str, *, program: str, every_s: float = 
 
 
 def document(usage: dict[str, Usage], program: str, run: str) -> dict[str, Any]:
-    """Return a report in the console's format."""
+    """Return a report of the usage of each pattern, in the format that the console accepts."""
     return {
         "program": program,
         "run": run,
@@ -78,7 +78,7 @@ def _endpoint(console_url: str) -> tuple[str, str]:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Handler that refuses redirects, because they could send the token to another address."""
+    """URL handler that refuses redirects, because they could send the token to another address."""
 
     def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
         return None

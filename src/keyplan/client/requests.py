@@ -1,12 +1,12 @@
 """Programs that yield requests, drivers that send them, retries, and the capacity meter.
 
-A program is a generator. It yields `(operation, request)` or a `Wait`, and receives the answer. If the service returns
-an error, the error is raised at the yield. A driver knows nothing about patterns, and a program knows nothing about
+A program is a generator. It yields `(operation, request)` or a `Wait`, and receives the answer. If DynamoDB returns an
+error, the error is raised at the yield. A driver knows nothing about patterns, and a program knows nothing about
 sockets or event loops. Therefore each program is written once, and each way of waiting needs only one driver.
 
 There are three kinds of errors. After throttling and conflicts, nothing was written, and the request is sent again.
-After a service failure or a missing answer, a write may have been applied. The request is sent again only if that is
-safe, and `Outcome` records the uncertainty for the program. Every other error is treated as an answer.
+After a server error or a missing answer, a write may have been applied. The request is sent again only if that is safe,
+and `Outcome` records the uncertainty for the program. Every other error is treated as an answer.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ Program = Generator[Step, Any, R]
 
 
 class Transport(Protocol):
-    """Interface that sends requests and raises ServiceError on failure."""
+    """The interface of blocking transports, which send requests and raise ServiceError for error responses."""
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Call an operation and return its response, with binary values as bytes."""
+        """Send a request and return the response, with binary values as bytes."""
 
     def close(self) -> None:
         """Release connections and files."""
 
 
 class AsyncTransport(Protocol):
-    """Interface that sends requests without blocking the event loop and raises ServiceError on failure."""
+    """The interface of transports for asyncio, which send requests and raise ServiceError for error responses."""
 
     async def call(self, operation: str, request: Request) -> Answer:
-        """Call an operation and return its response, with binary values as bytes."""
+        """Send a request and return the response, with binary values as bytes."""
 
     def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
-        """Return a function for an operation that can run in the event loop's thread, or None if it must be awaited."""
+        """Return a blocking function that is fast enough to run in the event loop's thread, or None."""
 
     async def close(self) -> None:
         """Release connections and files."""
 
 
 def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Callable[[float], object]) -> R:
-    """Run a program to completion."""
+    """Run a program to completion. `call` sends its requests, and `wait` waits for a number of seconds."""
     try:
         step = next(program)
         while True:
@@ -92,7 +92,10 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
 
 
 def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callable[[str, Request], Answer]:
-    """Wrap `call` to raise this error once, as the answer to a request that was already sent."""
+    """Return a function that raises the given error for its first request, and passes later requests to `call`.
+
+    The error is the answer to a request that was already sent.
+    """
     errors = [error]
 
     def answered(operation: str, request: Request) -> Answer:
@@ -106,7 +109,10 @@ def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callab
 def after_async(
     error: ServiceError, call: Callable[[str, Request], Awaitable[Answer]]
 ) -> Callable[[str, Request], Awaitable[Answer]]:
-    """Wrap an awaitable `call` to raise this error once, as the answer to a request that was already sent."""
+    """Return a function that raises the given error for its first request, and passes later requests to `call`.
+
+    The error is the answer to a request that was already sent.
+    """
     errors = [error]
 
     async def answered(operation: str, request: Request) -> Answer:
@@ -122,7 +128,7 @@ async def drive_async(
     call: Callable[[str, Request], Awaitable[Answer]],
     wait: Callable[[float], Awaitable[object]],
 ) -> R:
-    """Run a program to completion, awaiting its requests and waits."""
+    """Run a program to completion. `call` and `wait` are awaited."""
     try:
         step = next(program)
         while True:
@@ -145,7 +151,10 @@ _DOUBLINGS = 60  # the maximum exponent, which exceeds every useful limit withou
 
 
 def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> float:
-    """Return a random wait between 0 and a limit that doubles with each attempt, up to a maximum."""
+    """Return a random wait in seconds, from 0 to a limit that starts at `first_s` and doubles with each attempt.
+
+    The limit is at most `most_s`.
+    """
     return clock.random.uniform(0.0, min(most_s, first_s * 2.0 ** min(attempt - 1, _DOUBLINGS)))
 
 
@@ -153,15 +162,15 @@ def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> flo
 class Retries:
     """Settings for the number of attempts and the random waits between them.
 
-    Raises ValueError if the number of attempts is less than 1 or a wait is not a valid number of seconds.
+    Raises ValueError if the number of attempts is less than 1, or a wait is not a valid number of seconds.
     """
 
     attempts: int = 10
-    """The maximum number of attempts of a request."""
+    """The maximum number of attempts per request."""
     first_s: float = 0.025
-    """The bound of the first wait, in seconds; it doubles with each attempt."""
+    """The limit of the first wait, in seconds. The limit doubles with each attempt."""
     most_s: float = 2.0
-    """The maximum of the bound, in seconds."""
+    """The maximum limit of a wait, in seconds."""
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
@@ -169,40 +178,40 @@ class Retries:
         check_seconds(first_s=self.first_s, most_s=self.most_s)
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """Return the number of seconds to wait after the given number of attempts, with full jitter."""
+        """Return the number of seconds to wait after the attempt with this number, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
 @dataclass(eq=False)
 class Context:
-    """Settings of a connection, with caches of the plans and tables that were already checked."""
+    """The settings of a connection, with caches of the plans and tables that were already checked."""
 
     clock: Clock
     cursor_key: bytes
     retries: Retries = field(default_factory=Retries)
     prefix: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
-    """The real names of tables, by declared name."""
+    """Maps declared table names to physical table names."""
     creates_tables: bool = False
-    """Whether missing tables are created at their first use."""
+    """Whether missing tables are created when they are first used."""
     ready: set[Plan] = field(default_factory=set)
-    """Plans that were checked and have no fault."""
+    """Plans that were checked and have no faults."""
     tables: set[Schema] = field(default_factory=set)
     """Tables that were checked, and created if they were missing."""
     token_times: dict[str, float] = field(default_factory=dict)
-    """The time of the first attempt of each transaction, by its token; seconds since 1970."""
+    """Maps each idempotency token to the time of its first attempt, in seconds since 1970."""
     meter: Meter | None = None
-    """The meter of capacity units. If None, requests do not ask for the capacity that they consume."""
+    """The meter of capacity units, or None. Without a meter, requests do not ask for the consumed capacity."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while `token_times` changes, because threads share a connection."""
+    """Held while `token_times` is changed, because threads share a connection."""
 
     def table(self, schema: Schema) -> str:
-        """Return the physical name of a table."""
+        """Return the physical name of a table, including the prefix."""
         name = self.names.get(schema.name)
         return self.prefix + schema.name if name is None else name
 
     def arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a call with the current time added."""
+        """Return the arguments of a call together with the current time."""
         return with_time(arguments, self.clock.now())
 
 
@@ -225,7 +234,7 @@ _FAILED_STATUS = 500
 
 @dataclass(slots=True)
 class Outcome:
-    """The known outcome of a write."""
+    """What is known about the outcome of a write."""
 
     uncertain: bool = False
     """Whether an earlier attempt got no answer and may have been applied."""
@@ -234,9 +243,10 @@ class Outcome:
 def send(
     context: Context, operation: str, request: Request, outcome: Outcome | None = None, *, repeats: bool = True
 ) -> Program[Answer]:
-    """Send a request until it is answered. Raises ServiceError for error answers, and RunError after all retries.
+    """Send a request, and retry it while errors are transient.
 
-    With `repeats=False`, a request is not sent again if it received no answer.
+    Raises ServiceError for other error responses, and RunError after the last attempt. With `repeats=False`, the
+    request is not retried if an attempt may have been applied.
     """
     attempt = 0
     while True:
@@ -270,14 +280,14 @@ def _note(failed: ServiceError, outcome: Outcome | None, *, repeats: bool) -> No
 
 
 def is_uncertain(error: ServiceError) -> bool:
-    """Return True if, after this error, a write may or may not have been applied."""
+    """Return True if a write that failed with this error may have been applied."""
     if isinstance(error, NoAnswerError):
         return error.sent
     return error.status >= _FAILED_STATUS
 
 
 def is_passing(error: ServiceError) -> bool:
-    """Return True if the error is transient, so that the same request may succeed later."""
+    """Return True if an error is transient, so that a retry of the request may succeed."""
     if error.code == CANCELLED:
         codes = {reason.get("Code", "None") for reason in reasons_of(error)} - {"None"}
         return bool(codes) and codes <= THROTTLED | CONFLICTS
@@ -290,20 +300,20 @@ def is_passing(error: ServiceError) -> bool:
 
 
 def is_throttled(error: ServiceError) -> bool:
-    """Return True if the throughput of a table or of a single partition was exceeded."""
+    """Return True if the error is caused by exceeded throughput, also as a cancellation reason of a transaction."""
     return error.code in THROTTLED or any(reason.get("Code") in THROTTLED for reason in reasons_of(error))
 
 
 def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
-    """Return the cancellation reasons of a transaction, one for each action."""
+    """Return the cancellation reasons of a transaction, one for each action. Other errors have none."""
     reasons: list[dict[str, Any]] = error.members.get("CancellationReasons", [])
     return reasons
 
 
 def given_up(error: ServiceError, attempts: int, *, known: bool = True) -> RunError:
-    """Return the error for a request that failed after all retries.
+    """Return the error to raise after the last attempt of a request.
 
-    `known` is True if the request certainly wrote nothing.
+    `known` is False if the request may have written something.
     """
     after = f"after {attempts} attempts: {error.message}"
     if not known:
@@ -321,19 +331,19 @@ _MEASURED = READS | WRITES
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The calls, requests and capacity units of one pattern."""
+    """The number of calls, requests and capacity units of one pattern."""
 
     calls: int = 0
     requests: int = 0
-    """The number of requests, including all pages, reads before and after a write, and retries."""
+    """The number of requests, including all pages, the reads before and after a write, and retries."""
     throttled: int = 0
     """The number of throttled requests."""
     spent: Spent = field(default_factory=Spent)
-    """Capacity units by the name of a table, or "table/index" for an index."""
+    """The consumed capacity units for each table, or "table/index" for an index."""
     failed: int = 0
-    """The number of requests with another error, such as a failed condition."""
+    """The number of requests that failed with an error other than throttling, such as a false condition."""
     elapsed_s: float = field(default=0.0, compare=False)
-    """The duration of all requests in seconds, without the waits between them."""
+    """The total duration of all requests in seconds, excluding the waits between them."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -347,7 +357,7 @@ class Usage:
 
     @property
     def per_call(self) -> Spent:
-        """The average capacity units per call."""
+        """The average number of capacity units per call."""
         return self.spent.divided_by(max(1, self.calls))
 
 
@@ -357,11 +367,11 @@ def _failed(error: ServiceError, elapsed_s: float) -> Usage:
 
 
 UNDECLARED = "undeclared "
-"""The prefix of the names that a meter gives to ad-hoc calls."""
+"""The prefix of the labels under which meters count ad-hoc calls."""
 
 
 class Meter:
-    """Counter of consumed capacity units, used as `connect("data.db", meter=meter)`. Connections can share a meter."""
+    """Counter of consumed capacity units, as in `connect("data.db", meter=meter)`. Connections can share a meter."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -370,19 +380,19 @@ class Meter:
     def read(self) -> dict[str, Usage]:
         """Return the usage of each pattern since the meter was created or last reset by `take`.
 
-        Calls without a declared pattern have names such as `transact(take, give)` and `undeclared get Task`.
+        Calls without a declared pattern have labels such as `transact(take, give)` and `undeclared get Task`.
         """
         with self._lock:
             return dict(self._used)
 
     def take(self) -> dict[str, Usage]:
-        """Return the usage of each pattern and reset it, for programs that report usage periodically."""
+        """Return the usage of each pattern and reset the meter, for programs that report usage periodically."""
         with self._lock:
             used, self._used = self._used, {}
         return used
 
     def measured(self, name: str, program: Program[R]) -> Program[R]:
-        """Run the program of a pattern call and count the capacity units that it consumes."""
+        """Run the program of a call, and count the capacity units that it consumes under the label `name`."""
         usage = Usage(calls=1)
         try:
             step = next(program)

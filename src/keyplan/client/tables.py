@@ -19,7 +19,7 @@ _READY = frozenset({"ACTIVE", "UPDATING"})
 
 
 class Declared(Protocol):
-    """Interface of a declared table with its entities."""
+    """The interface of a declared table with its entities."""
 
     @property
     def schema(self) -> Schema:
@@ -32,14 +32,14 @@ class Declared(Protocol):
 
 @dataclass(frozen=True)
 class OfPlan:
-    """A table together with the entities of a plan."""
+    """A table with the entities of a single plan."""
 
     schema: Schema
     entities: Sequence[EntitySpec]
 
 
 def create_request(table: Declared, name: str) -> Request:
-    """Return the CreateTable request of a declared table."""
+    """Return the CreateTable request for a declared table."""
     schema = table.schema
     types = key_types(table)
     request: Request = {
@@ -68,7 +68,7 @@ def create_request(table: Declared, name: str) -> Request:
 
 
 def key_types(table: Declared) -> dict[str, str]:
-    """Return the type of each key attribute, as the entities produce it."""
+    """Return the DynamoDB type of each key attribute, as determined by the entities."""
     types: dict[str, str] = {}
     for spec in table.entities:
         for stored in spec.fields.values():
@@ -90,7 +90,10 @@ def _billing(schema: Schema) -> Request:
 
 
 def create_tables(context: Context, tables: Sequence[Declared], *, wait: bool) -> Program[None]:
-    """Create missing tables. Raises TableDiffersError for an existing table that differs from its declaration."""
+    """Create missing tables and apply their settings. With `wait`, wait until the tables are active.
+
+    Raises TableDiffersError if an existing table differs from its declaration.
+    """
     for table in tables:
         for fault in table_faults(table):
             raise fault.error()
@@ -124,7 +127,7 @@ def _create(context: Context, table: Declared) -> Program[None]:
 
 
 def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
-    """Return the service's description of a table, or None if the table does not exist."""
+    """Return DynamoDB's description of a table, or None if the table does not exist."""
     try:
         answer = yield from send(context, "DescribeTable", {"TableName": name})
     except ServiceError as error:
@@ -149,7 +152,7 @@ def _until_active(context: Context, name: str) -> Program[None]:
 
 
 def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
-    """Apply settings that CreateTable does not support: time to live and point-in-time recovery."""
+    """Apply the settings that CreateTable does not support: time to live and point-in-time recovery."""
     name = context.table(schema)
     if schema.ttl is not None and not (yield from _expires(context, schema)):
         specification = {"Enabled": True, "AttributeName": schema.ttl}
@@ -163,7 +166,7 @@ def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
 
 
 def _expires(context: Context, schema: Schema) -> Program[bool]:
-    """Return True if TTL is enabled. Raises TableDiffersError if it uses another attribute."""
+    """Return True if time to live is enabled. Raises TableDiffersError if it uses another attribute."""
     name = context.table(schema)
     answer = yield from send(context, "DescribeTimeToLive", {"TableName": name})
     existing = answer["TimeToLiveDescription"]
@@ -193,9 +196,9 @@ def _keep_backups(context: Context, name: str) -> Program[None]:
 
 
 def _lacks_backups(context: Context, name: str) -> Program[bool]:
-    """Return True if point-in-time recovery is disabled and the service can enable it.
+    """Return True if point-in-time recovery is disabled, and the server supports it.
 
-    Some DynamoDB-compatible servers do not support these operations; their tables have no backups.
+    Some DynamoDB-compatible servers do not support these operations. Their tables have no backups.
     """
     try:
         answer = yield from send(context, "DescribeContinuousBackups", {"TableName": name})
@@ -211,7 +214,10 @@ def _lacks_backups(context: Context, name: str) -> Program[bool]:
 
 
 def differences(expected: Mapping[str, Any], existing: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each difference between a table and its declaration. Undeclared indexes are ignored."""
+    """Yield a sentence for each difference between a table and its declaration.
+
+    Indexes that are not declared are ignored.
+    """
     if _keys(expected) != _keys(existing):
         yield f"its key is {_keys_text(existing)}, and {_keys_text(expected)} is declared"
     types = {

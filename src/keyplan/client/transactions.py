@@ -1,8 +1,8 @@
-"""Transaction actions of write calls: the write of the item, and the writes of its unique-value sentinels.
+"""Actions of a transaction: the writes of items, and the writes of the guard items that reserve their unique values.
 
-A sentinel is an item whose key contains unique values. It stores the key of the item that has these values, and expires
-together with it. A write of unique values puts their sentinel if no other item owns it, and a write that releases the
-values deletes it.
+A guard item, or sentinel, is an item whose key contains unique values. It stores the key of the item that has these
+values, and expires together with that item. A write of unique values puts the guard item if no other item owns it, and
+a write that releases the values deletes the guard item.
 
 Before an update or delete, the item is read to find the values that the write releases. The write has the condition
 that these values are unchanged. If they have changed, the transaction is built again.
@@ -44,10 +44,10 @@ Role = Literal["item", "take", "release"]
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """One action of a transaction, with the call that it belongs to."""
+    """An action of a transaction, with the call that requires it."""
 
     call: int
-    """The number of the call."""
+    """The index of the call."""
     plan: Plan
     arguments: Arguments
     role: Role
@@ -55,26 +55,26 @@ class Action:
     members: Request
     key: Item
     pinned: Mapping[str, Any] | None = None
-    """The attributes of an item with unique values, as they were read, or None if the item was not read."""
+    """The key, unique values and expiry time of the item when it was read, or None if it was not read."""
     rule: BoundUnique | None = None
-    """The unique rule of a sentinel, or None for an item."""
+    """The unique constraint that a guard item enforces. None for other items."""
     values: tuple[Any, ...] = ()
 
     @property
     def request(self) -> Request:
-        """The action as a member of the transaction request."""
+        """The action as an element of TransactItems."""
         return {self.kind: self.members}
 
     @property
     def place(self) -> tuple[str, str]:
-        """The table and the key of the action's item."""
+        """The table and the key of the item that the action writes."""
         return self.members["TableName"], repr(sorted(self.key.items()))
 
 
 def actions_of(
     context: Context, number: int, call: WriteCall[Any], arguments: Arguments, skipped: frozenset[Any]
 ) -> Program[list[Action]]:
-    """Return the actions of a call. `skipped` contains sentinels that belong to other items and are kept."""
+    """Return the actions of a call. The guard items in `skipped` are not deleted, because other items own them."""
     plan = call.pattern.plan
     compiled = write_request(plan)
     table = context.table(plan.schema)
@@ -98,20 +98,20 @@ def actions_of(
 
 
 def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]:
-    """Return an item as stored, even if it has expired."""
+    """Return the stored item with a key, even if it has expired. Return None if it does not exist."""
     answer = yield from send(context, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     return answer.get("Item") or None
 
 
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
-    """Return the attributes that must not change between the read and the write, to keep sentinels correct."""
+    """Return the attributes that must not change between the read and the write of an item with unique values."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
     ttl = spec.expiry_attribute
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
 
 
 def _pinned(action: Action, old: Item | None) -> Action:
-    """Return the item's action with the condition that its unique values have not changed since they were read."""
+    """Return the write of an item with the condition that its unique values are still those of the item `old`."""
     spec = action.plan.entity
     members = dict(action.members)
     names = dict(members.get("ExpressionAttributeNames", {}))
@@ -137,14 +137,14 @@ def _pinned(action: Action, old: Item | None) -> Action:
 
 
 def has_moved(action: Action, stored: Item | None) -> bool:
-    """Return True if an item has changed since it was read."""
+    """Return True if the pinned attributes of an item have changed since it was read."""
     if action.pinned is None:
         return False
     return any((stored or {}).get(name) != value for name, value in action.pinned.items())
 
 
 def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the field values after the write, or None if the write deletes the item."""
+    """Return the field values of an item after a write, or None if the write deletes the item."""
     if plan.operation == "DeleteItem":
         return None
     if plan.operation == "PutItem":
@@ -165,7 +165,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
 
 
 def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:
-    """Return the expiry time of the item after the write."""
+    """Return the expiry time of an item after a write as an attribute value, or None."""
     ttl = plan.entity.expiry_attribute
     if ttl is None or plan.operation == "DeleteItem":
         return None
@@ -200,7 +200,9 @@ def _sentinels(
 
 
 def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the values of a unique constraint, or None if a value is missing and the constraint does not apply."""
+    """Return the values for the key of a guard item, or None if a unique field is missing and the constraint does not
+    apply.
+    """
     if values is None:
         return None
     own = {name: values.get(name) for name in rule.fields}
@@ -216,7 +218,7 @@ def _owner(own: Action) -> Item:
 
 
 def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
-    """Return the action that puts a sentinel, with the condition that no other item owns an unexpired sentinel."""
+    """Return the action that puts a guard item, if no other item owns it or its owner has expired."""
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
     members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
@@ -231,13 +233,13 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return the action that deletes a sentinel, with the condition that it belongs to the item."""
+    """Return the action that deletes a guard item, if no other item owns it."""
     members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
     return _sentinel(own, "release", rule, values, members)
 
 
 def _if_own(own: Action) -> Request:
-    """Return a condition check that no other item owns the sentinel."""
+    """Return the condition that no other item owns a guard item."""
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
         "ExpressionAttributeNames": {"#key": own.plan.schema.partition, "#owner": OWNER},
@@ -260,7 +262,10 @@ def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, A
 
 
 def merged(actions: list[Action]) -> list[Action]:
-    """Return one action for each sentinel. If calls release and acquire a value, one action changes its owner."""
+    """Return the actions with at most one action for each guard item.
+
+    If one call releases a value and another call reserves it, one action changes the owner.
+    """
     released = {action.place: action for action in actions if action.role == "release"}
     taken = {action.place for action in actions if action.role == "take"}
     result = []
@@ -284,9 +289,9 @@ _TOKENS_REMEMBERED = 1000
 
 
 def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item has expired and therefore blocks an update that can create items.
+    """Return True if the stored item has expired and therefore blocks an upsert.
 
-    A put replaces an expired item as a whole. An update would keep its other attributes and so revive it.
+    A put replaces an expired item as a whole. An update would keep the other attributes of the expired item.
     """
     if plan.operation != "UpdateItem" or plan.exists != "may" or stored is None:
         return False
@@ -294,7 +299,7 @@ def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool
 
 
 def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: Request) -> Program[None]:
-    """Delete the item of an update request if the stored item is expired."""
+    """Delete the item that an update request writes, if the stored item has expired."""
     delete = {
         "TableName": request["TableName"],
         "Key": request["Key"],
@@ -317,9 +322,9 @@ def transact(
     *,
     now_s: float | None = None,
 ) -> Program[None]:
-    """Apply all writes in one transaction, or apply none of them.
+    """Apply all writes in one transaction, or none of them.
 
-    `pattern` is the name that errors use. `now_s` is the time of the call, if it is known.
+    `pattern` is the name for use in errors. `now_s` is the time of the call, if it is already known.
 
     Raises TransactionFailedError with a reason for each failed call. After all retries, raises WriteConflictError or
     ThrottledError, which also list the failed steps.
@@ -354,7 +359,7 @@ def transact(
 def _attempt(
     context: Context, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], token: str, pattern: str
 ) -> Program[list[dict[str, Any]] | None]:
-    """Send a transaction. Return None if it was applied, or else the reasons why it must be built again."""
+    """Send a transaction. Return None if it was applied, or the cancellation reasons if it must be built again."""
     request = {"TransactItems": [action.request for action in actions], "ClientRequestToken": token}
     try:
         yield from send(context, "TransactWriteItems", request)
@@ -373,9 +378,9 @@ def _attempt(
 
 
 def first_attempt_time(context: Context, token: str | None) -> float:
-    """Return the time of a transaction in seconds.
+    """Return the time of a transaction, in seconds since 1970.
 
-    A repeated token uses the time of its first attempt, so that the request stays the same.
+    For a repeated token, this is the time of the first attempt, so that the request stays the same.
     """
     if token is None:
         return context.clock.now()
@@ -386,7 +391,7 @@ def first_attempt_time(context: Context, token: str | None) -> float:
 
 
 def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> bool:
-    """Return True if a transaction failed because an item changed after it was read, so that a retry can succeed."""
+    """Return True if a transaction failed because an item changed after it was read. A retry can then succeed."""
     raced = False
     for action, reason in zip(actions, reasons, strict=False):
         code = reason.get("Code", "None")
@@ -406,7 +411,7 @@ def _has_changed(action: Action, stored: Any) -> bool:
 
 
 def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> frozenset[Any]:
-    """Return the sentinels that the transaction tried to delete, but that now belong to another item."""
+    """Return the guard items that the transaction tried to delete, but that other items own."""
     return frozenset(
         action.place
         for action, reason in zip(actions, reasons, strict=False)
@@ -425,7 +430,7 @@ def _failed(
 def _errors_of(
     calls: Sequence[WriteCall[Any]], actions: Sequence[Action], reasons: Sequence[dict[str, Any]], cause: ServiceError
 ) -> list[RunError | None]:
-    """Return the first error of each call, or None for a call without an error."""
+    """Return the first error of each call, or None if the call did not fail."""
     errors: list[RunError | None] = [None] * len(calls)
     for action, reason in zip(actions, reasons, strict=False):
         if reason.get("Code", "None") != "None" and errors[action.call] is None:
@@ -449,7 +454,7 @@ def _with_steps(
     actions: Sequence[Action],
     attempts: int,
 ) -> RunError:
-    """Return an error of the same class that lists the steps that caused the last cancellation."""
+    """Return an error of the same class whose message lists the steps that caused the last cancellation."""
     cause = given_up.__cause__
     reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
     errors = [] if not reasons else _errors_of(calls, actions, reasons, cause)  # type: ignore[arg-type]  # as above
@@ -460,7 +465,10 @@ def _with_steps(
 def _refused(
     pattern: str, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], error: ServiceError
 ) -> RequestRefusedError:
-    """Return the error for a rejected transaction, with the steps that caused it if they are known."""
+    """Return the error for a transaction that DynamoDB rejected as invalid.
+
+    If possible, it names the steps that caused it.
+    """
     bytes_of = {action.call: item_bytes(action.members["Item"]) for action in actions if "Item" in action.members}
     places: dict[tuple[str, str], list[Action]] = {}
     for action in actions:
@@ -510,6 +518,6 @@ def _taken(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
 
 
 def _item_key(action: Action) -> dict[str, Any]:
-    """Return the key of the item that owns a sentinel."""
+    """Return the key of the item that owns the guard item of an action."""
     owner: dict[str, Any] = action.members["ExpressionAttributeValues"][":owner"]["M"]
     return owner

@@ -16,7 +16,7 @@ from keyplan.errors import ServiceError, UnknownOperationError
 
 
 class Embedded(Protocol):
-    """Interface of the embedded engine that connections use."""
+    """The interface of the embedded engine, as used by connections."""
 
     @property
     def waits_for_disk(self) -> bool:
@@ -37,7 +37,7 @@ class EngineTransport:
         self.call = engine.call
 
     def prepared(self, operation: str) -> Callable[[str, Request], Answer]:
-        """Return the function that sends an operation's requests if they are compiled from a pattern."""
+        """Return the function that sends an operation's requests if they were compiled from a pattern."""
         return _prepared(self.engine, operation)
 
     def close(self) -> None:
@@ -49,8 +49,8 @@ class EngineTransport:
 class AsyncEngineTransport:
     """Transport that calls an engine in this process from an event loop.
 
-    A call takes only tens of microseconds, less than a thread switch, so it runs in the event loop's thread. With
-    durability "full", a write waits milliseconds for the disk, so it runs in another thread.
+    A call takes only tens of microseconds, which is less than a thread switch, so it runs in the event loop's thread.
+    With durability "full", a write waits milliseconds for the disk, so it runs in another thread.
     """
 
     def __init__(self, engine: Embedded, *, owned: bool) -> None:
@@ -63,7 +63,7 @@ class AsyncEngineTransport:
         return self.engine.call(operation, request)
 
     def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
-        """Return the engine's function for an operation that does not wait for the disk, or None."""
+        """Return the engine's function for an operation, or None if the operation waits for the disk."""
         return _prepared(self.engine, operation) if self._is_immediate(operation) else None
 
     def _is_immediate(self, operation: str) -> bool:
@@ -76,7 +76,7 @@ class AsyncEngineTransport:
 
 
 def _prepared(engine: Embedded, operation: str) -> Callable[[str, Request], Answer]:
-    """Return the engine's function for compiled requests, or the `call` method of an object that wraps an engine."""
+    """Return the engine's function for compiled requests, or the `call` method if the object only wraps an engine."""
     prepared = getattr(type(engine), "prepared", None)
     if prepared is None:
         return engine.call
@@ -107,14 +107,14 @@ _READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItem
 
 
 class BotoTransport:
-    """Transport that calls a boto3 client. The client's own retries should be disabled."""
+    """Transport that uses a boto3 client, whose own retries should be turned off."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
         self._methods: dict[str, Any] = {}
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Call an operation and return its answer."""
+        """Send a request and return the response. Raises ServiceError for an error response."""
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
         method = self._methods.get(operation)
@@ -129,18 +129,18 @@ class BotoTransport:
         return answer
 
     def close(self) -> None:
-        """Close the client's connections."""
+        """Close the connections of the client."""
         self.client.close()
 
 
 class AioTransport:
-    """Transport that calls an aiobotocore client. The client's own retries should be disabled."""
+    """Transport that uses an aiobotocore client, whose own retries should be turned off."""
 
     def __init__(self, client: Any, context: Any) -> None:
         self.client, self._context = client, context
 
     async def call(self, operation: str, request: Request) -> Answer:
-        """Call an operation and return its answer."""
+        """Send a request and return the response. Raises ServiceError for an error response."""
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
         try:
@@ -155,27 +155,27 @@ class AioTransport:
         """Return None, because every operation waits for the network."""
 
     async def close(self) -> None:
-        """Close the client's connections."""
+        """Close the connections of the client."""
         await self._context.__aexit__(None, None, None)
 
 
 @cache
 def snake(operation: str) -> str:
-    """Return the client method name of an operation, such as get_item for GetItem."""
+    """Return the name of the client method for an operation, such as get_item for GetItem."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).lstrip("_")
 
 
 def no_answer(error: Exception) -> NoAnswerError:
-    """Return the error for a request without a response. It states whether the service may have received it."""
+    """Return the error for a request without a response. It states whether the server may have received the request."""
     from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError  # noqa: PLC0415 - an extra
 
     return NoAnswerError(str(error), sent=not isinstance(error, (ConnectTimeoutError, EndpointConnectionError)))
 
 
 def _failure(error: Any, client: Any, operation: str, request: Request) -> ServiceError:
-    """Convert a client error to a ServiceError.
+    """Convert an error of a client to a ServiceError.
 
-    If the operation is unsupported, the message names the endpoint and the purpose of the operation.
+    If the server does not support the operation, the message names the endpoint and the purpose of the operation.
     """
     failure = service_error(dict(error.response))
     if failure.code not in _UNSUPPORTED and failure.status != _NOT_IMPLEMENTED:
@@ -199,7 +199,7 @@ _UNSUPPORTED = frozenset(
         "NotImplementedException",
     }
 )
-"""Error codes of DynamoDB and of compatible servers for an unsupported operation."""
+"""Error codes of DynamoDB and compatible servers for operations that they do not support."""
 _CHANGES = "consumers of changes"
 _EXPIRY = "the expiry (ttl=...)"
 _BACKUPS = "the backups (point_in_time_recovery=...)"
@@ -222,7 +222,7 @@ _PURPOSES = {
 
 
 def service_error(response: dict[str, Any]) -> ServiceError:
-    """Return the service error that an error response contains."""
+    """Convert an error response to a ServiceError."""
     error = response.get("Error", {})
     members = {name: value for name, value in response.items() if name not in _NO_MEMBERS}
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)

@@ -1,4 +1,4 @@
-"""Programs that write a single item, or many items in batches."""
+"""Programs that write a single item, or write many items in batches."""
 
 from __future__ import annotations
 
@@ -60,10 +60,11 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
 
 
 def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
-    """Return a function that runs calls of a single-item write with one request each, without a program.
+    """Return a function that runs calls of a single-item write with one request, without a program.
 
-    The function raises FirstAttemptError if the service returns an error. The arguments include the time of the attempt
-    if the write depends on it. A repeated write uses this time to recognize its own item.
+    The function raises FirstAttemptError if DynamoDB returns an error. If the write depends on the time, the error
+    contains the arguments with the time of the attempt. A repeated write uses this time to recognize the item that it
+    wrote.
     """
     table, compiled, operation = context.table(plan.schema), write_request(plan), plan.operation
     request, timed = compiled.request, context.arguments if compiled.uses_time else None
@@ -95,14 +96,14 @@ def is_repeatable(plan: Plan) -> bool:
 
 
 def _is_done(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item shows that an unanswered write was applied."""
+    """Return True if the stored item shows that a write without an answer was applied."""
     if plan.operation == "DeleteItem":
         return stored is None
     return _is_own(plan, arguments, stored)
 
 
 def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item equals the item of a put."""
+    """Return True if the stored item equals the item that a put writes."""
     if stored is None or plan.operation != "PutItem":
         return False
     compiled = write_request(plan)
@@ -111,7 +112,7 @@ def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
 
 
 def _plain(item: Item) -> dict[str, Any]:
-    """Return an item's values in a normalized form, because the service formats numbers and orders sets differently."""
+    """Return an item's values as Python values, so that differences in number format and set order are ignored."""
     return {name: decode_value(value) for name, value in item.items()}
 
 
@@ -144,7 +145,7 @@ def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
 
 
 def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
-    """Run a write that maintains sentinels, or a condition check, as its own transaction."""
+    """Run a condition check, or a write of an item with unique values, as a separate transaction."""
     plan = call.pattern.plan
     table = context.table(plan.schema)
     key = write_request(plan).key(arguments)
@@ -173,14 +174,14 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
 
 
 def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[None]:
-    """Write many items. If an item is written several times, the last write wins."""
+    """Write many items in batches. If an item is written several times, only the last write is sent."""
     writes = batch_request(plan).writes(arguments)
     for start in range(0, len(writes), limits.BATCH_WRITE_ITEMS):
         yield from _chunk(context, plan, writes[start : start + limits.BATCH_WRITE_ITEMS])
 
 
 def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:
-    """Send up to 25 writes, and send unprocessed writes again."""
+    """Send up to 25 writes, and send unprocessed writes again until none is left."""
     request: Request = {"RequestItems": {context.table(plan.schema): list(writes)}}
     left, fruitless = len(writes), 0
     while True:
