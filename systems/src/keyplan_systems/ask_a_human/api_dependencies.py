@@ -240,7 +240,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    """Convert the framework's validation errors to the error format of this API."""
+    """Convert the framework's validation errors to a problem in the error format of this API."""
     errors = error.errors()
     if any(entry["type"] == "json_invalid" for entry in errors):
         errors = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]

@@ -134,7 +134,7 @@ class Agent(Entity):
 class Errand(Entity):
     """A scheduled task for a worker.
 
-    The kind EXPIRE stores that a question has expired, and the kind PUSH notifies users of a question.
+    A task of the kind EXPIRE marks a question as expired. A task of the kind PUSH notifies users of a question.
     """
 
     kind: Annotated[str, Field(pattern=r"^(EXPIRE|PUSH)$")]

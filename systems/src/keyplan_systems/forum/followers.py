@@ -52,7 +52,10 @@ class Followers:
     # Follows.
 
     def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
-        """Make a user follow a thread. With `ends`, the follow expires, because the thread is closed. Idempotent."""
+        """Make a user follow a thread. With `ends`, the follow expires, because the thread is closed.
+
+        If the user already follows the thread, nothing changes.
+        """
         self._add(place, user_id, 0, self._end_s() if ends else None)
 
     def let_expire(self, place: Place, user_id: str, status_seq: int) -> None:
@@ -70,7 +73,7 @@ class Followers:
             self._keep(follower, status_seq)
 
     def unfollow(self, place: Place, user_id: str) -> None:
-        """Make a user stop following a thread. Idempotent."""
+        """Make a user stop following a thread. Repeated calls change nothing."""
         self._db.run(design.unfollow(place, user_id))
 
     def is_following(self, place: Place, user_id: str) -> bool:
@@ -78,7 +81,7 @@ class Followers:
         return self._db.run(design.follow_of(place, user_id)) is not None
 
     def status_changed(self, event: Event, people: Iterable[str]) -> None:
-        """Apply the opening or closing of a thread to the thread's followers. Idempotent.
+        """Apply the opening or closing of a thread to the thread's followers. Repeated calls change nothing.
 
         After an opening, the given users become followers, and all follows are permanent. After a closing, all follows
         expire in two weeks. The items are updated separately, because a thread can have more followers than a
@@ -128,7 +131,7 @@ class Followers:
         return followers - self._connections.users(message.place) - {message.user_id}
 
     def notify(self, user_id: str, message: Event) -> None:
-        """Store a notification about a message for a user. Idempotent."""
+        """Store a notification about a message for a user. Repeated calls change nothing."""
         assert message.user_id is not None, "a message has an author"
         assert message.content is not None, "a message has a text"
         notification = Notification(
@@ -173,7 +176,7 @@ class Followers:
             raise UnknownNotificationError("you have no such notification") from error
 
     def drop(self, user_id: str, notification_id: str) -> None:
-        """Delete a user's notification. Idempotent."""
+        """Delete a user's notification. Repeated calls change nothing."""
         self._db.run(design.drop_notification(user_id, *_parts(notification_id)))
 
     def drop_all(self, user_id: str) -> int:

@@ -214,7 +214,8 @@ class Service:
 
     def write_entry(self, entry: LogEntry) -> None:
         """Write the opening or closing of a thread to the event log, and apply it to the thread's followers.
-        Idempotent.
+
+        Repeated calls change nothing.
         """
         draft = Draft(
             place_of(entry.thread), entry.key, EventType(entry.kind), at_ms=entry.at_ms, user_id=entry.user_id
