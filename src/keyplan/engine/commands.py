@@ -23,7 +23,10 @@ Load: TypeAlias = Callable[[], tuple[Structure, Run]]
 
 @cache
 def command(operation: str) -> Command:
-    """Return the request checks and the implementation of an operation. Raises UnknownOperationError."""
+    """Return the request checks and the implementation of an operation.
+
+    Raises UnknownOperationError if the engine does not support the operation.
+    """
     load = OPERATIONS.get(operation)
     if load is None:
         refuse(operation)

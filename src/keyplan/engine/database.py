@@ -123,7 +123,8 @@ class Database:
     def answer(self, command: Command, request: dict[str, Any], form: Form) -> dict[str, Any]:
         """Check the structure of the request, run the operation and return its response.
 
-        Raises ServiceError, StorageError or EngineClosedError.
+        Raises ServiceError where DynamoDB would return an error, StorageError if the database cannot be used, and
+        EngineClosedError if it is closed.
         """
         _, _, quick_check, run = command
         quick_check(request, form.wire)
@@ -159,13 +160,15 @@ class Database:
             raise self.public_error(failure) from failure
 
     def public_error(self, error: Failure | DecodeError) -> KeyplanError:
-        """Return the public error for a failure of the store or for unreadable data."""
+        """Return the StorageError or EngineClosedError to raise for a failure of the store or for unreadable data."""
         return public_error(self.store, error, closed=self.closed)
 
     # Tables.
 
     def table(self, name: str) -> Table:
-        """Return a table that is ready for item operations. Raises ResourceNotFoundError."""
+        """Return a table that is ready for item operations. Raises ResourceNotFoundError if it does not exist or is not
+        ready.
+        """
         table = self.catalog.steady(name)
         return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
 
@@ -213,7 +216,10 @@ class Database:
         return self.store.write(checked, settled=all(table.collections is None for table in tables))
 
     def put(self, table: Table, key: bytes, new: Version) -> None:
-        """Write an item of a `blind` table over any earlier version, if the table definition has not changed."""
+        """Write an item without reading its earlier version, which is replaced. The table must be `blind`.
+
+        Raises CatalogChanged if the table definition has changed.
+        """
         if table.plain and self.store.commits_at_once:
             row = (key, new.size, new.body)
             if not self.store.put_while(table.tree, row, CHANGES, self.catalog.as_of(table)):
@@ -248,7 +254,7 @@ class Database:
 
 
 def public_error(store: SqliteStore, error: Failure | DecodeError, *, closed: bool = False) -> KeyplanError:
-    """Return the public error for a failure of the store or for unreadable data."""
+    """Return the StorageError or EngineClosedError to raise for a failure of the store or for unreadable data."""
     if isinstance(error, DecodeError):
         return DatabaseCorruptError(f"{store.path} is damaged: stored data cannot be read ({error})")
     if closed:

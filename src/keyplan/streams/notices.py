@@ -20,7 +20,7 @@ class Gap:
 
     consumers: tuple[str, ...]
     arn: str
-    """The stream's ARN."""
+    """The ARN of the stream that contained the records."""
     shard: str
     after: str | None
     """The sequence number of the last handled record, or None if no record has been handled."""

@@ -19,7 +19,7 @@ class StreamRecord:
     """A stream record, which describes a change to one item."""
 
     arn: str
-    """The stream's ARN."""
+    """The ARN of the stream that contains the record."""
     shard: str
     sequence: int
     """The sequence number, which increases within a shard but is not contiguous."""

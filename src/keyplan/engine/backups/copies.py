@@ -129,7 +129,7 @@ def _stop_noting(database: Database, transaction: Transaction, document: Documen
 
 
 def pending(view: StoreView) -> list[str]:
-    """Return the owners of unfinished copies."""
+    """Return the owners of unfinished copies, which are names of restored tables and ARNs of backups."""
     return [name.removeprefix(DOCUMENT_PREFIX) for name, _ in view.documents(DOCUMENT_PREFIX)]
 
 

@@ -142,9 +142,10 @@ class Injector:
         lag.settle(self._database, everything=False, wrap=self._recorded)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Inject a conflict or throttle the change to an item, and save the item's former content for stale reads.
+        """Inject a conflict or throttle the change to an item. Save the item's former content for stale reads.
 
-        Raises TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError.
+        Raises TransactionConflictError for a conflict, and ProvisionedThroughputExceededError or ThrottlingError if the
+        change is throttled.
         """
         call, now = self._call, self._database.clock.now()
         if call is not None and not by_service:

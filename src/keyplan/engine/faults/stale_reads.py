@@ -16,7 +16,7 @@ from typing import NamedTuple
 from keyplan.engine.store.rows import Log, Row, StoreView, Transaction, Tree
 
 Content = tuple[int, bytes]
-"""Size and body of a row."""
+"""The size and body of a row."""
 
 
 class _Former(NamedTuple):

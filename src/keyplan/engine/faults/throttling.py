@@ -183,10 +183,10 @@ class Throttle:
     def write(
         self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
     ) -> None:
-        """Consume the capacity of a write from its table and indexes, or raise an error if it is not available.
+        """Consume the capacity of a write from its table and indexes.
 
-        Raises ProvisionedThroughputExceededError or ThrottlingError. `factor` is 2 in a transaction and applies to the
-        table only.
+        If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised and no
+        capacity is consumed. `factor` is 2 in a transaction and applies to the table only.
         """
         size = max(new.size if new is not None else 0, old.size if old is not None else 0)
         with self._lock:
@@ -197,18 +197,18 @@ class Throttle:
             self._charge(charges, now)
 
     def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
-        """Consume the capacity of a read, or raise an error if it is not available.
+        """Consume the capacity of a read.
 
-        Raises ProvisionedThroughputExceededError or ThrottlingError.
+        If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
         with self._lock:
             self._charge([CapacityCharge(self.resource(table, index, now), "Read", key, read_units)], now)
 
     def read_page(self, table: Table, index: Index | None, rows: Sequence[tuple[bytes, float]], now: float) -> None:
-        """Consume the capacity of all rows of a page, or raise an error and consume nothing.
+        """Consume the capacity of all rows of a page. `rows` contains the key and the read units of each row.
 
-        `rows` contains the key and the read units of each row. Raises ProvisionedThroughputExceededError or
-        ThrottlingError.
+        If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised and no
+        capacity is consumed.
         """
         with self._lock:
             resource = self.resource(table, index, now)
@@ -300,8 +300,8 @@ class MeteredCall:
         """Record a row that was read. `spanned` is True for rows of a Query or Scan, which `charge_spans` charges
         together.
 
-        The capacity for a single item is consumed immediately. Raises ProvisionedThroughputExceededError or
-        ThrottlingError.
+        The capacity for a single item is consumed immediately. If it is not available,
+        ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
         place = self._places.get(tree.number)
         if place is None:
@@ -318,7 +318,10 @@ class MeteredCall:
         throttle.read(*place, key, read_units, now)
 
     def charge_spans(self, throttle: Throttle, now: float) -> None:
-        """Consume the capacity of all rows of a page. Raises ProvisionedThroughputExceededError or ThrottlingError."""
+        """Consume the capacity of all rows of a page.
+
+        If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised.
+        """
         for number, rows in self._spans.items():
             table, index = place = self._places[number]
             total = sum(size for _, size in rows)

@@ -92,10 +92,10 @@ class LocatableAction(Protocol):
 
 
 def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
-    """Return the stored keys of all actions. Raises ValidationError or TransactionCanceledError.
+    """Return the stored keys of all actions.
 
-    An empty key value rejects the request. Otherwise, the first action that is invalid for its table cancels the
-    transaction. If all actions are valid, two actions on the same item reject the request.
+    An empty key value raises ValidationError. Otherwise, the first action that is invalid for its table raises
+    TransactionCanceledError. If all actions are valid, two actions on the same item raise ValidationError.
     """
     keys: list[tuple[str, bytes]] = []
     for number, (table, action) in enumerate(actions):

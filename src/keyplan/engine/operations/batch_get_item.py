@@ -60,7 +60,9 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between parameters for each table, and then those across tables. Raises ValidationError."""
+    """Raise ValidationError if parameters for one table, or for several tables, cannot be combined, or for too many
+    keys.
+    """
     keys = 0
     for block in request["RequestItems"].values():
         given = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)

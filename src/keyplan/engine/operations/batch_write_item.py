@@ -52,10 +52,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the table names and the number of writes per table, then each write, and then the total number of writes.
-
-    Raises ValidationError.
-    """
+    """Raise ValidationError for an invalid table name, an invalid write or too many writes."""
     items = request["RequestItems"]
     faults = []
     if not all(map(_is_surely_name, items)):
@@ -126,7 +123,10 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
 
 
 def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
-    """Return the item or key of a write and the new version, which is None for a delete. Raises ValidationError."""
+    """Return the item or key of a write, and the new version or, for a delete, None.
+
+    Raises ValidationError for an invalid value or an item that is too large.
+    """
     put = write.get("PutRequest")
     if put is None:
         return normalise_item(write["DeleteRequest"]["Key"], wire=wire)[0], None

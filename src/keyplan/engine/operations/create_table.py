@@ -48,7 +48,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters. Raises ValidationError."""
+    """Raise ValidationError if the definition of the new table is invalid."""
     table_rules.check_table_class(request.get("TableClass"))
     billing_mode = request.get("BillingMode") or PROVISIONED
     table_rules.check_table_capacity(request, billing_mode)

@@ -28,7 +28,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters. Raises ValidationError."""
+    """Raise ValidationError if request parameters are invalid or cannot be combined."""
     if request.keys() <= rules.WITHOUT_RULES:
         return
     rules.check_replacing(request)

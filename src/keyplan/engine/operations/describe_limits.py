@@ -1,4 +1,4 @@
-"""DescribeLimits: return the provisioned capacity quotas of a new account."""
+"""DescribeLimits: return the provisioned capacity quotas of an account and of its tables."""
 
 from __future__ import annotations
 

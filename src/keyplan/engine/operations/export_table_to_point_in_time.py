@@ -71,7 +71,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters. Raises ValidationError."""
+    """Raise ValidationError if request parameters are invalid or cannot be combined."""
     if not request["TableArn"]:
         raise ValidationError(messages.TABLE_ARN_EMPTY)
     if request.get("ExportFormat") == "ION":

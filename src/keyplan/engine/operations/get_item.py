@@ -42,15 +42,17 @@ def is_plain(request: dict[str, Any]) -> bool:
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks before the key values. Raises ValidationError."""
+    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid
+    key values.
+    """
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
     check_placeholders_wanted(request, given, value_expressions=())
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks between the key values and the projection.
+    """Raise ValidationError for invalid AttributesToGet or name placeholders.
 
-    Raises ValidationError.
+    DynamoDB reports this after invalid key values and before an invalid projection.
     """
     rules.check_attributes_to_get(request)
     check_placeholder_maps(request)

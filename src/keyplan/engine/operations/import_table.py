@@ -73,7 +73,9 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters, and the settings of the new table. Raises ValidationError."""
+    """Raise ValidationError if request parameters cannot be combined, or if the definition of the new table
+    is invalid.
+    """
     input_format = request["InputFormat"]
     options = request.get("InputFormatOptions") or {}
     if options.get("Csv") is not None and input_format != "CSV":

@@ -34,14 +34,16 @@ def is_plain(request: dict[str, Any]) -> bool:
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks before the item's values. Raises ValidationError."""
+    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid
+    item values.
+    """
     rules.check_replacing(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks between the item's values and the condition.
+    """Raise ValidationError for invalid ReturnValues, conditions or placeholders.
 
-    Raises ValidationError.
+    DynamoDB reports this after invalid item values and before an invalid condition expression.
     """
     rules.check_replacing_late(request)
 

@@ -56,7 +56,7 @@ _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks before any attribute values. Raises ValidationError."""
+    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid values."""
     given = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
     check_placeholders_wanted(request, given, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
@@ -64,7 +64,10 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks after the start key. Raises ValidationError."""
+    """Raise ValidationError for a missing or empty key condition, or for invalid placeholders.
+
+    DynamoDB reports this after an invalid start key.
+    """
     if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
         raise ValidationError(messages.NO_KEY_CONDITION)
     if request.get("KeyConditions") == {}:

@@ -46,7 +46,7 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
 def check_select(request: Mapping[str, Any]) -> None:
     """Raise ValidationError if Select does not match the projection parameters, or requires an index that is not given.
 
-    The message has the same prefix as errors of PutItem. Scan adds this prefix since September 2026, introduced Region
+    The message has the same prefix as errors of PutItem. In Scan, this prefix was introduced in September 2026, Region
     by Region.
     """
     select = request.get("Select")
@@ -98,7 +98,7 @@ def check_replacing(request: dict[str, Any]) -> None:
 
 
 def check_replacing_late(request: dict[str, Any]) -> None:
-    """Check ReturnValues, conditions and placeholders of a PutItem or DeleteItem request. Raises ValidationError."""
+    """Raise ValidationError for invalid ReturnValues, conditions or placeholders of a PutItem or DeleteItem request."""
     if request.get("ReturnValues") not in _OLD_OR_NONE:
         raise ValidationError(messages.RETURN_VALUES_OLD_OR_NONE)
     check_conditions(request)
@@ -111,7 +111,9 @@ def check_updating(request: dict[str, Any]) -> None:
 
 
 def check_conditions(request: dict[str, Any]) -> None:
-    """Check the conditions and placeholders of a PutItem, UpdateItem or DeleteItem request. Raises ValidationError."""
+    """Raise ValidationError for invalid legacy conditions or placeholders of a PutItem, UpdateItem or DeleteItem
+    request.
+    """
     check_conditional_operator(request, "Expected")
     check_placeholder_maps(request)
 

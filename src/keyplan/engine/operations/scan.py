@@ -49,7 +49,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks before any attribute values. Raises ValidationError."""
+    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid values."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
     check_placeholders_wanted(request, given, value_expressions=("FilterExpression",))
     rules.check_select(request)
@@ -58,7 +58,9 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks after the start key. Raises ValidationError."""
+    """Raise ValidationError for an invalid segment or invalid placeholders. DynamoDB reports this after an invalid
+    start key.
+    """
     _check_segments(request.get("Segment"), request.get("TotalSegments"))
     check_placeholder_maps(request)
 

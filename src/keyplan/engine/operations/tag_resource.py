@@ -32,7 +32,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the resource, and change its tags."""
+    """Check the request, find the resource, and add the tags."""
     check(request)
 
     def work(transaction: Transaction) -> None:

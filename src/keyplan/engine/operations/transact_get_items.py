@@ -50,9 +50,9 @@ SHAPE = Structure(
 
 
 def check_action(get: dict[str, Any]) -> None:
-    """Check the members of one Get. Unlike in GetItem, name placeholders are accepted without a projection.
+    """Raise ValidationError if a Get has invalid name placeholders.
 
-    Raises ValidationError.
+    Unlike in GetItem, name placeholders are accepted without a projection.
     """
     check_placeholder_maps(get)
 

@@ -91,7 +91,7 @@ def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check_action(action: dict[str, Any]) -> None:
-    """Check the members of one action. Raises ValidationError.
+    """Raise ValidationError if an action has invalid placeholders.
 
     Unlike in single-item operations, placeholders are accepted without an expression that uses them.
     """

@@ -46,14 +46,16 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks before the key values. Raises ValidationError."""
+    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid
+    key values.
+    """
     rules.check_updating(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the parameter constraints that the service checks between the key values and the expressions.
+    """Raise ValidationError for invalid legacy conditions or placeholders.
 
-    Raises ValidationError.
+    DynamoDB reports this after invalid key values and before invalid expressions.
     """
     rules.check_conditions(request)
 

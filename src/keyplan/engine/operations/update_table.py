@@ -52,7 +52,7 @@ _KINDS = ("Update", "Create", "Delete")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters. Raises ValidationError."""
+    """Raise ValidationError if the request changes nothing, or if its changes are invalid or cannot be combined."""
     # A request without changes is rejected. An empty list of index updates is not a change.
     if not any(request.get(name) not in (None, []) for name in _CHANGES):
         raise ValidationError(messages.UPDATE_NOTHING)

@@ -50,7 +50,10 @@ class Prepared(NamedTuple):
 
 
 def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
-    """Parse a statement and validate it without the table. Raises ValidationError."""
+    """Parse a statement and validate it without the table.
+
+    Raises ValidationError if the statement or one of its values is invalid.
+    """
     parsed = parse(text)
     statement, values = parsed.statement, Values(given, parsed.parameters)
     read = statement.select if isinstance(statement, ExistsStatement) else statement

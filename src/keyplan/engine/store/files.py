@@ -22,7 +22,9 @@ CACHE_KIB = 64 * 1024
 
 
 def connect(path: str) -> apsw.Connection:
-    """Return a connection to a file or to a new in-memory database. Raises StorageError."""
+    """Return a connection to a file or to a new in-memory database. Raises StorageError if the file cannot
+    be opened.
+    """
     try:
         connection = apsw.Connection(path, statementcachesize=CACHED_STATEMENTS)
     except apsw.Error as error:
@@ -42,7 +44,8 @@ def connect(path: str) -> apsw.Connection:
 def prepare(connection: apsw.Connection, path: str) -> None:
     """Verify that the file is a keyplan database of a known version, or initialize it if it is empty.
 
-    Raises DatabaseVersionError, DatabaseCorruptError, or SQLite errors.
+    Raises DatabaseVersionError if a newer version of keyplan wrote the file, DatabaseCorruptError if it is another
+    SQLite database, and SQLite errors.
     """
     if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
         return

@@ -53,7 +53,7 @@ def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple
 
 
 class Connected:
-    """Reads through one SQLite connection."""
+    """Reads through one SQLite connection. A tree is a sorted set of rows, and a log is a sequence of records."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection

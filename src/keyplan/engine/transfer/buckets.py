@@ -45,7 +45,10 @@ class Buckets(Protocol):
         """Raise ValidationError if the key or key prefix is not supported."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys of all non-empty objects whose key starts with the prefix, in order. Raises BucketError."""
+        """Yield the keys of all non-empty objects whose key starts with the prefix, in order.
+
+        Raises BucketError if the bucket cannot be read.
+        """
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
         """Open an object for reading. Raises OSError if this fails."""
