@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 import orjson
-from tests.conformance.runner import NOW, cases_of, found, tables_of, written_out
+from tests.conformance.runner import NOW, cases_of, tables_of, value_at, written_out
 
 from keyplan.clock import ManualClock
 from keyplan.engine import fsck
@@ -156,13 +156,13 @@ def play_damaged(case: Request, tables: Request, damage: Damage, ask: Ask) -> Co
             damage.learn(request)
             for sent in [damage.of(request) for _ in range(damage.chance.choice(DAMAGED_PER_STEP))]:
                 codes[_code(engine, step["call"], sent, ask)[0]] += 1
-            code, answer = _code(engine, step["call"], request, ask)
+            code, response = _code(engine, step["call"], request, ask)
             codes[code] += 1
             for name, place in step.get("save", {}).items():
                 with suppress(
                     KeyError, IndexError, TypeError
                 ):  # an answer other than the case's: what is asked next is, too
-                    saved[name] = found(answer, place)
+                    saved[name] = value_at(response, place)
         problems = fsck.check(engine)
         if problems:
             raise FindingError(f"{case['name']}: {problems}")
@@ -185,7 +185,7 @@ def run(count: int, seed: int, ask: Ask) -> Counter[str]:
     cases = [
         (case, tables)
         for folder, tables in [(folder, tables_of(file)) for folder, file in FOLDERS.items()]
-        for (case,) in (each.values for each in cases_of(folder))
+        for (case,) in (entry.values for entry in cases_of(folder))
     ]
     codes: Counter[str] = Counter()
     while codes.total() < count:

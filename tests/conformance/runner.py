@@ -83,10 +83,10 @@ class InProcess:
 
     def __call__(self, operation: str, request: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
         try:
-            answer = self._engine.call_wire(operation, copy.deepcopy(request))
+            response = self._engine.call_wire(operation, copy.deepcopy(request))
         except ServiceError as error:
             return error.code, json.loads(orjson.dumps({"message": error.message, **error.members}))
-        return None, json.loads(orjson.dumps(answer))
+        return None, json.loads(orjson.dumps(response))
 
 
 class OverHTTP:
@@ -99,9 +99,9 @@ class OverHTTP:
         prefix = "DynamoDBStreams_20120810" if operation in STREAMS else "DynamoDB_20120810"
         headers = {**SIGNED, "Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"{prefix}.{operation}"}
         self._connection.request("POST", "/", orjson.dumps(request), headers)
-        answered = self._connection.getresponse()
-        body: dict[str, Any] = json.loads(answered.read() or b"{}")
-        if answered.status == HTTPStatus.OK:
+        response = self._connection.getresponse()
+        body: dict[str, Any] = json.loads(response.read() or b"{}")
+        if response.status == HTTPStatus.OK:
             return None, body
         code = str(body.pop("__type")).rpartition("#")[2]
         return code, {"message": body.pop("message", body.pop("Message", "")), **body}
@@ -127,36 +127,38 @@ def play_over_http(case: dict[str, Any], tables: Tables) -> None:
 def play(case: dict[str, Any], ask: Ask, tables: Tables) -> None:
     """Make the tables, then take the steps in order."""
     for name in case.get("tables", ()):
-        code, answer = ask("CreateTable", tables[name])
-        assert code is None, answer
+        code, response = ask("CreateTable", tables[name])
+        assert code is None, response
     saved: dict[str, Any] = {}
     for number, step in enumerate(case["steps"], start=1):
-        code, answer = ask(step["call"], written_out(step.get("request", {}), saved))
-        text = f"step {number}: {step['call']}: {code}: {json.dumps(answer)[:2000]}"
-        check(step, code, answer, saved, text)
+        code, response = ask(step["call"], written_out(step.get("request", {}), saved))
+        text = f"step {number}: {step['call']}: {code}: {json.dumps(response)[:2000]}"
+        check(step, code, response, saved, text)
         for name, place in step.get("save", {}).items():
-            saved[name] = found(answer, place)
+            saved[name] = value_at(response, place)
 
 
-def check(step: dict[str, Any], code: str | None, answer: dict[str, Any], saved: dict[str, Any], told: str) -> None:
+def check(
+    step: dict[str, Any], code: str | None, response: dict[str, Any], saved: dict[str, Any], context: str
+) -> None:
     error = step.get("error")
     if error is None:
-        assert code is None, told
-        assert fits({"$has": step.get("answer", {})}, answer, saved), told
+        assert code is None, context
+        assert fits({"$has": step.get("answer", {})}, response, saved), context
         return
-    assert code == error["code"], told
+    assert code == error["code"], context
     if "message" in error:
-        assert fits(error["message"], answer["message"], saved), told
+        assert fits(error["message"], response["message"], saved), context
     for member, expected in error.items():
         if member not in ("code", "message"):
-            assert fits(expected, answer.get(member), saved), told
+            assert fits(expected, response.get(member), saved), context
 
 
-def found(answer: Any, place: str) -> Any:
+def value_at(response: Any, place: str) -> Any:
     """Return a value inside an answer, by its path of names and list positions with dots between."""
     for part in place.split("."):
-        answer = answer[int(part)] if isinstance(answer, list) else answer[part]
-    return answer
+        response = response[int(part)] if isinstance(response, list) else response[part]
+    return response
 
 
 def short(value: Any) -> tuple[str, Any] | None:
@@ -215,7 +217,7 @@ def fits(expected: Any, actual: Any, saved: dict[str, Any]) -> bool:
         return (
             isinstance(actual, list)
             and len(expected) == len(actual)
-            and all(fits(one, other, saved) for one, other in zip(expected, actual, strict=True))
+            and all(fits(first, second, saved) for first, second in zip(expected, actual, strict=True))
         )
     return bool(expected == actual)
 
@@ -253,5 +255,5 @@ RULES: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
     "$length": lambda length, actual, _: len(actual) == length,
     "$unordered": fits_unordered,
     "$matches": lambda pattern, actual, _: re.fullmatch(pattern, actual, re.DOTALL) is not None,
-    "$one_of": lambda several, actual, saved: any(fits(each, actual, saved) for each in several),
+    "$one_of": lambda several, actual, saved: any(fits(pattern, actual, saved) for pattern in several),
 }

@@ -51,8 +51,8 @@ def uses(name: str) -> list[tuple[str, dict[str, Any]]]:
 def test_the_longest_name_is_accepted(engine: Engine, place: int) -> None:
     engine.call("PutItem", {"TableName": "made", "Item": {**KEY, LONGEST: ONE}})
     operation, request = uses(LONGEST)[place]
-    answer = engine.call(operation, {"TableName": "made", **request})
-    assert operation != "GetItem" or answer["Item"] == {LONGEST: ONE}
+    response = engine.call(operation, {"TableName": "made", **request})
+    assert operation != "GetItem" or response["Item"] == {LONGEST: ONE}
 
 
 @pytest.mark.parametrize("place", range(len(uses(""))))

@@ -45,8 +45,8 @@ class Door:
         }
         with closing(HTTPConnection(self._address, timeout=240)) as connection:
             connection.request("POST", "/", body, sent)
-            answered = connection.getresponse()
-            return answered.status, answered.read()
+            response = connection.getresponse()
+            return response.status, response.read()
 
     def stored(self) -> bool:
         """Whether the item of `PUT` is there."""
@@ -105,17 +105,17 @@ WRONG += [",", "{,}", "{{}}", '"a":"b"', "{{{"]
 
 @pytest.mark.parametrize("body", [*WRONG, "{" * 10000 + "}" * 9999, '{"":' * 200_000 + "{}" + "}" * 200_000])
 def test_invalid_json_is_rejected(door: Door, body: str) -> None:
-    status, answer = door.post("PutItem", body.encode())
+    status, response = door.post("PutItem", body.encode())
     assert status == HTTPStatus.BAD_REQUEST
-    assert b"SerializationException" in answer or b"ValidationException" in answer
+    assert b"SerializationException" in response or b"ValidationException" in response
 
 
 def test_every_truncated_request_is_rejected(door: Door) -> None:
     body = b'{"TableName": "made", "Item": {"p": {"S": "k"}}}'
     for length in range(len(body)):
-        status, answer = door.post("PutItem", body[:length])
+        status, response = door.post("PutItem", body[:length])
         assert status == HTTPStatus.BAD_REQUEST
-        assert b"SerializationException" in answer
+        assert b"SerializationException" in response
     assert not door.stored()
 
 

@@ -32,4 +32,4 @@ def test_a_case_names_its_source(case: dict[str, Any]) -> None:
 
 
 def test_case_names_are_unique() -> None:
-    assert len({each.id for each in CASES}) == len(CASES)
+    assert len({case.id for case in CASES}) == len(CASES)

@@ -71,4 +71,4 @@ def test_behaviour_matches_the_service_over_http(case: dict[str, Any], engine: E
 
 
 def test_case_names_are_unique() -> None:
-    assert len({each.id for each in CASES}) == len(CASES)
+    assert len({case.id for case in CASES}) == len(CASES)

@@ -29,4 +29,4 @@ def test_responses_match_the_service_over_http(case: dict[str, Any]) -> None:
 
 
 def test_case_names_are_unique() -> None:
-    assert len({each.id for each in CASES}) == len(CASES)
+    assert len({case.id for case in CASES}) == len(CASES)

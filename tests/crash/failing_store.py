@@ -130,21 +130,21 @@ def attributes(text: str) -> dict[str, Any]:
 
 def state(engine: Engine) -> dict[str, Any]:
     """Everything that a caller can see of the database."""
-    seen: dict[str, Any] = {}
+    described_tables: dict[str, Any] = {}
     for name in engine.call("ListTables", {})["TableNames"]:
         described = engine.call("DescribeTable", {"TableName": name})["Table"]
-        seen[name] = described
-        indexes = [each["IndexName"] for each in described.get("GlobalSecondaryIndexes", ())]
+        described_tables[name] = described
+        indexes = [definition["IndexName"] for definition in described.get("GlobalSecondaryIndexes", ())]
         for index in (None, *indexes, *(["by_l"] if name == "things" else ())):
             named = {} if index is None else {"IndexName": index}
-            seen[f"{name}/{index}"] = engine.call("Scan", {"TableName": name, **named})["Items"]
+            described_tables[f"{name}/{index}"] = engine.call("Scan", {"TableName": name, **named})["Items"]
         if "LatestStreamArn" in described:
-            seen[f"{name}/stream"] = tables_of.records(engine, described["LatestStreamArn"])
-    return seen
+            described_tables[f"{name}/stream"] = tables_of.records(engine, described["LatestStreamArn"])
+    return described_tables
 
 
-def without_ids(told: Any) -> Any:
+def without_ids(part: Any) -> Any:
     """Return a state without randomly generated names."""
-    if isinstance(told, dict):
-        return {name: without_ids(each) for name, each in told.items() if name not in ("TableId", "eventID")}
-    return [without_ids(each) for each in told] if isinstance(told, list) else told
+    if isinstance(part, dict):
+        return {name: without_ids(value) for name, value in part.items() if name not in ("TableId", "eventID")}
+    return [without_ids(value) for value in part] if isinstance(part, list) else part

@@ -19,7 +19,7 @@ from keyplan.errors import StorageError
 
 MOST_CALLS = 400
 Operation = Callable[[Engine], object]
-Seen = dict[str, Any]
+ObservedState = dict[str, Any]
 
 
 def opened(path: Path) -> Engine:
@@ -44,8 +44,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _recover(engine: Engine, given: dict[str, Any]) -> None:
-    engine.call("UpdateContinuousBackups", {"TableName": "things", "PointInTimeRecoverySpecification": given})
+def _recover(engine: Engine, settings: dict[str, Any]) -> None:
+    engine.call("UpdateContinuousBackups", {"TableName": "things", "PointInTimeRecoverySpecification": settings})
 
 
 def _backup(engine: Engine) -> str:
@@ -83,21 +83,21 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-def seen(engine: Engine) -> Seen:
+def observed_state(engine: Engine) -> ObservedState:
     """Return the state of the database after interrupted backfills are complete, without random names."""
     for name in engine.call("ListTables", {})["TableNames"]:
         engine.call("DescribeTable", {"TableName": name})
     engine.backfiller.wake()
     engine.backfiller.wait()
     view = engine.store.view()
-    observed: Seen = {"state": without_ids(state(engine)), "trees": len(stored_trees(engine))}
+    observed: ObservedState = {"state": without_ids(state(engine)), "trees": len(stored_trees(engine))}
     observed["backups"] = sorted(
         (document["name"], document["type"], list(view.span(backups.tree_of(document), b"", None)))
         for document in backups.stored(view)
     )
     for table in engine.catalog.known():
         if table.recovery is not None:
-            versions = [list(history.rows_at(view, table, tables_of.NOW + each)) for each in (0, 5, 10)]
+            versions = [list(history.rows_at(view, table, tables_of.NOW + offset)) for offset in (0, 5, 10)]
             observed[f"{table.name} then"] = (table.recovery.days, versions)
     return observed
 
@@ -118,9 +118,9 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
         return path
 
     with opened(fresh(0)) as engine:
-        before = seen(engine)
+        before = observed_state(engine)
         operation(engine)
-        after = seen(engine)
+        after = observed_state(engine)
     assert before != after
     for number in range(1, MOST_CALLS):
         path = fresh(number)
@@ -133,12 +133,12 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
             except StorageError:
                 pass
             assert fsck.check(engine) == []
-            left = seen(engine)
+            left = observed_state(engine)
             assert left in (before, after), f"half done after failing at call {number}"
             if left == before:
                 operation(engine)
             assert fsck.check(engine) == []
         with opened(path) as engine:
-            assert seen(engine) == after
+            assert observed_state(engine) == after
         path.unlink()
     raise AssertionError("the operation never came to an end")

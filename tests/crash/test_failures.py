@@ -263,7 +263,7 @@ def test_a_full_disk_raises_an_error_and_nothing_is_half_written(prepared: Path,
         acknowledged: list[str] = []
         with pytest.raises(DatabaseFullError):  # noqa: PT012 - which of the writes fails is not known
             for number in range(100):
-                names = [f"{number}-{each}" for each in range(3)]
+                names = [f"{number}-{index}" for index in range(3)]
                 if grouped:
                     with engine.group():
                         for name in names:

@@ -103,11 +103,11 @@ class Auditor:
         ring = {int(item["version"]["N"]) for name, item in items.items() if name.startswith("ring")}
         batch = {int(item["version"]["N"]) for name, item in items.items() if name.startswith("batch")}
         assert len(ring) <= 1, f"a torn transaction: {ring}"
-        begun = max(self.begun, self.ring, self.batch)
+        started = max(self.begun, self.ring, self.batch)
         for version in ring or {0}:
-            assert self.ring <= version <= begun + 1
+            assert self.ring <= version <= started + 1
         for version in batch or {0}:
-            assert self.batch <= version <= begun
+            assert self.batch <= version <= started
         self.ring, self.batch = max(ring, default=0), min(batch, default=0)
         self.begun = max(ring | batch, default=0)
 
@@ -131,12 +131,12 @@ def audit_stream(engine: Engine, items: dict[str, Any]) -> None:
         request = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
         iterator = engine.call("GetShardIterator", request)["ShardIterator"]
         while iterator:
-            answer = engine.call("GetRecords", {"ShardIterator": iterator})
-            for record in answer["Records"]:
+            response = engine.call("GetRecords", {"ShardIterator": iterator})
+            for record in response["Records"]:
                 name = record["dynamodb"]["Keys"]["sk"]["S"]
                 assert replayed.get(name) == record["dynamodb"].get("OldImage"), f"{name}: a record is missing"
                 replayed[name] = record["dynamodb"].get("NewImage")
-            iterator = answer.get("NextShardIterator") if answer["Records"] else None
+            iterator = response.get("NextShardIterator") if response["Records"] else None
     assert {name: image for name, image in replayed.items() if image is not None} == items
 
 

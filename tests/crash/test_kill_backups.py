@@ -33,21 +33,21 @@ def shrink_chunks(patch: Callable[[object, str, int], None] = setattr) -> None:
     patch(backfill, "CHUNKS_AT_ONCE", 1)
 
 
-def live(path: str, seed: int, told: Connection) -> None:
+def live(path: str, seed: int, pipe: Connection) -> None:
     """Write, copy, and report acknowledged operations until the process is killed."""
     shrink_chunks()
     with Engine.open(path) as engine:
         threading.Thread(target=write, args=(engine,), daemon=True).start()
-        told.send("ready")
+        pipe.send("ready")
         number = 0
         while True:
             number += 1
             response = engine.call("CreateBackup", {"TableName": "things", "BackupName": "now"})
-            told.send(("backup", response["BackupDetails"]["BackupArn"]))
+            pipe.send(("backup", response["BackupDetails"]["BackupArn"]))
             target = f"restored-{seed}-{number}"
             latest = {"SourceTableName": "things", "UseLatestRestorableTime": True}
             engine.call("RestoreTableToPointInTime", {**latest, "TargetTableName": target})
-            told.send(("table", target))
+            pipe.send(("table", target))
 
 
 def write(engine: Engine) -> None:

@@ -15,7 +15,7 @@ from keyplan.engine.tables.catalog import Recovery, Table
 ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/things"
 
 
-class Kept:
+class Harness:
     """An engine with the table `things` on a clock that only the test moves."""
 
     def __init__(self, **members: Any) -> None:
@@ -29,18 +29,18 @@ class Kept:
         """Call an operation, its members by name."""
         return self.engine.call(operation, members)
 
-    def keep(self, days: int | None = None) -> dict[str, Any]:
+    def enable_recovery(self, days: int | None = None) -> dict[str, Any]:
         """Turn recovery on; return the PointInTimeRecoveryDescription."""
         period = {} if days is None else {"RecoveryPeriodInDays": days}
         return self._update({"PointInTimeRecoveryEnabled": True, **period})
 
-    def forget(self) -> dict[str, Any]:
+    def disable_recovery(self) -> dict[str, Any]:
         """Turn recovery off."""
         return self._update({"PointInTimeRecoveryEnabled": False})
 
-    def _update(self, given: dict[str, Any]) -> dict[str, Any]:
-        answer = self.call("UpdateContinuousBackups", TableName="things", PointInTimeRecoverySpecification=given)
-        description: dict[str, Any] = answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    def _update(self, settings: dict[str, Any]) -> dict[str, Any]:
+        response = self.call("UpdateContinuousBackups", TableName="things", PointInTimeRecoverySpecification=settings)
+        description: dict[str, Any] = response["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
         return description
 
     def back_up(self, name: str = "before", table: str = "things") -> str:
@@ -50,17 +50,17 @@ class Kept:
 
     def restore(self, arn: str, target: str = "restored", **members: Any) -> dict[str, Any]:
         """Call RestoreTableFromBackup; return the TableDescription."""
-        answer = self.call("RestoreTableFromBackup", BackupArn=arn, TargetTableName=target, **members)
-        description: dict[str, Any] = answer["TableDescription"]
+        response = self.call("RestoreTableFromBackup", BackupArn=arn, TargetTableName=target, **members)
+        description: dict[str, Any] = response["TableDescription"]
         return description
 
     def rewind(self, time_s: float | None, target: str = "restored", **members: Any) -> dict[str, Any]:
         """Call RestoreTableToPointInTime, for None to the latest time; return the TableDescription."""
         at = {"UseLatestRestorableTime": True} if time_s is None else {"RestoreDateTime": time_s}
-        answer = self.call(
+        response = self.call(
             "RestoreTableToPointInTime", SourceTableName="things", TargetTableName=target, **at, **members
         )
-        description: dict[str, Any] = answer["TableDescription"]
+        description: dict[str, Any] = response["TableDescription"]
         return description
 
     def put(self, p: str, s: str = "1", **attributes: Any) -> None:
@@ -82,25 +82,25 @@ class Kept:
 
     def summaries(self, **members: Any) -> list[str]:
         """Return the names of the backups in ListBackups, in its order."""
-        return [each["BackupName"] for each in self.call("ListBackups", **members)["BackupSummaries"]]
+        return [summary["BackupName"] for summary in self.call("ListBackups", **members)["BackupSummaries"]]
 
 
-def table_of(kept: Kept) -> Table:
+def table_of(harness: Harness) -> Table:
     """Return the current table."""
-    return kept.engine.database.table("things")
+    return harness.engine.database.table("things")
 
 
-def recovery_of(kept: Kept) -> Recovery:
+def recovery_of(harness: Harness) -> Recovery:
     """Return the table's recovery."""
-    recovery = table_of(kept).recovery
+    recovery = table_of(harness).recovery
     assert recovery is not None
     return recovery
 
 
-def seen(kept: Kept, time_s: float, low: bytes = b"") -> list[dict[str, Any]]:
+def items_at(harness: Harness, time_s: float, low: bytes = b"") -> list[dict[str, Any]]:
     """Return the items as of a time, by key."""
-    with kept.engine.store.snapshot() as view:
-        rows = list(history.rows_at(view, table_of(kept), time_s, low))
+    with harness.engine.store.snapshot() as view:
+        rows = list(history.rows_at(view, table_of(harness), time_s, low))
     assert [key for key, _, _ in rows] == sorted(key for key, _, _ in rows)
     assert all(size > 0 for _, size, _ in rows)
     return [encoding.decode(body) for _, _, body in rows]
@@ -117,4 +117,4 @@ def stored_trees(engine: Engine) -> set[str]:
     return {str(name) for (name,) in rows if str(name).startswith(("tree_", "log_"))}
 
 
-__all__ = ["ARN", "NOW", "Kept", "by_name", "recovery_of", "seen", "stored_trees", "table_of"]
+__all__ = ["ARN", "NOW", "Harness", "by_name", "items_at", "recovery_of", "stored_trees", "table_of"]

@@ -44,8 +44,8 @@ def create(engine: Engine, name: str = "notes", **more: Any) -> dict[str, Any]:
     }
     if "ProvisionedThroughput" not in request:
         request["BillingMode"] = "PAY_PER_REQUEST"
-    answer: dict[str, Any] = engine.call("CreateTable", request)["TableDescription"]
-    return answer
+    description: dict[str, Any] = engine.call("CreateTable", request)["TableDescription"]
+    return description
 
 
 def create_plain_and_indexed(engine: Engine, projection: str, **more: Any) -> None:
@@ -67,14 +67,14 @@ def create_plain_and_indexed(engine: Engine, projection: str, **more: Any) -> No
 
 def update(engine: Engine, name: str = "notes", **changes: Any) -> dict[str, Any]:
     """Call UpdateTable; return the TableDescription."""
-    answer: dict[str, Any] = engine.call("UpdateTable", {"TableName": name, **changes})["TableDescription"]
-    return answer
+    description: dict[str, Any] = engine.call("UpdateTable", {"TableName": name, **changes})["TableDescription"]
+    return description
 
 
 def describe(engine: Engine, name: str = "notes") -> dict[str, Any]:
     """Call DescribeTable; return the TableDescription."""
-    answer: dict[str, Any] = engine.call("DescribeTable", {"TableName": name})["Table"]
-    return answer
+    description: dict[str, Any] = engine.call("DescribeTable", {"TableName": name})["Table"]
+    return description
 
 
 def add_index(engine: Engine, name: str, kind: str = "S", **more: Any) -> dict[str, Any]:

@@ -128,12 +128,12 @@ def records(engine: Engine, arn: str) -> list[dict[str, Any]]:
 def _read(engine: Engine, arn: str, shard: int) -> Iterator[dict[str, Any]]:
     following: str | None = iterator(engine, arn, shard=shard)
     while following is not None:
-        answer = engine.call("GetRecords", {"ShardIterator": following})
-        yield from answer["Records"]
-        following = answer.get("NextShardIterator") if answer["Records"] else None
+        response = engine.call("GetRecords", {"ShardIterator": following})
+        yield from response["Records"]
+        following = response.get("NextShardIterator") if response["Records"] else None
 
 
-def wire(answer: dict[str, Any]) -> dict[str, Any]:
+def wire(response: dict[str, Any]) -> dict[str, Any]:
     """Return an answer in wire form, as a client decodes it."""
-    decoded: dict[str, Any] = orjson.loads(orjson.dumps(answer))
+    decoded: dict[str, Any] = orjson.loads(orjson.dumps(response))
     return decoded

@@ -163,24 +163,24 @@ def plain(_shape: Shape, content: Any) -> Any:
 
 def lived(filled: Callable[[Shape, Any], Any], *, wire: bool) -> list[Any]:
     """Return the answers to all requests in order, each as changed by `filled`."""
-    answers: list[Any] = []
-    kept: dict[str, str] = {}
+    responses: list[Any] = []
+    entries: dict[str, str] = {}
     with Engine.memory(clock=ManualClock()) as engine:
         for operation, template in LIFE:
             request = copy.deepcopy(template)
-            request.update({name: kept[name] for name in KEPT if name in request})
+            request.update({name: entries[name] for name in KEPT if name in request})
             request = filled(OPERATIONS[operation]()[0], request)
-            answer = engine.call_wire(operation, request) if wire else engine.call(operation, request)
-            answers.append(orjson.loads(orjson.dumps(answer)))
+            response = engine.call_wire(operation, request) if wire else engine.call(operation, request)
+            responses.append(orjson.loads(orjson.dumps(response)))
             if operation == "ListStreams":
-                kept["StreamArn"] = answers[-1]["Streams"][0]["StreamArn"]
+                entries["StreamArn"] = responses[-1]["Streams"][0]["StreamArn"]
             elif operation == "DescribeStream":
-                kept["ShardId"] = answers[-1]["StreamDescription"]["Shards"][0]["ShardId"]
+                entries["ShardId"] = responses[-1]["StreamDescription"]["Shards"][0]["ShardId"]
             elif operation == "CreateBackup":
-                kept["BackupArn"] = answers[-1]["BackupDetails"]["BackupArn"]
+                entries["BackupArn"] = responses[-1]["BackupDetails"]["BackupArn"]
             elif operation == "GetShardIterator":
-                kept["ShardIterator"] = answers[-1]["ShardIterator"]
-    return answers
+                entries["ShardIterator"] = responses[-1]["ShardIterator"]
+    return responses
 
 
 @pytest.mark.parametrize("wire", [True, False], ids=["wire", "python"])

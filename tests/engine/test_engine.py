@@ -77,18 +77,18 @@ def on_wire(result: Any) -> Any:
     if isinstance(result, bytes):
         return b64encode(result).decode()
     if isinstance(result, dict):
-        return {name: on_wire(each) for name, each in result.items()}
-    return [on_wire(each) for each in result] if isinstance(result, list) else result
+        return {name: on_wire(value) for name, value in result.items()}
+    return [on_wire(value) for value in result] if isinstance(result, list) else result
 
 
 @settings(max_examples=examples(60), deadline=None, database=None, derandomize=True)
 @given(attributes=attributes, other=attributes)
 def test_python_and_wire_form_have_the_same_content(attributes: dict[str, Any], other: dict[str, Any]) -> None:
-    with Engine.memory() as one, Engine.memory() as another:
-        for created_engine in (one, another):
+    with Engine.memory() as engine, Engine.memory() as another:
+        for created_engine in (engine, another):
             create(created_engine)
         for operation, request in _requests({**KEY, **attributes}, {**KEY, **other}):
-            python = one.call(operation, request)
+            python = engine.call(operation, request)
             wire = tables_of.wire(another.call_wire(operation, on_wire(request)))
             assert on_wire(python) == wire
 
@@ -324,8 +324,8 @@ def test_an_operation_does_not_start_over_forever(engine: Engine, monkeypatch: p
         starts.append(arguments)
         raise CatalogChanged
 
-    known = commands.command("ListTables")
-    monkeypatch.setattr(engine_module, "command", lambda name: known._replace(run=changing))
+    command = commands.command("ListTables")
+    monkeypatch.setattr(engine_module, "command", lambda name: command._replace(run=changing))
     with pytest.raises(CatalogChanged):
         engine.call("ListTables", {})
     assert 1 < len(starts) <= 100

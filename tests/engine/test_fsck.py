@@ -100,7 +100,7 @@ def _extra_collection(transaction: Transaction, table: Table) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "where", "what"),
+    ("damage", "where", "message"),
     [
         (_drop_entry, "by_g", "missing"),
         (_drop_local_entry, "by_l", "missing"),
@@ -117,12 +117,12 @@ def _extra_collection(transaction: Transaction, table: Table) -> None:
         (_extra_collection, "item collections", "4 entries, 3 expected"),
     ],
 )
-def test_an_inconsistency_is_found(furnished: Engine, damage: Damage, where: str, what: str) -> None:
+def test_an_inconsistency_is_found(furnished: Engine, damage: Damage, where: str, message: str) -> None:
     assert fsck.check(furnished) == []
     table = furnished.database.table("things")
     furnished.database.write(table, lambda transaction: damage(transaction, table))
     problems = fsck.check(furnished)
-    assert any(problem.where == where and what in problem.what for problem in problems), list(map(str, problems))
+    assert any(problem.where == where and message in problem.what for problem in problems), list(map(str, problems))
     assert all(problem.table == "things" for problem in problems)
 
 

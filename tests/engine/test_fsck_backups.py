@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.engine import tables_of
-from tests.engine.backup_making import Kept
+from tests.engine.backup_making import Harness
 
 from keyplan.engine import fsck
 from keyplan.engine.backups import backups
@@ -41,20 +41,20 @@ def _gone(transaction: Transaction, tree: Tree) -> None:
 
 
 @pytest.fixture
-def kept() -> Kept:
+def harness() -> Harness:
     """Return a table with recovery, a change and a backup."""
-    kept = Kept(**tables_of.with_index())
-    kept.put("a", g={"S": "g"})
-    kept.put("b")
-    kept.keep()
-    kept.put("a", g={"S": "new"})
-    kept.back_up()
-    assert fsck.check(kept.engine) == []
-    return kept
+    harness = Harness(**tables_of.with_index())
+    harness.put("a", g={"S": "g"})
+    harness.put("b")
+    harness.enable_recovery()
+    harness.put("a", g={"S": "new"})
+    harness.back_up()
+    assert fsck.check(harness.engine) == []
+    return harness
 
 
 @pytest.mark.parametrize(
-    ("damage", "what"),
+    ("damage", "message"),
     [
         (_wrong_size, "recorded size is not the item's"),
         (_unreadable, "item cannot be read"),
@@ -62,24 +62,26 @@ def kept() -> Kept:
         (_gone, "recorded number or size of items is wrong"),
     ],
 )
-def test_a_damaged_backup_is_found(kept: Kept, damage: Damage, what: str) -> None:
-    (document,) = backups.stored(kept.engine.store.view())
-    kept.engine.store.write(lambda transaction: damage(transaction, backups.tree_of(document)))
-    problems = fsck.check(kept.engine)
-    assert what in {problem.what for problem in problems}
+def test_a_damaged_backup_is_found(harness: Harness, damage: Damage, message: str) -> None:
+    (document,) = backups.stored(harness.engine.store.view())
+    harness.engine.store.write(lambda transaction: damage(transaction, backups.tree_of(document)))
+    problems = fsck.check(harness.engine)
+    assert message in {problem.what for problem in problems}
     assert {(problem.table, problem.where.partition("/")[0]) for problem in problems} == {("things", "backup")}
 
 
 @pytest.mark.parametrize(
-    ("damage", "what"),
+    ("damage", "message"),
     [
         (_wrong_size, "recorded size is not the item's"),
         (_unreadable, "item cannot be read"),
         (_elsewhere, "row lies under another key than its item's"),
     ],
 )
-def test_a_damaged_history_is_found(kept: Kept, damage: Damage, what: str) -> None:
-    recovery = kept.engine.database.table("things").recovery
+def test_a_damaged_history_is_found(harness: Harness, damage: Damage, message: str) -> None:
+    recovery = harness.engine.database.table("things").recovery
     assert recovery is not None
-    kept.engine.store.write(lambda transaction: damage(transaction, recovery.tree))
-    assert [(each.table, each.where, each.what) for each in fsck.check(kept.engine)] == [("things", "history", what)]
+    harness.engine.store.write(lambda transaction: damage(transaction, recovery.tree))
+    assert [(problem.table, problem.where, problem.what) for problem in fsck.check(harness.engine)] == [
+        ("things", "history", message)
+    ]

@@ -87,22 +87,22 @@ def test_an_export_is_written_later(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     shop.put(item("a"))
     with shop.engine:
         with no_threads(monkeypatch):
-            begun = shop.begin_export()
-            assert shop.described(begun["ExportArn"])["ExportStatus"] == "IN_PROGRESS"
-        shop.described(begun["ExportArn"])
+            job = shop.begin_export()
+            assert shop.described(job["ExportArn"])["ExportStatus"] == "IN_PROGRESS"
+        shop.described(job["ExportArn"])
         shop.engine.jobs.wait()
-        assert shop.described(begun["ExportArn"])["ExportStatus"] == "COMPLETED"
+        assert shop.described(job["ExportArn"])["ExportStatus"] == "COMPLETED"
 
 
 def test_an_import_is_read_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write("in/1", '{"Item": {"id": {"S": "a"}}}')
     with no_threads(monkeypatch):
-        begun = shop.begin_import("in/")
+        job = shop.begin_import("in/")
         shop.engine.close()
         shop = Shop(tmp_path)
     with shop.engine:
         shop.engine.call("ListImports", {})
         shop.engine.jobs.wait()
-        assert shop.imported(begun["ImportArn"])["ImportStatus"] == "COMPLETED"
+        assert shop.imported(job["ImportArn"])["ImportStatus"] == "COMPLETED"
         assert shop.scan("copy") == [item("a")]

@@ -14,7 +14,7 @@ ITEM = {"PK": {"S": "ada"}, "SK": {"S": "task"}, "due": {"S": "2026-01-31"}}
 KEY = {"PK": {"S": "ada"}, "SK": {"S": "task"}}
 
 
-class Seen(list[Observation]):
+class Recorder(list[Observation]):
     """Observer that keeps what it sees."""
 
     def __call__(self, observation: Observation) -> None:
@@ -48,33 +48,33 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture
-def seen(engine: Engine) -> Seen:
-    seen = Seen()
-    engine.observe(seen)
-    return seen
+def recorder(engine: Engine) -> Recorder:
+    recorder = Recorder()
+    engine.observe(recorder)
+    return recorder
 
 
 def test_an_observer_sees_the_units_of_table_and_indexes_that_the_caller_did_not_ask_for(
-    engine: Engine, seen: Seen
+    engine: Engine, recorder: Recorder
 ) -> None:
     assert engine.call("PutItem", {"TableName": "app", "Item": ITEM}) == {}
-    ((operation, request, receipts, error, _, weight),) = seen
+    ((operation, request, receipts, error, _, weight),) = recorder
     assert (operation, request, error, weight) == ("PutItem", {"TableName": "app", "Item": ITEM}, None, 1)
     assert receipts["GlobalSecondaryIndexes"] == {"by_due": {"CapacityUnits": 1.0}}
 
 
-def test_a_caller_that_asks_for_totals_gets_only_totals(engine: Engine, seen: Seen) -> None:
+def test_a_caller_that_asks_for_totals_gets_only_totals(engine: Engine, recorder: Recorder) -> None:
     request = {"TableName": "app", "Item": ITEM, "ReturnConsumedCapacity": "TOTAL"}
     assert engine.call("PutItem", request) == {"ConsumedCapacity": {"TableName": "app", "CapacityUnits": 2.0}}
     read = {"RequestItems": {"app": {"Keys": [KEY]}}, "ReturnConsumedCapacity": "TOTAL"}
     assert engine.call("BatchGetItem", read)["ConsumedCapacity"] == [{"TableName": "app", "CapacityUnits": 0.5}]
-    assert "Table" in seen[1].receipts[0]
+    assert "Table" in recorder[1].receipts[0]
 
 
-def test_an_observer_sees_errors_and_the_caller_gets_them(engine: Engine, seen: Seen) -> None:
+def test_an_observer_sees_errors_and_the_caller_gets_them(engine: Engine, recorder: Recorder) -> None:
     with pytest.raises(ConditionalCheckFailedError):
         engine.call("PutItem", {"TableName": "app", "Item": ITEM, "ConditionExpression": "attribute_exists(PK)"})
-    assert isinstance(seen[0].error, ConditionalCheckFailedError)
+    assert isinstance(recorder[0].error, ConditionalCheckFailedError)
     with pytest.raises(ValidationError, match=r"returnConsumedCapacity"):
         engine.call("PutItem", {"TableName": "app", "Item": ITEM, "ReturnConsumedCapacity": "SOME"})
 
@@ -82,36 +82,36 @@ def test_an_observer_sees_errors_and_the_caller_gets_them(engine: Engine, seen: 
 def test_a_repeated_transaction_stays_the_same_when_observation_starts_between(engine: Engine) -> None:
     request = {"TransactItems": [{"Put": {"TableName": "app", "Item": ITEM}}], "ClientRequestToken": "one"}
     engine.call("TransactWriteItems", request)
-    seen = Seen()
-    engine.observe(seen)
+    recorder = Recorder()
+    engine.observe(recorder)
     assert engine.call("TransactWriteItems", request) == {}
-    assert seen[0].receipts[0]["ReadCapacityUnits"] > 0, "a repeated transaction only reads"
+    assert recorder[0].receipts[0]["ReadCapacityUnits"] > 0, "a repeated transaction only reads"
 
 
 def test_requests_that_a_program_compiled_are_observed(engine: Engine) -> None:
-    get, seen = engine.prepared("GetItem"), Seen()
-    engine.observe(seen)
+    get, recorder = engine.prepared("GetItem"), Recorder()
+    engine.observe(recorder)
     get("GetItem", {"TableName": "app", "Key": KEY})
-    assert [observation.operation for observation in seen] == ["GetItem"]
+    assert [observation.operation for observation in recorder] == ["GetItem"]
 
 
-def test_tables_and_their_descriptions_are_not_observed(engine: Engine, seen: Seen) -> None:
+def test_tables_and_their_descriptions_are_not_observed(engine: Engine, recorder: Recorder) -> None:
     engine.call("DescribeTable", {"TableName": "app"})
-    assert seen == []
+    assert recorder == []
 
 
 def test_a_sample_represents_many_operations(engine: Engine) -> None:
-    seen = Seen()
-    engine.observe(seen, most_per_s=1e-9)
+    recorder = Recorder()
+    engine.observe(recorder, most_per_s=1e-9)
     for _ in range(5):
         engine.call("GetItem", {"TableName": "app", "Key": KEY})
-    assert [observation.weight for observation in seen] == [1]
-    engine.observe(seen, most_per_s=1e9)
+    assert [observation.weight for observation in recorder] == [1]
+    engine.observe(recorder, most_per_s=1e9)
     engine.call("GetItem", {"TableName": "app", "Key": KEY})
-    assert len(seen) == 2
+    assert len(recorder) == 2
 
 
-def test_observation_ends(engine: Engine, seen: Seen) -> None:
+def test_observation_ends(engine: Engine, recorder: Recorder) -> None:
     engine.observe(None)
     engine.call("GetItem", {"TableName": "app", "Key": KEY})
-    assert seen == []
+    assert recorder == []

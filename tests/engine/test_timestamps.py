@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.engine import tables_of
-from tests.engine.backup_making import Kept
+from tests.engine.backup_making import Harness
 
 from keyplan.engine import timestamps
 from keyplan.errors import SerializationError
@@ -44,7 +44,7 @@ def test_any_timestamp_has_a_text(at_s: float, expected: str) -> None:
     ],
 )
 def test_an_invalid_number_is_not_a_timestamp(number: float, operation: str, members: dict[str, Any]) -> None:
-    kept = Kept()
-    kept.keep()
+    harness = Harness()
+    harness.enable_recovery()
     with pytest.raises(SerializationError, match="Date"):
-        kept.call(operation, **{name: number if member is None else member for name, member in members.items()})
+        harness.call(operation, **{name: number if member is None else member for name, member in members.items()})

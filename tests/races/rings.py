@@ -21,8 +21,8 @@ def name_of(place: int) -> str:
 def turn(engine: Engine, writer: int, number: int) -> None:
     """One transaction of a writer: its ring, spread over the table, gets a version; an item comes, another goes."""
     puts = [
-        {"Put": {"TableName": "things", "Item": {**tables_of.key(f"ring-{each}-{writer}"), "v": {"N": str(number)}}}}
-        for each in range(RING)
+        {"Put": {"TableName": "things", "Item": {**tables_of.key(f"ring-{part}-{writer}"), "v": {"N": str(number)}}}}
+        for part in range(RING)
     ]
     come = {"Put": {"TableName": "things", "Item": {**tables_of.key(name_of(number)), "by": {"N": str(writer)}}}}
     go = {"Delete": {"TableName": "things", "Key": tables_of.key(name_of(number + ITEMS // 2))}}

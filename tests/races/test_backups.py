@@ -50,7 +50,7 @@ def active(engine: Engine, table: str) -> None:
 def copy_all_the_time(engine: Engine) -> None:
     """Take backups, restore them and the current time, and check each."""
     for number in range(ROUNDS):
-        begun = [
+        arns = [
             engine.call("CreateBackup", {"TableName": "things", "BackupName": "now"})["BackupDetails"]["BackupArn"]
             for _ in range(2)
         ]
@@ -58,15 +58,15 @@ def copy_all_the_time(engine: Engine) -> None:
         engine.call("RestoreTableToPointInTime", {**past, "TargetTableName": f"past-{number}"})
         latest = {"SourceTableName": "things", "UseLatestRestorableTime": True}
         engine.call("RestoreTableToPointInTime", {**latest, "TargetTableName": f"latest-{number}"})
-        for each, arn in enumerate(begun):
+        for index, arn in enumerate(arns):
             ready(engine, arn)
-            engine.call("RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": f"backup-{number}-{each}"})
+            engine.call("RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": f"backup-{number}-{index}"})
         for table in (f"past-{number}", f"latest-{number}", f"backup-{number}-0", f"backup-{number}-1"):
             active(engine, table)
             for versions in rings(engine, table).values():
                 assert len(versions) == 1, f"{table} has a part of a transaction: {versions}"
             engine.call("DeleteTable", {"TableName": table})
-        for arn in begun:
+        for arn in arns:
             engine.call("DeleteBackup", {"BackupArn": arn})
 
 

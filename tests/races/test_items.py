@@ -54,7 +54,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 
 def increment(engine: Engine, name: str) -> int:
-    answer = engine.call(
+    response = engine.call(
         "UpdateItem",
         {
             "TableName": TABLE,
@@ -64,7 +64,7 @@ def increment(engine: Engine, name: str) -> int:
             "ReturnValues": "UPDATED_NEW",
         },
     )
-    return int(answer["Attributes"]["hits"]["N"])
+    return int(response["Attributes"]["hits"]["N"])
 
 
 def take_slot(engine: Engine, slot: int, owner: str) -> bool:
@@ -88,8 +88,8 @@ def read(engine: Engine, name: str) -> dict[str, Any]:
 
 
 def test_no_increment_of_a_counter_is_lost_or_seen_twice(engine: Engine) -> None:
-    seen = together(lambda number: [increment(engine, "counter") for _ in range(TURNS)])
-    assert sorted(value for values in seen for value in values) == list(range(1, THREADS * TURNS + 1))
+    results = together(lambda number: [increment(engine, "counter") for _ in range(TURNS)])
+    assert sorted(value for values in results for value in values) == list(range(1, THREADS * TURNS + 1))
     assert read(engine, "counter")["hits"] == {"N": str(THREADS * TURNS)}
     assert fsck.check(engine) == []
 

@@ -58,14 +58,14 @@ def test_conditions_are_evaluated_atomically_with_the_write(engine: Engine) -> N
     run(engine, "INSERT INTO race VALUE {'pk': 'stock', 'n': 50}")
 
     def take(_number: int) -> int:
-        taken = 0
+        withdrawn = 0
         for _ in range(TURNS):
             try:
                 run(engine, "UPDATE race SET n = n - 1 WHERE pk = 'stock' AND n > 0")
             except ConditionalCheckFailedError:
                 continue
-            taken += 1
-        return taken
+            withdrawn += 1
+        return withdrawn
 
     assert sum(together(take)) == 50
     assert run(engine, "SELECT n FROM race WHERE pk = 'stock'") == [{"n": {"N": "0"}}]
@@ -89,5 +89,5 @@ def test_a_transaction_moves_all_or_nothing(engine: Engine) -> None:
 
     assert sum(together(move)) == 30
     reads = [{"Statement": f"SELECT n FROM race WHERE pk = '{name}'"} for name in "ab"]
-    answer = engine.call("ExecuteTransaction", {"TransactStatements": reads})
-    assert answer["Responses"] == [{"Item": {"n": {"N": "0"}}}, {"Item": {"n": {"N": "30"}}}]
+    response = engine.call("ExecuteTransaction", {"TransactStatements": reads})
+    assert response["Responses"] == [{"Item": {"n": {"N": "0"}}}, {"Item": {"n": {"N": "30"}}}]

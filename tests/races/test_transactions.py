@@ -51,8 +51,10 @@ def fill(engine: Engine) -> None:
                 "BillingMode": "PAY_PER_REQUEST",
             },
         )
-    accounts = [{"Put": {"TableName": table_of(each), "Item": account(each, OPENING)}} for each in range(ACCOUNTS)]
-    nodes = [{"Put": {"TableName": "left", "Item": node(each, (each + 1) % NODES)}} for each in range(NODES)]
+    accounts = [
+        {"Put": {"TableName": table_of(number), "Item": account(number, OPENING)}} for number in range(ACCOUNTS)
+    ]
+    nodes = [{"Put": {"TableName": "left", "Item": node(number, (number + 1) % NODES)}} for number in range(NODES)]
     engine.call("TransactWriteItems", {"TransactItems": accounts + nodes})
 
 
@@ -96,7 +98,9 @@ def transfer(engine: Engine, chance: random.Random) -> bool:
 
 def amounts(engine: Engine) -> list[int]:
     """Return all amounts at one point in time."""
-    gets = [{"Get": {"TableName": table_of(each), "Key": {"id": {"S": f"account{each}"}}}} for each in range(ACCOUNTS)]
+    gets = [
+        {"Get": {"TableName": table_of(number), "Key": {"id": {"S": f"account{number}"}}}} for number in range(ACCOUNTS)
+    ]
     responses = engine.call("TransactGetItems", {"TransactItems": gets})["Responses"]
     return [int(response["Item"]["amount"]["N"]) for response in responses]
 
@@ -109,7 +113,7 @@ def check_amounts(engine: Engine) -> None:
 
 def successors(engine: Engine) -> list[int]:
     """Return every node's successor at one point in time."""
-    gets = [{"Get": {"TableName": "left", "Key": {"id": {"S": f"node{each}"}}}} for each in range(NODES)]
+    gets = [{"Get": {"TableName": "left", "Key": {"id": {"S": f"node{number}"}}}} for number in range(NODES)]
     responses = engine.call("TransactGetItems", {"TransactItems": gets})["Responses"]
     return [int(response["Item"]["next"]["N"]) for response in responses]
 
@@ -117,12 +121,12 @@ def successors(engine: Engine) -> list[int]:
 def check_ring(engine: Engine) -> None:
     """From node 0 the successors lead through every node and back."""
     following = successors(engine)
-    seen, at = [], 0
+    visited, at = [], 0
     for _ in range(NODES):
-        seen.append(at)
+        visited.append(at)
         at = following[at]
     assert at == 0
-    assert sorted(seen) == list(range(NODES))
+    assert sorted(visited) == list(range(NODES))
 
 
 def turn(engine: Engine, chance: random.Random) -> bool:
@@ -158,8 +162,8 @@ def turn(engine: Engine, chance: random.Random) -> bool:
 def in_threads(*works: Callable[[], None]) -> None:
     """Run all at once; a failure of one is raised here."""
     with ThreadPoolExecutor(len(works)) as pool:
-        for each in [pool.submit(work) for work in works]:
-            each.result()
+        for future in [pool.submit(work) for work in works]:
+            future.result()
 
 
 def reading(engine: Engine, look: Callable[[Engine], None], writing: Callable[[], None]) -> Callable[[], None]:

@@ -49,7 +49,7 @@ class FakeEngine:
     def group(self) -> Iterator[None]:
         if self.begin_fails is not None:
             raise self.begin_fails
-        kept = dict(self.items)
+        saved = dict(self.items)
         self._open = []
         try:
             yield
@@ -57,7 +57,7 @@ class FakeEngine:
             self.groups.append(self._open)
             self._open = None
         if self.commit_fails is not None:
-            self.items = kept
+            self.items = saved
             raise self.commit_fails
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:

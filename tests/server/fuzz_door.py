@@ -79,16 +79,16 @@ def mutated(seed: bytes, chance: random.Random) -> bytes:
     data = bytearray(seed)
     for _ in range(chance.choice((0, 1, 1, 2, 3, 8))):
         at = chance.randrange(len(data) + 1)
-        what = chance.randrange(6)
-        if what == 0:
+        mutation = chance.randrange(6)
+        if mutation == 0:
             data[at : at + 1] = bytes((chance.randrange(256),))
-        elif what == 1:
+        elif mutation == 1:
             del data[at : at + chance.choice((1, 1, 2, 10, 100))]
-        elif what == 2:
+        elif mutation == 2:
             data[at:at] = chance.choice(PIECES)
-        elif what == 3:
+        elif mutation == 3:
             data[at:at] = data[at : at + chance.choice((1, 5, 50))]
-        elif what == 4:
+        elif mutation == 4:
             other = chance.choice(SEEDS)
             data[at:] = other[chance.randrange(len(other)) :]
         elif at < len(data):
@@ -119,7 +119,7 @@ def check_body(reply: Reply) -> None:
             raise FindingError(f"not an error of the service: {error}")
 
 
-def answers(client: Client, data: bytes) -> list[Reply]:
+def responses_to(client: Client, data: bytes) -> list[Reply]:
     """Return all answers to the bytes, until the connection ends."""
     heads = data.count(b"HEAD")
     replies: list[Reply] = []
@@ -137,7 +137,7 @@ def answers(client: Client, data: bytes) -> list[Reply]:
         replies.append(reply)
 
 
-def one_round(port: int, chance: random.Random, seen: Counter[int]) -> None:
+def one_round(port: int, chance: random.Random, counts: Counter[int]) -> None:
     """Send one to three requests, damaged or not, and check every answer."""
     parts = [mutated(chance.choice(SEEDS), chance) for _ in range(chance.randrange(1, 4))]
     data = b"".join(parts)
@@ -145,7 +145,7 @@ def one_round(port: int, chance: random.Random, seen: Counter[int]) -> None:
         return  # answers without bodies cannot be distinguished once requests are damaged
     try:
         with Client(port) as client:
-            seen.update(reply.status for reply in answers(client, data))
+            counts.update(reply.status for reply in responses_to(client, data))
     except (FindingError, ValueError, KeyError, TimeoutError) as error:
         raise FindingError(f"{error!r} after sending {data!r}") from error
 
@@ -163,14 +163,14 @@ def fuzz(engine: ServedEngine, count: int, seed: int) -> Counter[int]:
     Return the number of answers by status. Raises FindingError.
     """
     chance = random.Random(seed)
-    seen: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     with ThreadedServer(engine) as server:
         for number in range(count):
-            one_round(server.port, chance, seen)
+            one_round(server.port, chance, counts)
             if number % 100 == 0:
                 still_serves(server.port)
         still_serves(server.port)
-    return seen
+    return counts
 
 
 def main() -> None:
@@ -185,9 +185,11 @@ def main() -> None:
     logging.getLogger("keyplan").addHandler(listener)
     with TemporaryDirectory() as folder, Engine.open(Path(folder) / "data.db", durability="full") as engine:
         engine.call("CreateTable", TABLE)
-        seen = fuzz(engine, options.count, options.seed)
-        problems = [listener.format(record) for record in listener.buffer] + [str(each) for each in fsck.check(engine)]
-    print(f"{options.count} rounds, answers by status: {dict(sorted(seen.items()))}")
+        counts = fuzz(engine, options.count, options.seed)
+        problems = [listener.format(record) for record in listener.buffer] + [
+            str(problem) for problem in fsck.check(engine)
+        ]
+    print(f"{options.count} rounds, answers by status: {dict(sorted(counts.items()))}")
     if problems:
         raise FindingError("\n".join(problems))
 

@@ -16,8 +16,8 @@ session = pytest.importorskip("botocore.session")
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, Any]:
-    found = session.get_session()
-    return {name: found.get_service_model(name) for name in ("dynamodb", "dynamodbstreams")}
+    boto_session = session.get_session()
+    return {name: boto_session.get_service_model(name) for name in ("dynamodb", "dynamodbstreams")}
 
 
 # Added in November 2026: an older botocore does not have them.

@@ -23,17 +23,17 @@ VALUES = st.recursive(
 
 
 def test_mutated_requests_are_answered(engine: FakeEngine) -> None:
-    seen = fuzz(engine, count=400, seed=20260101)
-    assert {200, 400} <= set(seen)
+    counts = fuzz(engine, count=400, seed=20260101)
+    assert {200, 400} <= set(counts)
 
 
 @given(VALUES, st.sampled_from(sorted({*OPERATIONS, *UNSUPPORTED})))
 def test_any_json_is_answered(value: object, operation: str) -> None:
     body = json.dumps(value).encode()
-    answer = DynamoDBProtocol(FakeEngine()).answer(Request(b"POST", b"/", headers_for(operation), body))
-    assert answer.status in (200, 400)
-    if answer.status == 400:
-        assert "#" in orjson.loads(answer.body)["__type"]
+    response = DynamoDBProtocol(FakeEngine()).answer(Request(b"POST", b"/", headers_for(operation), body))
+    assert response.status in (200, 400)
+    if response.status == 400:
+        assert "#" in orjson.loads(response.body)["__type"]
 
 
 @given(
@@ -57,7 +57,7 @@ def test_any_json_is_answered(value: object, operation: str) -> None:
 )
 def test_any_request_is_answered(method: bytes, target: bytes, headers: dict[bytes, bytes], body: bytes) -> None:
     protocol = DynamoDBProtocol(FakeEngine())
-    answer = protocol.answer(Request(method, target, headers, body))
-    assert answer.status in (200, 400, 404, 500)
+    response = protocol.answer(Request(method, target, headers, body))
+    assert response.status in (200, 400, 404, 500)
     complete = protocol.answer(Request(b"POST", target, {**headers_for("GetItem"), **headers}, body))
     assert complete.status in (200, 400, 404, 500)

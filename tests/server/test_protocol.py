@@ -45,10 +45,10 @@ def ask(
     method: bytes = b"POST",
     target: bytes = b"/",
 ) -> Answer:
-    answer = protocol.answer(Request(method, target, headers, body))
-    assert re.fullmatch(rb"[0-9A-Z]{52}", answer.request_id)
-    assert answer.crc32 == zlib.crc32(answer.body)
-    return answer
+    response = protocol.answer(Request(method, target, headers, body))
+    assert re.fullmatch(rb"[0-9A-Z]{52}", response.request_id)
+    assert response.crc32 == zlib.crc32(response.body)
+    return response
 
 
 def call(protocol: DynamoDBProtocol, operation: str, request: Any = None, **more: bytes) -> Answer:
@@ -71,10 +71,10 @@ NO_PAGE_CASES = [
 def test_unknown_requests_return_404(
     protocol: DynamoDBProtocol, method: bytes, headers: dict[bytes, bytes], body: bytes
 ) -> None:
-    answer = ask(protocol, headers, body, method)
-    assert answer.status == 404
-    assert answer.body == b"<UnknownOperationException/>\n"
-    assert answer.crc32 == 3552371480
+    response = ask(protocol, headers, body, method)
+    assert response.status == 404
+    assert response.body == b"<UnknownOperationException/>\n"
+    assert response.crc32 == 3552371480
 
 
 @pytest.mark.parametrize(
@@ -104,26 +104,26 @@ def test_recorded_errors_are_reproduced(
     crc32: int,
     expected: dict[str, str],
 ) -> None:
-    answer = ask(protocol, headers, body)
-    assert answer.status == 400
-    assert orjson.loads(answer.body) == expected
-    assert answer.crc32 == crc32
+    response = ask(protocol, headers, body)
+    assert response.status == 400
+    assert orjson.loads(response.body) == expected
+    assert response.crc32 == crc32
     sent_1_0 = headers.get(b"content-type", b"").startswith(JSON_1_0)
-    assert answer.content_type == (JSON_1_0 if sent_1_0 else b"application/json")
+    assert response.content_type == (JSON_1_0 if sent_1_0 else b"application/json")
 
 
 def test_an_unsupported_operation_is_rejected_by_name(protocol: DynamoDBProtocol) -> None:
-    answer = ask(protocol, {**JSON, b"x-amz-target": b"DynamoDB_20120810.ListGlobalTables"}, b"{}")
+    response = ask(protocol, {**JSON, b"x-amz-target": b"DynamoDB_20120810.ListGlobalTables"}, b"{}")
     wording = "keyplan does not support the operation ListGlobalTables: it has no replicas in other regions"
-    assert orjson.loads(answer.body) == {**UNKNOWN, "message": wording}
+    assert orjson.loads(response.body) == {**UNKNOWN, "message": wording}
 
 
 @pytest.mark.parametrize("target", [b"/", b"/?a=b", b"/ping"])
 def test_the_health_page_is_served(protocol: DynamoDBProtocol, target: bytes) -> None:
-    answer = ask(protocol, {}, b"", b"GET", target)
-    assert answer.status == 200
-    assert answer.body == b"healthy: dynamodb.us-east-1.amazonaws.com "
-    assert answer.crc32 == 3128867991
+    response = ask(protocol, {}, b"", b"GET", target)
+    assert response.status == 200
+    assert response.body == b"healthy: dynamodb.us-east-1.amazonaws.com "
+    assert response.crc32 == 3128867991
 
 
 def test_the_health_page_names_the_region_of_the_engine(engine: FakeEngine) -> None:
@@ -139,8 +139,8 @@ def test_unknown_pages_return_404(protocol: DynamoDBProtocol, target: bytes) -> 
 @pytest.mark.parametrize("target", [b"/garbage", b"/garbage?a=b", b"/ping", b"//", b"http://localhost/garbage"])
 def test_unknown_paths_return_404(protocol: DynamoDBProtocol, engine: FakeEngine, target: bytes) -> None:
     # ScyllaDB's pull request 23442, a test that also runs against AWS: 404 of a signed POST to /garbage.
-    answer = ask(protocol, headers_for("PutItem"), b"{}", target=target)
-    assert (answer.status, answer.body) == (404, b"<UnknownOperationException/>\n")
+    response = ask(protocol, headers_for("PutItem"), b"{}", target=target)
+    assert (response.status, response.body) == (404, b"<UnknownOperationException/>\n")
     assert engine.calls == []
 
 
@@ -151,16 +151,16 @@ def test_every_spelling_of_the_root_path_is_served(protocol: DynamoDBProtocol, t
 
 def test_the_health_page_names_the_requested_host(protocol: DynamoDBProtocol) -> None:
     # test/alternator/test_health.py of ScyllaDB, which also runs against AWS: the body names host and port of the URL.
-    answer = ask(protocol, {b"host": b"localhost:8000"}, b"", b"GET")
-    assert answer.body == b"healthy: localhost:8000 "
+    response = ask(protocol, {b"host": b"localhost:8000"}, b"", b"GET")
+    assert response.body == b"healthy: localhost:8000 "
 
 
 @pytest.mark.parametrize("host", [b"localhost:8000", b"[::1]:8000", b"db.example"])
 def test_discovery_names_the_requested_host(host: bytes) -> None:
     # test/alternator/test_describe_endpoints.py of ScyllaDB: the address, without a scheme, answers further requests.
     with Engine.memory() as engine:
-        answer = call(DynamoDBProtocol(engine), "DescribeEndpoints", host=host)
-    assert orjson.loads(answer.body) == {"Endpoints": [{"Address": host.decode(), "CachePeriodInMinutes": 1440}]}
+        response = call(DynamoDBProtocol(engine), "DescribeEndpoints", host=host)
+    assert orjson.loads(response.body) == {"Endpoints": [{"Address": host.decode(), "CachePeriodInMinutes": 1440}]}
 
 
 LOCAL_HOSTS = [b"localhost", b"LocalHost:8000", b"localhost.", b"127.0.0.1:8000", b"127.9.9.9", b"[::1]", b"[::1]:8000"]
@@ -187,9 +187,9 @@ def test_a_rebound_host_name_is_rejected(
     local: DynamoDBProtocol, engine: FakeEngine, host: bytes, method: bytes
 ) -> None:
     for _ in range(2):
-        answer = ask(local, headers_for("DeleteTable", host=host), b"{", method, b"/garbage")
-        assert answer.status == 403
-        error = orjson.loads(answer.body)
+        response = ask(local, headers_for("DeleteTable", host=host), b"{", method, b"/garbage")
+        assert response.status == 403
+        error = orjson.loads(response.body)
         assert error["__type"] == "com.amazon.coral.service#AccessDeniedException"
         assert repr(host.decode()) in error["Message"]
         assert "--allow-host" in error["Message"]
@@ -202,16 +202,16 @@ def test_a_rebound_host_name_is_rejected(
 def test_a_page_of_another_origin_is_rejected(local: DynamoDBProtocol, engine: FakeEngine, origin: bytes) -> None:
     for method in (b"POST", b"OPTIONS"):
         headers = headers_for("ListTables", host=b"localhost:8000", origin=origin)
-        answer = ask(local, headers, b"{}", method)
-        assert (answer.status, answer.extra) == (403, ())
-        assert repr(origin.decode()) in orjson.loads(answer.body)["Message"]
+        response = ask(local, headers, b"{}", method)
+        assert (response.status, response.extra) == (403, ())
+        assert repr(origin.decode()) in orjson.loads(response.body)["Message"]
     assert engine.calls == []
 
 
 def test_local_pages_may_call(local: DynamoDBProtocol) -> None:
-    answer = call(local, "ListTables", host=b"127.0.0.1:8000", origin=b"http://localhost:3000")
-    assert answer.status == 200
-    assert dict(answer.extra)[b"Access-Control-Allow-Origin"] == b"*"
+    response = call(local, "ListTables", host=b"127.0.0.1:8000", origin=b"http://localhost:3000")
+    assert response.status == 200
+    assert dict(response.extra)[b"Access-Control-Allow-Origin"] == b"*"
 
 
 def test_the_number_of_cached_hosts_is_bounded(engine: FakeEngine) -> None:
@@ -227,9 +227,9 @@ def test_preflight_allows_the_requested_method_and_headers(protocol: DynamoDBPro
         b"access-control-request-headers": b"a, b, c",
         b"access-control-request-method": b"d",
     }
-    answer = ask(protocol, headers, b"", b"OPTIONS")
-    assert (answer.status, answer.body) == (200, b"")
-    extra = dict(answer.extra)
+    response = ask(protocol, headers, b"", b"OPTIONS")
+    assert (response.status, response.body) == (200, b"")
+    extra = dict(response.extra)
     assert extra[b"Access-Control-Allow-Origin"] == b"*"
     assert extra[b"Access-Control-Max-Age"] == b"172800"
     assert extra[b"Access-Control-Allow-Headers"] == b"a, b, c"
@@ -248,10 +248,10 @@ def test_cors_headers_are_sent_only_with_an_origin(protocol: DynamoDBProtocol, m
 def test_a_call_reaches_the_engine_and_its_response_is_returned(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
     item = {"p": {"S": "é"}}
     assert call(protocol, "PutItem", {"Item": item}).body == b"{}"
-    answer = call(protocol, "GetItem", {"Key": item})
-    assert answer.status == 200
-    assert answer.content_type == JSON_1_0
-    assert orjson.loads(answer.body) == {"Item": item}
+    response = call(protocol, "GetItem", {"Key": item})
+    assert response.status == 200
+    assert response.content_type == JSON_1_0
+    assert orjson.loads(response.body) == {"Item": item}
     assert engine.calls == ["PutItem", "GetItem"]
 
 
@@ -261,15 +261,15 @@ def test_streams_have_their_own_prefix(protocol: DynamoDBProtocol, engine: FakeE
 
 
 def test_tagging_returns_an_empty_body(protocol: DynamoDBProtocol) -> None:
-    answer = call(protocol, "TagResource")
-    assert (answer.status, answer.body, answer.crc32) == (200, b"", 0)
+    response = call(protocol, "TagResource")
+    assert (response.status, response.body, response.crc32) == (200, b"", 0)
 
 
 @pytest.mark.parametrize("operation", ["CreateGlobalTable", "PutResourcePolicy"])
 def test_unsupported_operations_are_rejected_by_name(protocol: DynamoDBProtocol, operation: str) -> None:
-    answer = call(protocol, operation)
-    assert answer.status == 400
-    error = orjson.loads(answer.body)
+    response = call(protocol, operation)
+    assert response.status == 400
+    error = orjson.loads(response.body)
     assert error["__type"] == UNKNOWN["__type"]
     assert operation in error["message"]
 
@@ -286,9 +286,9 @@ def test_unsupported_operations_are_rejected_by_name(protocol: DynamoDBProtocol,
 def test_a_body_that_is_not_a_json_object_is_a_serialization_error(
     protocol: DynamoDBProtocol, engine: FakeEngine, body: bytes
 ) -> None:
-    answer = ask(protocol, headers_for("PutItem"), body)
-    assert answer.status == 400
-    assert orjson.loads(answer.body) == SERIALIZATION
+    response = ask(protocol, headers_for("PutItem"), body)
+    assert response.status == 400
+    assert orjson.loads(response.body) == SERIALIZATION
     assert engine.calls == []
 
 
@@ -307,8 +307,8 @@ def test_a_body_that_is_not_a_json_object_is_a_serialization_error(
 def test_other_json_is_rejected_with_a_capitalized_message(
     protocol: DynamoDBProtocol, body: bytes, message: str
 ) -> None:
-    answer = ask(protocol, headers_for("PutItem"), body)
-    assert orjson.loads(answer.body) == {**SERIALIZATION, "Message": message}
+    response = ask(protocol, headers_for("PutItem"), body)
+    assert orjson.loads(response.body) == {**SERIALIZATION, "Message": message}
 
 
 def test_the_last_of_two_equal_members_counts(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
@@ -383,9 +383,9 @@ def test_errors_have_the_status_and_body_of_the_service(
     expected: dict[str, Any],
 ) -> None:
     engine.raises["PutItem"] = error
-    answer = call(protocol, "PutItem")
-    assert answer.status == status
-    assert orjson.loads(answer.body) == expected
+    response = call(protocol, "PutItem")
+    assert response.status == status
+    assert orjson.loads(response.body) == expected
 
 
 @pytest.mark.parametrize("error", [KeyError("secret"), RecursionError("secret"), MemoryError()])
@@ -397,21 +397,21 @@ def test_unexpected_errors_are_logged_and_returned_without_details(
 ) -> None:
     engine.raises["PutItem"] = error
     with caplog.at_level(logging.ERROR, "keyplan.server"):
-        answer = call(protocol, "PutItem")
-    assert answer.status == 500
-    assert orjson.loads(answer.body)["__type"].endswith("#InternalServerError")
-    assert b"secret" not in answer.body
-    assert b"Traceback" not in answer.body
+        response = call(protocol, "PutItem")
+    assert response.status == 500
+    assert orjson.loads(response.body)["__type"].endswith("#InternalServerError")
+    assert b"secret" not in response.body
+    assert b"Traceback" not in response.body
     assert type(error).__name__ in caplog.text
 
 
 @pytest.mark.parametrize(
-    "answer", [{"odd": object()}, {"odd": {1, 2}}, {"odd": b"bytes"}], ids=["object", "set", "bytes"]
+    "response", [{"odd": object()}, {"odd": {1, 2}}, {"odd": b"bytes"}], ids=["object", "set", "bytes"]
 )
 def test_a_response_that_is_not_json_is_an_internal_error(
-    protocol: DynamoDBProtocol, monkeypatch: pytest.MonkeyPatch, answer: Any
+    protocol: DynamoDBProtocol, monkeypatch: pytest.MonkeyPatch, response: Any
 ) -> None:
-    monkeypatch.setattr(protocol, "_call", lambda operation, request: answer)
+    monkeypatch.setattr(protocol, "_call", lambda operation, request: response)
     assert call(protocol, "GetItem").status == 500
 
 
@@ -465,9 +465,9 @@ PACKED = gzip.compress(b'{"Item":{"p":{"S":"x"}}}', mtime=0)  # parallel workers
 def test_invalid_encodings_are_internal_errors_as_on_the_service(
     protocol: DynamoDBProtocol, engine: FakeEngine, encoding: bytes, body: bytes
 ) -> None:
-    answer = ask(protocol, headers_for("PutItem", content_encoding=encoding), body)
-    assert answer.status == 500
-    assert orjson.loads(answer.body)["__type"].endswith("#InternalServerError")
+    response = ask(protocol, headers_for("PutItem", content_encoding=encoding), body)
+    assert response.status == 500
+    assert orjson.loads(response.body)["__type"].endswith("#InternalServerError")
     assert engine.calls == []
 
 
@@ -477,8 +477,8 @@ def test_a_small_body_that_inflates_beyond_the_limit_returns_413(
 ) -> None:
     body = pack(b'{"a":1' + b" " * (16 * 1024 * 1024) + b"}")
     assert len(body) < 100_000
-    answer = ask(protocol, headers_for("PutItem", content_encoding=encoding), body)
-    assert (answer.status, answer.unsized) == (413, True)
+    response = ask(protocol, headers_for("PutItem", content_encoding=encoding), body)
+    assert (response.status, response.unsized) == (413, True)
     assert engine.calls == []
 
 
@@ -498,8 +498,8 @@ def test_large_responses_are_compressed_on_request(protocol: DynamoDBProtocol) -
 def test_responses_are_compressed_from_4_kb(protocol: DynamoDBProtocol) -> None:
     overhead = len(b'{"Filler":""}')
     for size, packed in ((4095 - overhead, False), (4096 - overhead, True)):
-        answer = call(protocol, "Scan", {"Size": size}, accept_encoding=b"gzip")
-        assert bool(answer.extra) is packed
+        response = call(protocol, "Scan", {"Size": size}, accept_encoding=b"gzip")
+        assert bool(response.extra) is packed
 
 
 def test_signatures_are_checked_before_the_body_is_validated(protocol: DynamoDBProtocol) -> None:

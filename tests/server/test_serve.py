@@ -107,11 +107,11 @@ def test_acknowledged_writes_exist_after_a_kill(process: Process, database: str)
 def test_a_page_with_a_rebound_host_name_cannot_access_the_tables() -> None:
     running = Process("--db", ":memory:", "--port", "0", "--allow-host", "host.docker.internal")
     body = raw(headers_for("ListTables"), b"{}")
-    answers = {}
+    responses = {}
     for host in (b"localhost", b"host.docker.internal:8000", b"evil.example"):
         with Client(running.port) as client:
-            answers[host] = client.ask(body.replace(b"Host: localhost", b"Host: " + host)).status
-    assert answers == {b"localhost": 200, b"host.docker.internal:8000": 200, b"evil.example": 403}
+            responses[host] = client.ask(body.replace(b"Host: localhost", b"Host: " + host)).status
+    assert responses == {b"localhost": 200, b"host.docker.internal:8000": 200, b"evil.example": 403}
     running.stop()
 
 
@@ -168,8 +168,8 @@ def test_signed_requests_are_served(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_reported() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         code, message = refused("--db", ":memory:", "--port", str(port))
     assert code == 1
     assert f"port {port} on 127.0.0.1 is in use" in message

@@ -29,8 +29,8 @@ class FakeLane:
         self.answers: list[Answer] = []
         self.heard: Callable[[], None] = lambda: None
 
-    def answered(self, answer: Answer) -> None:
-        self.answers.append(answer)
+    def answered(self, response: Answer) -> None:
+        self.answers.append(response)
         self.heard()
 
 
@@ -52,7 +52,7 @@ def serve(engine: FakeEngine, *lanes: FakeLane) -> None:
 
 
 def bodies(lane: FakeLane) -> list[object]:
-    return [orjson.loads(answer.body) for answer in lane.answers]
+    return [orjson.loads(response.body) for response in lane.answers]
 
 
 def test_writes_of_one_turn_share_a_commit(engine: FakeEngine) -> None:
@@ -121,9 +121,9 @@ def test_a_failed_commit_fails_its_writes_and_no_read(engine: FakeEngine, when: 
     other = FakeLane(call("PutItem", "c"))
     reader = FakeLane(call("GetItem", "a"))
     serve(engine, writer, other, reader)
-    assert [answer.status for answer in writer.answers] == [500, 404, 500]
-    assert [answer.status for answer in other.answers] == [500]
-    assert [answer.status for answer in reader.answers] == [200]
+    assert [response.status for response in writer.answers] == [500, 404, 500]
+    assert [response.status for response in other.answers] == [500]
+    assert [response.status for response in reader.answers] == [200]
     assert b"could not be used" in other.answers[0].body
     assert engine.items == {}
 

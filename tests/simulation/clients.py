@@ -91,13 +91,13 @@ class Clients:
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """One call, written down."""
         try:
-            answer = self.engine.call(operation, request)
+            response = self.engine.call(operation, request)
         except ServiceError as error:
             self.history.errors[error.code] += 1
             self.history.trail.append(f"{operation} {error.code}")
             raise
-        self.history.trail.append(f"{operation} {answer}")
-        return answer
+        self.history.trail.append(f"{operation} {response}")
+        return response
 
     def transfer(self) -> None:
         """Move money from one account to another, again with the same token until the outcome is known."""
@@ -210,9 +210,9 @@ class Clients:
         names = [f"item{number}" for number in self.random.sample(range(10), 4)]
         left = [{"PutRequest": {"Item": self._version(name)}} for name in names]
         for _ in range(MOST_TRIES):
-            items = {each["PutRequest"]["Item"]["p"]["S"] for each in left}
+            items = {request["PutRequest"]["Item"]["p"]["S"] for request in left}
             try:
-                answer = self.call("BatchWriteItem", {"RequestItems": {"things": left}})
+                response = self.call("BatchWriteItem", {"RequestItems": {"things": left}})
             except InternalServerError:
                 for name in items:
                     self.history.puts.setdefault(name, {0}).add(self.number)
@@ -221,8 +221,8 @@ class Clients:
                 _check_transient(error)
                 self.wait()
                 continue
-            left = answer["UnprocessedItems"].get("things", [])
-            undone = {each["PutRequest"]["Item"]["p"]["S"] for each in left}
+            left = response["UnprocessedItems"].get("things", [])
+            undone = {request["PutRequest"]["Item"]["p"]["S"] for request in left}
             assert undone <= items
             for name in items - undone:
                 self.history.puts[name] = {self.number}
@@ -294,9 +294,9 @@ class Auditor:
                 assert self.items[name]["owner"]["S"] in several
         for name, versions in self.history.puts.items():
             assert _version_of(self.items.get(name)) in versions, name
-        known = {*self.history.balances, *self.history.certain, *self.history.doubtful}
-        known |= {*self.history.created, *self.history.perhaps, *self.history.puts}
-        assert set(self.items) <= known
+        known_ids = {*self.history.balances, *self.history.certain, *self.history.doubtful}
+        known_ids |= {*self.history.created, *self.history.perhaps, *self.history.puts}
+        assert set(self.items) <= known_ids
 
     def check_index(self) -> None:
         """Check that the index contains exactly the items with its key."""
@@ -308,8 +308,8 @@ def _read_all(engine: Engine, **members: Any) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": "things", **members}
     while True:
-        answer = engine.call("Scan", request)
-        items += answer["Items"]
-        if "LastEvaluatedKey" not in answer:
+        response = engine.call("Scan", request)
+        items += response["Items"]
+        if "LastEvaluatedKey" not in response:
             return items
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        request["ExclusiveStartKey"] = response["LastEvaluatedKey"]

@@ -89,11 +89,11 @@ class Machine(RuleBasedStateMachine):
             expected = predict()
         except RefusedError as refused:
             try:
-                answer = self.call(operation, **members)
+                response = self.call(operation, **members)
             except ServiceError as error:
                 _check_code(error, refused.codes)
                 return None
-            raise AssertionError(f"{operation} should have failed with {refused.codes}: {answer}") from None
+            raise AssertionError(f"{operation} should have failed with {refused.codes}: {response}") from None
         return expected, self.call(operation, **members)
 
     # Single writes.
@@ -102,26 +102,28 @@ class Machine(RuleBasedStateMachine):
         self,
         predict: Callable[[], Written],
         operation: str,
-        said: Placeholders,
+        placeholders: Placeholders,
         touched: Collection[str] | None = None,
         **members: Any,
     ) -> None:
         """One write, compared with its prediction. `touched`: whole attributes that an update is about."""
-        outcome = self.compare(predict, operation, **members, **said.members(), ReturnConsumedCapacity="INDEXES")
+        outcome = self.compare(
+            predict, operation, **members, **placeholders.members(), ReturnConsumedCapacity="INDEXES"
+        )
         if outcome is None:
             return
-        written, answer = outcome
-        assert capacity_of(answer["ConsumedCapacity"]) == written.capacity
+        written, response = outcome
+        assert capacity_of(response["ConsumedCapacity"]) == written.capacity
         return_values = members.get("ReturnValues", "NONE")
         if return_values in ("ALL_OLD", "ALL_NEW"):
             version = written.old if return_values == "ALL_OLD" else written.new
-            assert canon_item(answer.get("Attributes")) == canon_item(version)
+            assert canon_item(response.get("Attributes")) == canon_item(version)
         elif return_values == "NONE":
-            assert "Attributes" not in answer
+            assert "Attributes" not in response
         elif touched is not None:
             version = (written.old if return_values == "UPDATED_OLD" else written.new) or {}
-            shown = {name: version[name] for name in touched if name in version}
-            assert canon_item(answer.get("Attributes", {})) == canon_item(shown)
+            touched_values = {name: version[name] for name in touched if name in version}
+            assert canon_item(response.get("Attributes", {})) == canon_item(touched_values)
 
     @rule(data=st.data(), condition=draws.maybe_condition, returned=st.sampled_from(["NONE", "ALL_OLD"]))
     def put(self, data: st.DataObject, condition: Condition | None, returned: str) -> None:
@@ -205,9 +207,9 @@ class Machine(RuleBasedStateMachine):
             predict, "BatchWriteItem", RequestItems={self.table.name: writes}, ReturnConsumedCapacity="INDEXES"
         )
         if outcome is not None:
-            capacity, answer = outcome
-            assert answer["UnprocessedItems"] == {}
-            assert capacity_of(answer["ConsumedCapacity"][0]) == capacity
+            capacity, response = outcome
+            assert response["UnprocessedItems"] == {}
+            assert capacity_of(response["ConsumedCapacity"][0]) == capacity
 
     @rule(data=st.data(), count=st.integers(1, 5))
     def transact_write(self, data: st.DataObject, count: int) -> None:
@@ -225,25 +227,25 @@ class Machine(RuleBasedStateMachine):
             except RefusedError as refused:
                 codes.append(tuple(_REASONS[code] for code in refused.codes))
         try:
-            answer = self.call("TransactWriteItems", TransactItems=actions, ReturnConsumedCapacity="INDEXES")
+            response = self.call("TransactWriteItems", TransactItems=actions, ReturnConsumedCapacity="INDEXES")
         except TransactionCanceledError as error:
             actual_codes = [reason["Code"] for reason in error.members["CancellationReasons"]]
             self._check_reasons(actual_codes, codes)
             return
         except ServiceError as error:
             _check_code(error, (INVALID,))
-            assert any("ValidationError" in each for each in codes)
+            assert any("ValidationError" in reasons for reasons in codes)
             return
         assert set(codes) == {("None",)}
         spent = _sum(self._applied(action, change) for action, change in zip(actions, changes, strict=True))
-        assert capacity_of(answer["ConsumedCapacity"][0]) == spent
+        assert capacity_of(response["ConsumedCapacity"][0]) == spent
 
-    def _check_reasons(self, told: list[str], codes: list[tuple[str, ...]]) -> None:
-        if all(code in each for code, each in zip(told, codes, strict=True)):
+    def _check_reasons(self, actual_codes: list[str], codes: list[tuple[str, ...]]) -> None:
+        if all(code in reasons for code, reasons in zip(actual_codes, codes, strict=True)):
             return
         # A fault that is seen before any item is looked at cancels at once, the others unseen.
-        assert [code for code in told if code != "None"] == ["ValidationError"]
-        assert "ValidationError" in codes[told.index("ValidationError")]
+        assert [code for code in actual_codes if code != "None"] == ["ValidationError"]
+        assert "ValidationError" in codes[actual_codes.index("ValidationError")]
 
     def _applied(self, action: dict[str, Any], change: tuple[Item | None, Item | None]) -> dict[str, float]:
         if "ConditionCheck" in action:
@@ -276,25 +278,25 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), consistent=st.booleans())
     def get(self, data: st.DataObject, consistent: bool) -> None:
         key = data.draw(draws.key(self.table))
-        answer = self.call("GetItem", Key=key, ConsistentRead=consistent, ReturnConsumedCapacity="INDEXES")
+        response = self.call("GetItem", Key=key, ConsistentRead=consistent, ReturnConsumedCapacity="INDEXES")
         item = self.table.get(key)
-        assert canon_item(answer.get("Item")) == canon_item(item)
-        assert capacity_of(answer["ConsumedCapacity"]) == {"": read_units(item_bytes(item or {}), consistent)}
+        assert canon_item(response.get("Item")) == canon_item(item)
+        assert capacity_of(response["ConsumedCapacity"]) == {"": read_units(item_bytes(item or {}), consistent)}
 
     @rule(data=st.data(), consistent=st.booleans())
     def get_several(self, data: st.DataObject, consistent: bool) -> None:
         keys = data.draw(st.lists(draws.key(self.table), min_size=1, max_size=8, unique_by=self.table.place))
         block = {"Keys": keys, "ConsistentRead": consistent}
-        answer = self.call("BatchGetItem", RequestItems={self.table.name: block}, ReturnConsumedCapacity="INDEXES")
+        response = self.call("BatchGetItem", RequestItems={self.table.name: block}, ReturnConsumedCapacity="INDEXES")
         items = [item for item in map(self.table.get, keys) if item is not None]
-        assert answer["UnprocessedKeys"] == {}
-        assert _canon_all(answer["Responses"][self.table.name]) == _canon_all(items)
+        assert response["UnprocessedKeys"] == {}
+        assert _canon_all(response["Responses"][self.table.name]) == _canon_all(items)
         units = sum(read_units(item_bytes(self.table.get(key) or {}), consistent) for key in keys)
-        assert capacity_of(answer["ConsumedCapacity"][0]) == {"": units}
-        answer = self.call(
+        assert capacity_of(response["ConsumedCapacity"][0]) == {"": units}
+        response = self.call(
             "TransactGetItems", TransactItems=[{"Get": {"TableName": self.table.name, "Key": key}} for key in keys]
         )
-        assert [canon_item(each.get("Item")) for each in answer["Responses"]] == [
+        assert [canon_item(entry.get("Item")) for entry in response["Responses"]] == [
             canon_item(self.table.get(key)) for key in keys
         ]
 
@@ -313,7 +315,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(index=st.sampled_from(draws.LIVE))
     def create_index(self, index: IndexModel) -> None:
-        live = [each for each in draws.LIVE if each.name in self.table.indexes]
+        live = [declared for declared in draws.LIVE if declared.name in self.table.indexes]
         if index.name in self.table.indexes or len(live) >= MOST_LIVE:
             return
         self.call(
@@ -342,7 +344,7 @@ class Machine(RuleBasedStateMachine):
             *described.get("GlobalSecondaryIndexes", ()),
             *described.get("LocalSecondaryIndexes", ()),
         ]
-        assert {each["IndexName"]: each["ItemCount"] for each in entries} == {
+        assert {entry["IndexName"]: entry["ItemCount"] for entry in entries} == {
             name: len(self.table.rows(index)) for name, index in self.table.indexes.items()
         }
 
@@ -373,14 +375,15 @@ class Machine(RuleBasedStateMachine):
     def check_stream(self) -> None:
         """Check that stream records are in order and that replaying them yields the table."""
         records = [
-            _record(each) for each in tables_of.records(self.engine, tables_of.stream_arn(self.engine, self.table.name))
+            _record(delivered)
+            for delivered in tables_of.records(self.engine, tables_of.stream_arn(self.engine, self.table.name))
         ]
         by_service = [record for record in records if record.by_service]
         mine = [record for record in self.table.stream if record.by_service]
         assert Counter(record.key for record in by_service) == Counter(record.key for record in mine)
         for key in {record.key for record in (*records, *self.table.stream)}:
-            assert [each for each in records if each.key == key] == [
-                each for each in self.table.stream if each.key == key
+            assert [delivered for delivered in records if delivered.key == key] == [
+                expected for expected in self.table.stream if expected.key == key
             ]
         replayed: dict[Any, Any] = {}
         for record in records:
@@ -429,14 +432,14 @@ def _check_code(error: ServiceError, codes: Collection[str]) -> None:
     assert error.code in codes, error
 
 
-def _conditional(condition: Condition | None, said: Placeholders) -> dict[str, Any]:
-    return {} if condition is None else {"ConditionExpression": expression(condition, said)}
+def _conditional(condition: Condition | None, placeholders: Placeholders) -> dict[str, Any]:
+    return {} if condition is None else {"ConditionExpression": expression(condition, placeholders)}
 
 
 def _sum(spent: Any) -> dict[str, float]:
     total: dict[str, float] = {}
-    for each in spent:
-        for name, units in each.items():
+    for capacity in spent:
+        for name, units in capacity.items():
             total[name] = total.get(name, 0) + units
     return total
 
@@ -445,12 +448,12 @@ def _canon_all(items: Any) -> Counter[Any]:
     return Counter(map(canon_item, items))
 
 
-def _record(told: dict[str, Any]) -> Record:
-    change = told["dynamodb"]
+def _record(record: dict[str, Any]) -> Record:
+    change = record["dynamodb"]
     return Record(
-        told["eventName"],
+        record["eventName"],
         canon_item(change["Keys"]),
         canon_item(change.get("OldImage")),
         canon_item(change.get("NewImage")),
-        by_service="userIdentity" in told,
+        by_service="userIdentity" in record,
     )

@@ -207,7 +207,7 @@ class TableModel:
 
     def cost(self, old: Item | None, new: Item | None, factor: int = 1) -> dict[str, float]:
         """Write units by index; the table's own under the empty name."""
-        sizes = [item_bytes(each) for each in (old, new) if each is not None]
+        sizes = [item_bytes(item) for item in (old, new) if item is not None]
         units: dict[str, float] = {"": factor * write_units(*sizes)}
         for index in self.indexes.values():
             spent = self._index_cost(index, self.entry(index, old), self.entry(index, new))
@@ -219,7 +219,7 @@ class TableModel:
         if canon_item(old) == canon_item(new):
             return 0
         if old is None or new is None:
-            return write_units(*(item_bytes(each) for each in (old, new) if each is not None))
+            return write_units(*(item_bytes(item) for item in (old, new) if item is not None))
         names = [name for name, _ in index.attributes]
         if all(canon(old[name]) == canon(new[name]) for name in names):
             return write_units(item_bytes(old), item_bytes(new))
@@ -238,10 +238,10 @@ class TableModel:
 
     def sweep(self, now: float) -> int:
         """Remove what has expired; how many."""
-        gone = [item for item in self.items.values() if self._is_over(item, now)]
-        for item in gone:
+        expired = [item for item in self.items.values() if self._is_over(item, now)]
+        for item in expired:
             self.apply((item, None), by_service=True)
-        return len(gone)
+        return len(expired)
 
     def _is_over(self, item: Item, now: float) -> bool:
         text = item.get(self.ttl, {}).get("N") if self.ttl is not None else None
@@ -277,11 +277,11 @@ class TableModel:
         return {"": units} if index is None else {"": 0, index.name: units}
 
 
-def capacity_of(told: dict[str, Any]) -> dict[str, float]:
+def capacity_of(capacity: dict[str, Any]) -> dict[str, float]:
     """ConsumedCapacity (INDEXES) in the model's form, after checking that its total is its sum."""
-    units = {"": told["Table"]["CapacityUnits"]}
+    units = {"": capacity["Table"]["CapacityUnits"]}
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-        for name, each in told.get(member, {}).items():
-            units[name] = each["CapacityUnits"]
-    assert told["CapacityUnits"] == sum(units.values())
+        for name, consumed in capacity.get(member, {}).items():
+            units[name] = consumed["CapacityUnits"]
+    assert capacity["CapacityUnits"] == sum(units.values())
     return units

@@ -61,12 +61,12 @@ def _some(members: list[Any]) -> st.SearchStrategy[list[Any]]:
 
 
 sets = st.one_of(
-    _some(TEXTS).map(lambda each: {"SS": each}),
-    _some(["0", "1", "1.5", "10"]).map(lambda each: {"NS": each}),
-    _some(BINARIES).map(lambda each: {"BS": each}),
+    _some(TEXTS).map(lambda members: {"SS": members}),
+    _some(["0", "1", "1.5", "10"]).map(lambda members: {"NS": members}),
+    _some(BINARIES).map(lambda members: {"BS": members}),
 )
-lists = st.lists(scalars, max_size=3).map(lambda each: {"L": each})
-maps = st.fixed_dictionaries({}, optional={"k": scalars, "z": lists, "o": texts}).map(lambda each: {"M": each})
+lists = st.lists(scalars, max_size=3).map(lambda members: {"L": members})
+maps = st.fixed_dictionaries({}, optional={"k": scalars, "z": lists, "o": texts}).map(lambda members: {"M": members})
 paddings = st.sampled_from([0, 900, 1100, 5000, 5000, 350_000]).map(lambda length: {"S": "x" * length})
 moments = st.one_of(
     st.integers(-300, 3000).map(lambda offset: {"N": str(NOW + offset)}),

@@ -70,36 +70,38 @@ class Placeholders:
 # Conditions.
 
 
-def expression(condition: Condition, said: Placeholders) -> str:
+def expression(condition: Condition, placeholders: Placeholders) -> str:
     """Return the condition as an expression."""
-    text = condition_text(condition, said)
+    text = condition_text(condition, placeholders)
     return text[1:-1] if condition[0] in ("and", "or") else text
 
 
-def condition_text(condition: Condition, said: Placeholders) -> str:
+def condition_text(condition: Condition, placeholders: Placeholders) -> str:
     """Return the condition as a part of an expression, in parentheses if it has two sides."""
     kind, *rest = condition
     match kind:
         case "and" | "or" | "not":
-            return _logic_text(kind, rest, said)
+            return _logic_text(kind, rest, placeholders)
         case "between":
-            return f"{said.path(rest[0])} BETWEEN {said.value(rest[1])} AND {said.value(rest[2])}"
+            return (
+                f"{placeholders.path(rest[0])} BETWEEN {placeholders.value(rest[1])} AND {placeholders.value(rest[2])}"
+            )
         case "in":
-            return f"{said.path(rest[0])} IN ({', '.join(map(said.value, rest[1]))})"
+            return f"{placeholders.path(rest[0])} IN ({', '.join(map(placeholders.value, rest[1]))})"
         case "size":
-            return f"size({said.path(rest[1])}) {rest[0]} {said.value({'N': str(rest[2])})}"
+            return f"size({placeholders.path(rest[1])}) {rest[0]} {placeholders.value({'N': str(rest[2])})}"
         case "attribute_exists" | "attribute_not_exists":
-            return f"{kind}({said.path(rest[0])})"
+            return f"{kind}({placeholders.path(rest[0])})"
         case "begins_with" | "contains":
-            return f"{kind}({said.path(rest[0])}, {said.value(rest[1])})"
+            return f"{kind}({placeholders.path(rest[0])}, {placeholders.value(rest[1])})"
         case "attribute_type":
-            return f"{kind}({said.path(rest[0])}, {said.value({'S': rest[1]})})"
+            return f"{kind}({placeholders.path(rest[0])}, {placeholders.value({'S': rest[1]})})"
         case _:
-            return f"{said.path(rest[0])} {kind} {said.value(rest[1])}"
+            return f"{placeholders.path(rest[0])} {kind} {placeholders.value(rest[1])}"
 
 
-def _logic_text(kind: str, rest: list[Any], said: Placeholders) -> str:
-    inner = [condition_text(each, said) for each in rest]
+def _logic_text(kind: str, rest: list[Any], placeholders: Placeholders) -> str:
+    inner = [condition_text(condition, placeholders) for condition in rest]
     if kind == "not":
         return f"NOT {inner[0]}" if rest[0][0] in ("and", "or") else f"NOT ({inner[0]})"  # doubled ones are refused
     return f"({inner[0]} {kind.upper()} {inner[1]})"
@@ -126,34 +128,34 @@ def holds(condition: Condition, item: Item) -> bool:
     return _meets(kind, match, rest[1:])
 
 
-def _meets(kind: str, found: Value, rest: list[Any]) -> bool:
+def _meets(kind: str, value: Value, rest: list[Any]) -> bool:
     match kind:
         case "attribute_exists":
             return True
         case "attribute_type":
-            return rest[0] in found
+            return rest[0] in value
         case "=" | "<>":
-            return bool(canon(found) == canon(rest[0])) == (kind == "=")
+            return bool(canon(value) == canon(rest[0])) == (kind == "=")
         case "in":
-            return canon(found) in map(canon, rest[0])
+            return canon(value) in map(canon, rest[0])
         case "between":
-            return _ordered(">=", found, rest[0]) and _ordered("<=", found, rest[1])
+            return _ordered(">=", value, rest[0]) and _ordered("<=", value, rest[1])
         case "begins_with":
             ((requested, start),) = rest[0].items()
-            return requested in found and found[requested].startswith(start)
+            return requested in value and value[requested].startswith(start)
         case "contains":
-            return _contains(found, rest[0])
+            return _contains(value, rest[0])
         case _:
-            return _ordered(kind, found, rest[0])
+            return _ordered(kind, value, rest[0])
 
 
-def _contains(found: Value, wanted: Value) -> bool:
-    ((kind, content),) = found.items()
-    ((wanted_kind, wanted_content),) = wanted.items()
+def _contains(value: Value, operand: Value) -> bool:
+    ((kind, content),) = value.items()
+    ((wanted_kind, wanted_content),) = operand.items()
     if kind == "L":
-        return canon(wanted) in map(canon, content)
+        return canon(operand) in map(canon, content)
     if kind in ("SS", "NS", "BS"):
-        return wanted_kind == kind[0] and canon(wanted) in (canon({kind[0]: each}) for each in content)
+        return wanted_kind == kind[0] and canon(operand) in (canon({kind[0]: member}) for member in content)
     return kind == wanted_kind and kind in ("S", "B") and wanted_content in content
 
 
@@ -199,32 +201,32 @@ def find(item: Item, path: Path) -> Value | None:
 # Updates.
 
 
-def update_text(clauses: list[Clause], said: Placeholders) -> str:
+def update_text(clauses: list[Clause], placeholders: Placeholders) -> str:
     """Return the clauses as an UpdateExpression."""
     parts: dict[str, list[str]] = {}
     for verb, path, *rest in clauses:
-        target = said.path(path)
+        target = placeholders.path(path)
         match verb:
             case "SET":
-                parts.setdefault(verb, []).append(f"{target} = {_operand(rest[0], said)}")
+                parts.setdefault(verb, []).append(f"{target} = {_operand(rest[0], placeholders)}")
             case "REMOVE":
                 parts.setdefault(verb, []).append(target)
             case _:
-                parts.setdefault(verb, []).append(f"{target} {said.value(rest[0])}")
-    return " ".join(f"{verb} {', '.join(each)}" for verb, each in parts.items())
+                parts.setdefault(verb, []).append(f"{target} {placeholders.value(rest[0])}")
+    return " ".join(f"{verb} {', '.join(terms)}" for verb, terms in parts.items())
 
 
-def _operand(operand: tuple[Any, ...], said: Placeholders) -> str:
+def _operand(operand: tuple[Any, ...], placeholders: Placeholders) -> str:
     kind, *rest = operand
     match kind:
         case "value":
-            return said.value(rest[0])
+            return placeholders.value(rest[0])
         case "path":
-            return said.path(rest[0])
+            return placeholders.path(rest[0])
         case "+" | "-":
-            return f"{said.path(rest[0])} {kind} {said.value(rest[1])}"
+            return f"{placeholders.path(rest[0])} {kind} {placeholders.value(rest[1])}"
         case _:
-            return f"{kind}({said.path(rest[0])}, {said.value(rest[1])})"
+            return f"{kind}({placeholders.path(rest[0])}, {placeholders.value(rest[1])})"
 
 
 def updated(clauses: list[Clause], item: Item, *, exists: bool) -> Item:
@@ -324,7 +326,7 @@ def _add(item: Item, name: str, value: Value) -> None:
         item[name] = _sum(stored_item, value)
     else:
         item[name] = {
-            kind: stored_item[kind] + [each for each in content if not _in_set(kind, each, stored_item[kind])]
+            kind: stored_item[kind] + [member for member in content if not _in_set(kind, member, stored_item[kind])]
         }
 
 
@@ -335,7 +337,7 @@ def _delete(item: Item, name: str, value: Value) -> None:
         return
     if kind not in stored_item:
         raise invalid()
-    left = [each for each in stored_item[kind] if not _in_set(kind, each, content)]
+    left = [member for member in stored_item[kind] if not _in_set(kind, member, content)]
     if left:
         item[name] = {kind: left}
     else:
@@ -343,4 +345,4 @@ def _delete(item: Item, name: str, value: Value) -> None:
 
 
 def _in_set(kind: str, member: Any, members: list[Any]) -> bool:
-    return canon({kind[0]: member}) in (canon({kind[0]: each}) for each in members)
+    return canon({kind[0]: member}) in (canon({kind[0]: content_of}) for content_of in members)

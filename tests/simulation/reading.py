@@ -23,11 +23,11 @@ def pages_of(call: Call, operation: str, request: dict[str, Any]) -> Iterator[di
     """Yield the answers of all pages."""
     start: dict[str, Any] = {}
     for _ in range(_MOST_PAGES):
-        answer = call(operation, copy.deepcopy({**request, **start}))
-        yield answer
-        if "LastEvaluatedKey" not in answer:
+        response = call(operation, copy.deepcopy({**request, **start}))
+        yield response
+        if "LastEvaluatedKey" not in response:
             return
-        start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+        start = {"ExclusiveStartKey": response["LastEvaluatedKey"]}
     raise AssertionError("the pages do not end")
 
 
@@ -82,7 +82,9 @@ class Read:
             ordered.reverse()
         self._vary(data, "Query", placeholders, ordered)
 
-    def _sort_terms(self, data: st.DataObject, said: Placeholders, rows: list[Item]) -> tuple[list[str], list[Item]]:
+    def _sort_terms(
+        self, data: st.DataObject, placeholders: Placeholders, rows: list[Item]
+    ) -> tuple[list[str], list[Item]]:
         """Conditions on the leading sort attributes: equal on all but the last of those that are named."""
         own = (self.table.sort,) if self.table.sort is not None else ()
         attributes = self.index.sort if self.index is not None else own
@@ -94,7 +96,7 @@ class Read:
             operator = data.draw(st.sampled_from(operators))
             low, high = sorted((data.draw(draws.key_value(kind)) for _ in range(2)), key=order)
             condition: Condition = (operator, (name,), low, high) if operator == "between" else (operator, (name,), low)
-            terms.append(condition_text(condition, said))
+            terms.append(condition_text(condition, placeholders))
             rows = [row for row in rows if holds(condition, row)]
         return terms, rows
 
@@ -111,11 +113,11 @@ class Read:
         self.request["Segment"] = chosen
         self._vary(data, "Scan", Placeholders(), parts[chosen])
 
-    def _all_rows(self, operation: str, said: Placeholders, expected: list[Item]) -> list[Item]:
+    def _all_rows(self, operation: str, placeholders: Placeholders, expected: list[Item]) -> list[Item]:
         """All rows in the engine's order, after checking that they are the expected ones."""
         pages = [
             item
-            for page in pages_of(self.call, operation, {**self.request, **said.members()})
+            for page in pages_of(self.call, operation, {**self.request, **placeholders.members()})
             for item in page["Items"]
         ]
         assert Counter(map(self.table.place, pages)) == Counter(map(self.table.place, expected))
@@ -123,7 +125,7 @@ class Read:
         assert all(canon_item(item) == by_place[self.table.place(item)] for item in pages)
         return pages
 
-    def _vary(self, data: st.DataObject, operation: str, said: Placeholders, rows: list[Item]) -> None:
+    def _vary(self, data: st.DataObject, operation: str, placeholders: Placeholders, rows: list[Item]) -> None:
         limit = data.draw(st.sampled_from([None, 1, 2, 3, 65]))
         if limit is not None:
             self.request["Limit"] = limit
@@ -131,9 +133,9 @@ class Read:
         consistent = not is_global and data.draw(st.booleans())
         if consistent:
             self.request["ConsistentRead"] = True
-        projected, fetching = self._projection(data, said)
-        test = self._filter(data, said)
-        self.request.update(said.members(), ReturnConsumedCapacity="INDEXES")
+        projected, fetching = self._projection(data, placeholders)
+        test = self._filter(data, placeholders)
+        self.request.update(placeholders.members(), ReturnConsumedCapacity="INDEXES")
         filtered = set() if test is None else {str(test[1][0])}
         if self._is_incomplete(projected) or (
             operation == "Query" and self._is_part() and not filtered <= self._held()
@@ -143,29 +145,29 @@ class Read:
         # Nothing can follow the one item of a table without a sort key: its query names no last key.
         finds_one = operation == "Query" and self.index is None and self.table.sort is None
         pages = predicted_pages(rows, None if finds_one else limit)
-        answers = list(pages_of(self.call, operation, self.request))
-        assert len(answers) == len(pages)
-        for evaluated, answer in zip(pages, answers, strict=True):
-            whole = [self._whole(row) for row in evaluated] if fetching else evaluated
-            kept = [row for row in whole if test is None or holds(test, row)]
-            assert (answer["ScannedCount"], answer["Count"]) == (len(evaluated), len(kept))
+        responses = list(pages_of(self.call, operation, self.request))
+        assert len(responses) == len(pages)
+        for evaluated, response in zip(pages, responses, strict=True):
+            complete = [self._whole(row) for row in evaluated] if fetching else evaluated
+            matching = [row for row in complete if test is None or holds(test, row)]
+            assert (response["ScannedCount"], response["Count"]) == (len(evaluated), len(matching))
             if self.request.get("Select") == "COUNT":
-                assert "Items" not in answer
+                assert "Items" not in response
             else:
-                shown = [_cut(row, projected) for row in kept]
-                assert list(map(canon_item, answer["Items"])) == list(map(canon_item, shown))
-            self._check_end(evaluated, answer)
+                projected_rows = [_cut(row, projected) for row in matching]
+                assert list(map(canon_item, response["Items"])) == list(map(canon_item, projected_rows))
+            self._check_end(evaluated, response)
             spent = self.table.read_cost(self.index, evaluated, consistent)
             if fetching:
-                spent[""] += sum(read_units(item_bytes(row), consistent) for row in whole)
-            assert capacity_of(answer["ConsumedCapacity"]) == spent
+                spent[""] += sum(read_units(item_bytes(row), consistent) for row in complete)
+            assert capacity_of(response["ConsumedCapacity"]) == spent
 
-    def _projection(self, data: st.DataObject, said: Placeholders) -> tuple[set[str] | None, bool]:
+    def _projection(self, data: st.DataObject, placeholders: Placeholders) -> tuple[set[str] | None, bool]:
         """Return the attributes in the answer, None for all; and whether items are fetched from the table for them."""
         kind = data.draw(st.sampled_from(["", "", "COUNT", "ALL_ATTRIBUTES", "paths"]))
         if kind == "paths":
             names = set(data.draw(st.lists(st.sampled_from(["p", "n", "x", "m", "g"]), min_size=1, unique=True)))
-            self.request["ProjectionExpression"] = ", ".join(said.path((name,)) for name in sorted(names))
+            self.request["ProjectionExpression"] = ", ".join(placeholders.path((name,)) for name in sorted(names))
             return names, self._is_local_part() and not names <= self._held()
         if kind:
             self.request["Select"] = kind
@@ -189,13 +191,13 @@ class Read:
             return self.request.get("Select") == "ALL_ATTRIBUTES"
         return not projected <= self._held()
 
-    def _filter(self, data: st.DataObject, said: Placeholders) -> Condition | None:
+    def _filter(self, data: st.DataObject, placeholders: Placeholders) -> Condition | None:
         if not data.draw(st.booleans()):
             return None
         path = data.draw(st.sampled_from([("m", "k"), ("w",), ("l", 0), ("any",)]))
         operator = data.draw(st.sampled_from(["attribute_exists", "attribute_not_exists"]))
         condition: Condition = (operator, path)
-        self.request["FilterExpression"] = expression(condition, said)
+        self.request["FilterExpression"] = expression(condition, placeholders)
         return condition
 
     def _refused(self, operation: str) -> None:
@@ -210,12 +212,12 @@ class Read:
         assert item is not None
         return item
 
-    def _check_end(self, evaluated: list[Item], answer: dict[str, Any]) -> None:
-        if "LastEvaluatedKey" not in answer:
+    def _check_end(self, evaluated: list[Item], response: dict[str, Any]) -> None:
+        if "LastEvaluatedKey" not in response:
             return
         names = [name for name, _ in self.table.key_attributes]
         names += [name for name, _ in (self.index.attributes if self.index is not None else ()) if name not in names]
-        last_evaluated_key = answer["LastEvaluatedKey"]
+        last_evaluated_key = response["LastEvaluatedKey"]
         assert {name: canon(value) for name, value in last_evaluated_key.items()} == {
             name: canon(evaluated[-1][name]) for name in names
         }

@@ -90,15 +90,16 @@ def _delivered(engine: Engine) -> list[str]:
     entries: list[tuple[str, int]] = []
     while following is not None:
         try:
-            answer = engine.call("GetRecords", {"ShardIterator": following, "Limit": 50})
+            response = engine.call("GetRecords", {"ShardIterator": following, "Limit": 50})
         except InternalServerError:
             continue
         entries += [
-            (each["dynamodb"]["Keys"]["p"]["S"], int(each["dynamodb"]["SequenceNumber"])) for each in answer["Records"]
+            (record["dynamodb"]["Keys"]["p"]["S"], int(record["dynamodb"]["SequenceNumber"]))
+            for record in response["Records"]
         ]
-        following = answer.get("NextShardIterator") if answer["Records"] else None
-    for name in {each for each, _ in entries}:
-        own = [number for each, number in entries if each == name]
+        following = response.get("NextShardIterator") if response["Records"] else None
+    for name in {written_key for written_key, _ in entries}:
+        own = [number for key, number in entries if key == name]
         assert own == sorted(own)
     numbers = {number for _, number in entries}
     assert len(numbers) == max(numbers) - min(numbers) + 1

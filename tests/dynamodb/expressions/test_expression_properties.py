@@ -180,22 +180,24 @@ def test_a_value_is_equal_unequal_or_missing(item: dict[str, Any], path: str, va
 
 
 @given(items, plain_paths, scalars, scalars)
-def test_the_order_operators_agree(item: dict[str, Any], path: str, one: dict[str, Any], other: dict[str, Any]) -> None:
-    less, equal = holds(f"{path} < :v", item, v=one), holds(f"{path} = :v", item, v=one)
-    at_most, at_least = holds(f"{path} <= :v", item, v=one), holds(f"{path} >= :v", item, v=one)
-    ordered = next(iter(one)) in ("S", "N", "B")
+def test_the_order_operators_agree(
+    item: dict[str, Any], path: str, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    less, equal = holds(f"{path} < :v", item, v=first), holds(f"{path} = :v", item, v=first)
+    at_most, at_least = holds(f"{path} <= :v", item, v=first), holds(f"{path} >= :v", item, v=first)
+    ordered = next(iter(first)) in ("S", "N", "B")
     assert at_most is (less or (equal and ordered))
     assert (at_most and at_least) is (equal and ordered)
-    assert holds(f"{path} > :v", item, v=one) is (at_least and not equal)
-    assert holds(f"{path} BETWEEN :v AND :w", item, v=one, w=other) is (
-        at_least and holds(f"{path} <= :w", item, w=other)
+    assert holds(f"{path} > :v", item, v=first) is (at_least and not equal)
+    assert holds(f"{path} BETWEEN :v AND :w", item, v=first, w=second) is (
+        at_least and holds(f"{path} <= :w", item, w=second)
     )
-    assert holds(f":v > {path}", item, v=one) is less
+    assert holds(f":v > {path}", item, v=first) is less
 
 
 @given(items, plain_paths, plain_paths)
-def test_de_morgan(item: dict[str, Any], one: str, other: str) -> None:
-    first, second = f"attribute_exists({one})", f"attribute_exists({other})"
+def test_de_morgan(item: dict[str, Any], left: str, right: str) -> None:
+    first, second = f"attribute_exists({left})", f"attribute_exists({right})"
     assert holds(f"NOT ({first} AND {second})", item) is holds(f"NOT {first} OR NOT {second}", item)
     assert holds(f"NOT ({first} OR {second})", item) is holds(f"NOT {first} AND NOT {second}", item)
 
@@ -221,12 +223,12 @@ def test_set_values_are_read_back_and_removed_values_are_gone(
         return
     if present:
         assert holds(f"{path} = :v", new, v=value)
-    gone = compile_update(f"REMOVE {path}", None).apply(new, None)
+    removed = compile_update(f"REMOVE {path}", None).apply(new, None)
     if not path.endswith("]"):
-        assert not holds(f"attribute_exists({path})", gone)
+        assert not holds(f"attribute_exists({path})", removed)
     elif not present:
         # The element was appended: removing the requested index removes it, or nothing.
-        assert gone in (new, item)
+        assert removed in (new, item)
 
 
 NAMES = {"#n": "b", "#1": "a"}

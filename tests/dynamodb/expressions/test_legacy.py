@@ -201,10 +201,10 @@ def test_names_of_the_older_parameters_are_never_paths() -> None:
     assert update.apply({}, None) == {"a.b": {"N": "1"}}
 
 
-def key(**given: Any) -> dict[str, Any]:
+def key(**conditions: Any) -> dict[str, Any]:
     return {
         name: {"ComparisonOperator": operator, "AttributeValueList": list(arguments)}
-        for name, (operator, *arguments) in given.items()
+        for name, (operator, *arguments) in conditions.items()
     }
 
 

@@ -91,13 +91,13 @@ steps = st.one_of(st.sampled_from("ab"), st.integers(0, 1))
 paths = st.builds(lambda first, rest: (first, *rest), st.sampled_from("ab"), st.lists(steps, max_size=3))
 
 
-def overlap(one: ResolvedPath, other: ResolvedPath) -> bool:
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
+def overlap(first: ResolvedPath, second: ResolvedPath) -> bool:
+    shorter = min(len(first), len(second))
+    return first[:shorter] == second[:shorter]
 
 
-def conflict(one: ResolvedPath, other: ResolvedPath) -> bool:
-    for left, right in zip(one, other, strict=False):
+def conflict(first: ResolvedPath, second: ResolvedPath) -> bool:
+    for left, right in zip(first, second, strict=False):
         if isinstance(left, int) != isinstance(right, int):
             return True
         if left != right:

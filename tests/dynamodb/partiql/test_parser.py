@@ -99,7 +99,7 @@ def test_a_select() -> None:
     assert isinstance(statement, SelectStatement)
     assert statement.source == FromClause("t", "i")
     assert [path.parts for path in statement.shown or ()] == [("a",), ("b", "c")]
-    ordered = [Ordering(bare(each.term), each.descending) for each in statement.order]
+    ordered = [Ordering(bare(ordering.term), ordering.descending) for ordering in statement.order]
     assert ordered == [Ordering(A, True), Ordering(B, False)]
 
 

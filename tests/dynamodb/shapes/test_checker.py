@@ -58,9 +58,9 @@ def outcome(operation: str, request: Any, form: Form, check: shapes.Check) -> An
 
 
 def assert_agrees(operation: str, request: Any, form: Form) -> None:
-    known = command(operation)
-    assert known is not None
-    assert outcome(operation, request, form, known.quick_check) == outcome(operation, request, form, known.check)
+    checked = command(operation)
+    assert checked is not None
+    assert outcome(operation, request, form, checked.quick_check) == outcome(operation, request, form, checked.check)
 
 
 def with_item(operation: str, item: Any) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def with_item(operation: str, item: Any) -> dict[str, Any]:
         return {"TableName": "abc", "Key": item}
     if operation == "TransactWriteItems":
         key = {"TableName": "abc", "Key": item}
-        puts = [{"Put": {"TableName": "abc", "Item": each}} for each in ({"pk": {"S": "a"}}, item)]
+        puts = [{"Put": {"TableName": "abc", "Item": stored_item}} for stored_item in ({"pk": {"S": "a"}}, item)]
         return {
             "TransactItems": [
                 *puts,

@@ -73,7 +73,7 @@ def test_binary_has_no_prefix_trace() -> None:
 def test_a_page_accepts_decoded_items(decoded: bool) -> None:
     items: list[Any] = [{"a": {"B": "YWI="}}, {"a": {"S": "x"}}, {"B": {"N": "1"}}]
     bodies = [encoding.encode(item) for item in items]
-    known = items if decoded else []
-    assert orjson.loads(orjson.dumps(encoding.WIRE.page(bodies, known))) == items
-    assert encoding.PYTHON.page(bodies, known) == [{"a": {"B": b"ab"}}, *items[1:]]
+    decoded_items = items if decoded else []
+    assert orjson.loads(orjson.dumps(encoding.WIRE.page(bodies, decoded_items))) == items
+    assert encoding.PYTHON.page(bodies, decoded_items) == [{"a": {"B": b"ab"}}, *items[1:]]
     assert encoding.PYTHON.page([], []) == []

@@ -75,12 +75,12 @@ def test_segments_are_disjoint_and_complete(total: int) -> None:
 def test_hashes_spread_over_the_whole_space() -> None:
     hashes = [hash_of(partition_prefix(b"user#%d" % number)) for number in range(4000)]
     counts = [0] * 16
-    for each in hashes:
-        counts[each * 16 // HASH_SPACE] += 1
+    for value in hashes:
+        counts[value * 16 // HASH_SPACE] += 1
     assert min(counts) > 150
     assert max(counts) < 350
 
 
 def test_equal_index_keys_have_the_order_seen_on_the_service() -> None:
-    keys = [partition_prefix(one) + other for one, other in ((b"a", b"a"), (b"b", b"b"), (b"c", b"d"), (b"c", b"e"))]
+    keys = [partition_prefix(pair) + other for pair, other in ((b"a", b"a"), (b"b", b"b"), (b"c", b"d"), (b"c", b"e"))]
     assert sorted(keys, key=tie_hash) == [keys[1], keys[0], keys[3], keys[2]]

@@ -24,7 +24,7 @@ NUMBERS = st.builds(
 
 
 @pytest.mark.parametrize(
-    ("given_text", "kept"),
+    ("given_text", "stored"),
     [
         ("0", "0"),
         ("-0", "0"),
@@ -44,9 +44,9 @@ NUMBERS = st.builds(
         ("1" + "0" * 60, "1" + "0" * 60),
     ],
 )
-def test_numbers_are_stored_in_plain_notation(given_text: str, kept: str) -> None:
-    assert numbers.canonical(given_text) == kept
-    assert numbers.canonical(kept) == kept
+def test_numbers_are_stored_in_plain_notation(given_text: str, stored: str) -> None:
+    assert numbers.canonical(given_text) == stored
+    assert numbers.canonical(stored) == stored
 
 
 @pytest.mark.parametrize(

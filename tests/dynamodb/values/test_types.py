@@ -15,7 +15,7 @@ from keyplan.dynamodb.values.types import comparable_number, compare, same
 
 
 @pytest.mark.parametrize(
-    ("kind", "written", "kept"),
+    ("kind", "written", "stored"),
     [
         ("SS", ["b", "", "a", "é", "Z", "\U0001f600", "\uffff"], ["", "Z", "a", "b", "é", "\uffff", "\U0001f600"]),
         ("NS", ["10", "-1", "9", "0.5"], ["-1", "0.5", "9", "10"]),
@@ -23,8 +23,8 @@ from keyplan.dynamodb.values.types import comparable_number, compare, same
         ("SS", ["one"], ["one"]),
     ],
 )
-def test_set_members_are_stored_in_order(kind: str, written: list[str], kept: list[str]) -> None:
-    assert types.in_order(kind, written) == kept
+def test_set_members_are_stored_in_order(kind: str, written: list[str], stored: list[str]) -> None:
+    assert types.in_order(kind, written) == stored
 
 
 def test_duplicates_are_listed_in_order_up_to_the_first_repeat() -> None:
@@ -40,15 +40,15 @@ def canonical(value: Decimal) -> str:
 
 
 @given(decimals, decimals)
-def test_numbers_order_by_value(one: Decimal, other: Decimal) -> None:
-    result = compare({"N": canonical(one)}, {"N": canonical(other)})
-    assert result == (one > other) - (one < other)
+def test_numbers_order_by_value(left: Decimal, right: Decimal) -> None:
+    result = compare({"N": canonical(left)}, {"N": canonical(right)})
+    assert result == (left > right) - (left < right)
 
 
 @given(st.binary(max_size=8), st.binary(max_size=8))
-def test_binary_orders_by_unsigned_bytes(one: bytes, other: bytes) -> None:
-    left, right = {"B": b64encode(one).decode()}, {"B": b64encode(other).decode()}
-    assert compare(left, right) == (one > other) - (one < other)
+def test_binary_orders_by_unsigned_bytes(first: bytes, second: bytes) -> None:
+    left, right = {"B": b64encode(first).decode()}, {"B": b64encode(second).decode()}
+    assert compare(left, right) == (first > second) - (first < second)
 
 
 @given(st.text(max_size=8), st.text(max_size=8))
@@ -63,10 +63,10 @@ def test_long_and_fractional_numbers_are_compared_exactly() -> None:
 
 
 def test_sets_are_equal_in_any_order_at_any_depth() -> None:
-    one: dict[str, Any] = {"M": {"a": {"L": [{"SS": ["x", "y"]}, {"N": "1"}]}}}
+    first: dict[str, Any] = {"M": {"a": {"L": [{"SS": ["x", "y"]}, {"N": "1"}]}}}
     other: dict[str, Any] = {"M": {"a": {"L": [{"SS": ["y", "x"]}, {"N": "1"}]}}}
-    assert same(one, other)
-    assert not same(one, {"M": {"a": {"L": [{"SS": ["y", "z"]}, {"N": "1"}]}}})
-    assert not same(one, {"M": {"b": {"L": []}}})
+    assert same(first, other)
+    assert not same(first, {"M": {"a": {"L": [{"SS": ["y", "z"]}, {"N": "1"}]}}})
+    assert not same(first, {"M": {"b": {"L": []}}})
     assert not same({"SS": ["1"]}, {"NS": ["1"]})
     assert not same({"L": [{"N": "1"}]}, {"L": []})

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine import tables_of
-from tests.engine.backup_making import Kept, by_name, recovery_of, seen
+from tests.engine.backup_making import Harness, by_name, items_at, recovery_of
 
 from keyplan.engine import fsck
 from keyplan.engine.backups import history
@@ -26,22 +26,22 @@ STEP = st.one_of(
 Items = dict[str, dict[str, Any]]
 
 
-def take(kept: Kept, model: Items, step: tuple[str, Any, Any]) -> None:
+def take(harness: Harness, model: Items, step: tuple[str, Any, Any]) -> None:
     """Apply a step to the engine and to the model."""
     kind, name, text = step
     if kind == "wait":
-        kept.clock.advance(name)
+        harness.clock.advance(name)
     elif kind == "trim":
-        kept.engine.trim_history()
+        harness.engine.trim_history()
     elif kind == "delete":
-        kept.delete(name)
+        harness.delete(name)
         model.pop(name, None)
     elif kind == "put":
         attributes: dict[str, Any] = {} if text is None else {"g": {"S": text}}
-        kept.put(name, **attributes)
+        harness.put(name, **attributes)
         model[name] = {**tables_of.key(name), **attributes}
     elif kind == "update":
-        kept.call(
+        harness.call(
             "UpdateItem",
             TableName="things",
             Key=tables_of.key(name),
@@ -57,35 +57,35 @@ def take(kept: Kept, model: Items, step: tuple[str, Any, Any]) -> None:
             {"Delete": {"TableName": "things", "Key": tables_of.key(name)}},
             {"Put": {"TableName": "things", "Item": item}},
         ]
-        kept.call("TransactWriteItems", TransactItems=steps)
+        harness.call("TransactWriteItems", TransactItems=steps)
         model.pop(name, None)
         model[text] = item
 
 
 @given(st.lists(STEP, min_size=1, max_size=40), st.integers(min_value=0, max_value=20))
 def test_any_earlier_time_can_be_restored_including_indexes(steps: list[tuple[str, Any, Any]], begin: int) -> None:
-    kept = Kept(**tables_of.with_index(), **LOCAL)
+    harness = Harness(**tables_of.with_index(), **LOCAL)
     model: Items = {}
     states: list[tuple[float, Items]] = []
     for number, step in enumerate(steps):
         if number == min(begin, len(steps) - 1):
-            kept.keep(1)
-            states = [(kept.clock.now(), dict(model))]
-        take(kept, model, step)
-        states.append((kept.clock.now(), dict(model)))
-    earliest = history.earliest_s(recovery_of(kept), kept.clock.now())
+            harness.enable_recovery(1)
+            states = [(harness.clock.now(), dict(model))]
+        take(harness, model, step)
+        states.append((harness.clock.now(), dict(model)))
+    earliest = history.earliest_s(recovery_of(harness), harness.clock.now())
     for time_s, expected in dict(states).items():  # the last state at each time
         if time_s < earliest:
             continue
-        assert by_name(seen(kept, time_s)) == expected
-        kept.rewind(time_s)
-        assert by_name(kept.items("restored")) == expected
+        assert by_name(items_at(harness, time_s)) == expected
+        harness.rewind(time_s)
+        assert by_name(harness.items("restored")) == expected
         indexed = {name: item for name, item in expected.items() if "g" in item}
-        assert by_name(kept.items("restored", IndexName="by_g")) == indexed
-        assert by_name(kept.items("restored", IndexName="by_l")) == indexed
-        assert fsck.check(kept.engine) == []
-        kept.call("DeleteTable", TableName="restored")
-    kept.engine.close()
+        assert by_name(harness.items("restored", IndexName="by_g")) == indexed
+        assert by_name(harness.items("restored", IndexName="by_l")) == indexed
+        assert fsck.check(harness.engine) == []
+        harness.call("DeleteTable", TableName="restored")
+    harness.engine.close()
 
 
 LOCAL = {

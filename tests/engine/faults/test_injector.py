@@ -142,11 +142,11 @@ def test_versions_are_shown_in_order(open_engine: Callable[..., Engine], clock: 
         put(engine, "a", g={"S": "g"}, v={"N": str(number)})
         clock.advance(1)
     delete(engine, "a")
-    seen = []
+    versions = []
     for _ in range(8):
-        seen.append([item["v"]["N"] for item in by_g(engine)])
+        versions.append([item["v"]["N"] for item in by_g(engine)])
         clock.advance(1)
-    assert seen == [[], [], ["0"], ["1"], ["2"], [], [], []]
+    assert versions == [[], [], ["0"], ["1"], ["2"], [], [], []]
 
 
 def test_a_moved_entry_leaves_its_old_place_as_it_appears_at_the_new_one(
@@ -168,12 +168,12 @@ def test_writes_of_one_entry_keep_their_order_with_any_lag(
     engine = open_engine(gsi_lag=(0, 100))
     for number in range(30):
         put(engine, "a", g={"S": "g"}, v={"N": str(number)})
-    seen = []
+    versions = []
     for _ in range(110):
-        seen += [int(item["v"]["N"]) for item in by_g(engine)]
+        versions += [int(item["v"]["N"]) for item in by_g(engine)]
         clock.advance(1)
-    assert seen == sorted(seen)
-    assert seen[-1] == 29
+    assert versions == sorted(versions)
+    assert versions[-1] == 29
 
 
 def test_local_indexes_and_streams_do_not_lag(clock: ManualClock) -> None:
@@ -292,9 +292,9 @@ def test_a_stale_read_returns_an_earlier_version(open_engine: Callable[..., Engi
         clock.advance(1)
         versions.add(str(number))
         item = get(engine, "a")
-        seen = item["v"]["N"] if item else None
-        assert seen in versions
-        assert seen is None or int(seen) >= number - 10
+        version = item["v"]["N"] if item else None
+        assert version in versions
+        assert version is None or int(version) >= number - 10
     assert get(engine, "a", ConsistentRead=True)["v"]["N"] == "19"  # type: ignore[index]
     clock.advance(11)
     assert get(engine, "a")["v"]["N"] == "19"  # type: ignore[index]
@@ -305,8 +305,8 @@ def test_reads_are_stale_at_the_configured_rate(open_engine: Callable[..., Engin
     put(engine, "a", v={"N": "1"})
     clock.advance(100)
     put(engine, "a", v={"N": "2"})
-    seen = Counter(get(engine, "a")["v"]["N"] for _ in range(400))  # type: ignore[index]
-    assert 60 < seen["1"] < 140
+    counts = Counter(get(engine, "a")["v"]["N"] for _ in range(400))  # type: ignore[index]
+    assert 60 < counts["1"] < 140
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -381,9 +381,9 @@ def test_a_batch_get_completes_by_retrying(open_engine: Callable[..., Engine]) -
     }
     items, rounds = [], 0
     while requests:
-        answer = engine.call("BatchGetItem", {"RequestItems": requests})
-        items += [item["p"]["S"] for item in answer["Responses"]["things"]]
-        requests = answer["UnprocessedKeys"]
+        response = engine.call("BatchGetItem", {"RequestItems": requests})
+        items += [item["p"]["S"] for item in response["Responses"]["things"]]
+        requests = response["UnprocessedKeys"]
         rounds += 1
     assert rounds > 2
     assert sorted(items, key=int) == [str(number) for number in range(20)]
@@ -413,17 +413,17 @@ def test_transactions_are_cancelled_with_the_reason_at_the_conflicting_action(
     open_engine: Callable[..., Engine],
 ) -> None:
     engine = open_engine(conflicts=0.3)
-    seen = set()
+    reasons = set()
     for number in range(50):
-        items = [{"Put": {"TableName": "things", "Item": tables_of.key(f"{number}-{each}")}} for each in range(3)]
+        items = [{"Put": {"TableName": "things", "Item": tables_of.key(f"{number}-{index}")}} for index in range(3)]
         try:
             engine.call("TransactWriteItems", {"TransactItems": items})
         except TransactionCanceledError as error:
             codes = [reason["Code"] for reason in error.members["CancellationReasons"]]
             assert sorted(codes) == ["None", "None", "TransactionConflict"]
-            seen.add(codes.index("TransactionConflict"))
+            reasons.add(codes.index("TransactionConflict"))
             assert get(engine, f"{number}-0", ConsistentRead=True) is None
-    assert seen == {0, 1, 2}
+    assert reasons == {0, 1, 2}
 
 
 def test_transactional_reads_conflict_too(open_engine: Callable[..., Engine]) -> None:

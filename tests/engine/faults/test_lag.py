@@ -37,7 +37,7 @@ def test_indexes_agree_with_their_table_when_no_writes_are_pending(tmp_path: Pat
             if number % 20 == 0:
                 # Only where all engines lag is every difference a waiting write.
                 findings = fsck.check(engine)
-                assert not findings or any(each.faults is None for each in engines)
+                assert not findings or any(copy.faults is None for copy in engines)
         for engine in engines:
             engine.close()
     with Engine.open(path, clock=clock) as engine:

@@ -113,7 +113,7 @@ sorts = st.tuples(texts, st.binary(min_size=1, max_size=4))
 @given(left=sorts, right=sorts)
 def test_entries_are_ordered_by_their_attributes_in_turn(left: tuple[str, bytes], right: tuple[str, bytes]) -> None:
     orders = [(text.encode(), content) for text, content in (left, right)]
-    entries = [_entry(("a", "b", *each)) for each in (left, right)]
+    entries = [_entry(("a", "b", *pair)) for pair in (left, right)]
     assert (entries[0] < entries[1]) == (orders[0] < orders[1])
     assert (entries[0] == entries[1]) == (orders[0] == orders[1])
 

@@ -34,15 +34,15 @@ def query(engine: Engine, **members: Any) -> dict[str, Any]:
     return engine.call("Query", request)
 
 
-def units(answer: dict[str, Any]) -> float:
-    consumed: float = answer["ConsumedCapacity"]["CapacityUnits"]
+def units(response: dict[str, Any]) -> float:
+    consumed: float = response["ConsumedCapacity"]["CapacityUnits"]
     return consumed
 
 
 def test_a_page_is_summed_first_and_rounded_once(filled: Engine) -> None:
-    answer = query(filled)
-    assert answer["Count"] == 40
-    assert units(answer) == 0.5
+    response = query(filled)
+    assert response["Count"] == 40
+    assert units(response) == 0.5
     assert units(query(filled, ConsistentRead=True)) == 1
 
 
@@ -54,20 +54,20 @@ def test_a_read_without_results_costs_units(engine: Engine) -> None:
 
 @pytest.mark.parametrize("limit", [1, 39, 40, 41, SMALL_LIMIT, SMALL_LIMIT + 1])
 def test_a_reached_limit_returns_a_key_even_at_the_end(filled: Engine, limit: int) -> None:
-    answer = query(filled, Limit=limit)
-    assert answer["Count"] == min(limit, 40)
-    assert ("LastEvaluatedKey" in answer) == (limit <= 40)
+    response = query(filled, Limit=limit)
+    assert response["Count"] == min(limit, 40)
+    assert ("LastEvaluatedKey" in response) == (limit <= 40)
     if limit == 40:
-        following = query(filled, Limit=limit, ExclusiveStartKey=answer["LastEvaluatedKey"])
+        following = query(filled, Limit=limit, ExclusiveStartKey=response["LastEvaluatedKey"])
         assert (following["Count"], following.get("LastEvaluatedKey")) == (0, None)
 
 
 def test_a_limit_counts_before_the_filter(filled: Engine) -> None:
-    answer = query(
+    response = query(
         filled, Limit=10, FilterExpression="x = :none", ExpressionAttributeValues={":none": {"S": "nothing like it"}}
     )
-    assert (answer["Count"], answer["ScannedCount"], answer["Items"]) == (0, 10, [])
-    assert answer["LastEvaluatedKey"] == tables_of.key("a", "09")
+    assert (response["Count"], response["ScannedCount"], response["Items"]) == (0, 10, [])
+    assert response["LastEvaluatedKey"] == tables_of.key("a", "09")
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -103,15 +103,15 @@ def test_a_full_page_has_a_key_even_if_nothing_follows(
 
 
 def test_a_count_has_no_items(filled: Engine) -> None:
-    answer = query(filled, Select="COUNT")
-    assert (answer["Count"], answer["ScannedCount"]) == (40, 40)
-    assert "Items" not in answer
+    response = query(filled, Select="COUNT")
+    assert (response["Count"], response["ScannedCount"]) == (40, 40)
+    assert "Items" not in response
 
 
 def test_a_projection_does_not_make_a_page_cheaper(filled: Engine) -> None:
-    answer = query(filled, ProjectionExpression="s")
-    assert answer["Items"][0] == {"s": {"S": "00"}}
-    assert units(answer) == 0.5
+    response = query(filled, ProjectionExpression="s")
+    assert response["Items"][0] == {"s": {"S": "00"}}
+    assert units(response) == 0.5
 
 
 def test_fetching_from_a_local_index_costs_each_item(engine: Engine) -> None:
@@ -125,7 +125,7 @@ def test_fetching_from_a_local_index_costs_each_item(engine: Engine) -> None:
     for name in "12":
         put(engine, "a", name, l={"S": name}, x={"S": "x" * 5000})
     assert units(query(engine, IndexName="by_l")) == 0.5
-    answer = query(engine, IndexName="by_l", Select="ALL_ATTRIBUTES", ReturnConsumedCapacity="INDEXES")
-    assert [len(item["x"]["S"]) for item in answer["Items"]] == [5000, 5000]
-    assert answer["ConsumedCapacity"]["Table"]["CapacityUnits"] == 2
-    assert answer["ConsumedCapacity"]["LocalSecondaryIndexes"]["by_l"]["CapacityUnits"] == 0.5
+    response = query(engine, IndexName="by_l", Select="ALL_ATTRIBUTES", ReturnConsumedCapacity="INDEXES")
+    assert [len(item["x"]["S"]) for item in response["Items"]] == [5000, 5000]
+    assert response["ConsumedCapacity"]["Table"]["CapacityUnits"] == 2
+    assert response["ConsumedCapacity"]["LocalSecondaryIndexes"]["by_l"]["CapacityUnits"] == 0.5

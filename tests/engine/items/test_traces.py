@@ -53,19 +53,19 @@ conditions = st.recursive(
 @st.composite
 def filtered_items(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Draw items, and a filter whose names and values are mostly those of one of them."""
-    drawn = draw(items)
-    known = draw(st.sampled_from(drawn))
-    names = list(dict.fromkeys([*known, *draw(st.permutations(NAMES))]))[:2]
-    stored_items = [known.get(name, {"S": "x"}) if draw(st.integers(0, 3)) else draw(values) for name in names]
-    beginning = [{kind: text[:1]} for each in stored_items for kind, text in each.items() if kind in "SB"]
+    drawn_items = draw(items)
+    item = draw(st.sampled_from(drawn_items))
+    names = list(dict.fromkeys([*item, *draw(st.permutations(NAMES))]))[:2]
+    stored_items = [item.get(name, {"S": "x"}) if draw(st.integers(0, 3)) else draw(values) for name in names]
+    beginning = [{kind: text[:1]} for value in stored_items for kind, text in value.items() if kind in "SB"]
     texts_too = draw(st.sampled_from([*beginning, {"S": "x"}, {"B": b"x"}]))
     text = draw(st.builds("{} AND #0 <> #1".format, conditions) | st.just("#0 = :0 AND #0 <> #1"))
-    return drawn, _filter(text, names, {":0": stored_items[0], ":1": stored_items[1], ":t": texts_too})
+    return drawn_items, _filter(text, names, {":0": stored_items[0], ":1": stored_items[1], ":t": texts_too})
 
 
-def _filter(text: str, names: list[str], given: dict[str, Any]) -> dict[str, Any]:
+def _filter(text: str, names: list[str], stored_values: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a filter, without unused values."""
-    used = {placeholder: value for placeholder, value in given.items() if placeholder in text}
+    used = {placeholder: value for placeholder, value in stored_values.items() if placeholder in text}
     return {
         "FilterExpression": text,
         "ExpressionAttributeNames": {f"#{number}": name for number, name in enumerate(names)},
@@ -108,8 +108,10 @@ X, Y, XY = {"S": "x"}, {"S": "y"}, {"SS": ["x", "y"]}
 @example(([{"a": X}, {"a": Y}, {}], _filter("NOT (#0 = :0)", ["a"], {":0": X})))
 @example(([{"a": XY}, {"a": {"L": [XY]}}], _filter("#0 = :0", ["a"], {":0": {"L": [{"SS": ["y", "x"]}]}})))
 @example(([{"a": {"B": b"xyz"}}, {"a": X}], _filter("begins_with(#0, :t)", ["a"], {":t": {"B": b"xy"}})))
-def test_items_that_pass_a_filter_are_found_in_stored_bytes(drawn: tuple[list[dict[str, Any]], dict[str, Any]]) -> None:
-    items, filtered = drawn
+def test_items_that_pass_a_filter_are_found_in_stored_bytes(
+    drawn_filter: tuple[list[dict[str, Any]], dict[str, Any]],
+) -> None:
+    items, filtered = drawn_filter
     with Engine.memory() as engine, pytest.MonkeyPatch.context() as patched:
         _table(engine)
         for number, item in enumerate(items):
@@ -137,11 +139,11 @@ def test_items_without_the_bytes_are_not_decoded(engine: Engine, monkeypatch: py
         "FilterExpression": "begins_with(x, :x) AND y = :y",
         "ExpressionAttributeValues": {":x": {"S": "x1"}, ":y": {"N": "3.0"}},
     }
-    answer = engine.call("Scan", request)
-    assert (answer["Count"], answer["ScannedCount"]) == (1, 10)
-    assert [item["s"]["S"] for item in answer["Items"]] == ["3"]
+    response = engine.call("Scan", request)
+    assert (response["Count"], response["ScannedCount"]) == (1, 10)
+    assert [item["s"]["S"] for item in response["Items"]] == ["3"]
     assert len(decoded) == 1
-    assert tables_of.wire(engine.call_wire("Scan", request)) == answer
+    assert tables_of.wire(engine.call_wire("Scan", request)) == response
 
 
 def test_a_damaged_item_that_may_pass_is_reported(engine: Engine) -> None:

@@ -103,9 +103,9 @@ def test_other_parameters_are_rejected_until_the_token_expires(engine: Engine, c
 
 
 def test_the_order_of_members_does_not_change_the_parameters() -> None:
-    one = {"ClientRequestToken": "t", "TransactItems": [{"Put": {"TableName": "a", "Item": {"x": {"B": b"\x00"}}}}]}
+    first = {"ClientRequestToken": "t", "TransactItems": [{"Put": {"TableName": "a", "Item": {"x": {"B": b"\x00"}}}}]}
     other = {"TransactItems": [{"Put": {"Item": {"x": {"B": "AA=="}}, "TableName": "a"}}], "ClientRequestToken": "t"}
-    assert transactions.token_of(one) == transactions.token_of(other)
+    assert transactions.token_of(first) == transactions.token_of(other)
     assert transactions.token_of({"TransactItems": []}) is None
 
 

@@ -34,15 +34,15 @@ def indexed(engine: Engine) -> Engine:
 def spent(engine: Engine, **attributes: Any) -> dict[str, float]:
     """Return the units of a put of item `a`, by index."""
     item = {**tables_of.key("a"), **attributes}
-    answer = engine.call("PutItem", {"TableName": "things", "Item": item, "ReturnConsumedCapacity": "INDEXES"})
-    consumed = answer["ConsumedCapacity"]
+    response = engine.call("PutItem", {"TableName": "things", "Item": item, "ReturnConsumedCapacity": "INDEXES"})
+    consumed = response["ConsumedCapacity"]
     assert fsck.check(engine) == []
     return {
         "table": consumed["Table"]["CapacityUnits"],
         **{
-            name: each["CapacityUnits"]
+            name: usage["CapacityUnits"]
             for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
-            for name, each in consumed.get(member, {}).items()
+            for name, usage in consumed.get(member, {}).items()
         },
     }
 
@@ -72,7 +72,7 @@ def test_the_order_of_attributes_is_not_a_change(indexed: Engine) -> None:
 
 def test_an_update_costs_the_larger_version(indexed: Engine) -> None:
     put(indexed, "a", x=text(2500))
-    answer = indexed.call(
+    response = indexed.call(
         "UpdateItem",
         {
             "TableName": "things",
@@ -81,7 +81,7 @@ def test_an_update_costs_the_larger_version(indexed: Engine) -> None:
             "ReturnConsumedCapacity": "TOTAL",
         },
     )
-    assert answer["ConsumedCapacity"]["CapacityUnits"] == 3
+    assert response["ConsumedCapacity"]["CapacityUnits"] == 3
 
 
 def test_deleting_a_missing_item_changes_nothing(indexed: Engine) -> None:

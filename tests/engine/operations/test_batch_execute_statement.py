@@ -26,8 +26,8 @@ def test_a_table_that_changes_between_two_statements_repeats_only_the_second(
         monkeypatch.setattr(
             engine.database, "write", _after_the_first(engine.database.write, lambda: _change(other, change))
         )
-        answer = engine.call("BatchExecuteStatement", {"Statements": statements})
-        assert answer["Responses"] == [{"TableName": name} for name in TABLES]
+        response = engine.call("BatchExecuteStatement", {"Statements": statements})
+        assert response["Responses"] == [{"TableName": name} for name in TABLES]
         counted = [engine.call("GetItem", {"TableName": name, "Key": {"id": {"S": "a"}}}) for name in TABLES]
         assert [results["Item"]["n"]["N"] for results in counted] == ["1", "1" if change == "altered" else "11"]
 
@@ -48,11 +48,11 @@ def _change(other: Engine, change: str) -> None:
 def _after_the_first(true: Any, change: Any) -> Any:
     calls = 0
 
-    def write(*given: Any) -> Any:
+    def write(*args: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == 2:
             change()
-        return true(*given)
+        return true(*args)
 
     return write

@@ -26,8 +26,10 @@ def create(engine: Engine, name: str, **key: str) -> None:
         "CreateTable",
         {
             "TableName": name,
-            "AttributeDefinitions": [{"AttributeName": each, "AttributeType": kind} for each, kind in key.items()],
-            "KeySchema": [{"AttributeName": each, "KeyType": role} for each, role in roles],
+            "AttributeDefinitions": [
+                {"AttributeName": attribute, "AttributeType": kind} for attribute, kind in key.items()
+            ],
+            "KeySchema": [{"AttributeName": attribute, "KeyType": role} for attribute, role in roles],
             "BillingMode": "PAY_PER_REQUEST",
         },
     )
@@ -65,10 +67,10 @@ def refusal(engine: Engine, items: dict[str, Any]) -> ServiceError:
 def test_existing_items_are_returned_by_table(engine: Engine) -> None:
     first, second = put(engine, "notes", id="a", text="A"), put(engine, "notes", id="b")
     third = put(engine, "lines", page="p", number=7)
-    answer = get(engine, {"notes": {"Keys": [note("a"), note("gone"), note("b")]}, "lines": {"Keys": [line("p", 7)]}})
-    assert sorted(answer["Responses"]["notes"], key=str) == sorted([first, second], key=str)
-    assert answer == {
-        "Responses": {"notes": answer["Responses"]["notes"], "lines": [third]},
+    response = get(engine, {"notes": {"Keys": [note("a"), note("gone"), note("b")]}, "lines": {"Keys": [line("p", 7)]}})
+    assert sorted(response["Responses"]["notes"], key=str) == sorted([first, second], key=str)
+    assert response == {
+        "Responses": {"notes": response["Responses"]["notes"], "lines": [third]},
         "UnprocessedKeys": {},
     }
 
@@ -79,8 +81,8 @@ def test_a_table_without_hits_has_an_empty_list(engine: Engine) -> None:
 
 def test_the_wire_form_embeds_stored_bytes(engine: Engine) -> None:
     put(engine, "notes", id="a", text="A")
-    answer = engine.call_wire("BatchGetItem", {"RequestItems": {"notes": {"Keys": [note("a")]}}})
-    assert orjson.loads(orjson.dumps(answer)) == get(engine, {"notes": {"Keys": [note("a")]}})
+    response = engine.call_wire("BatchGetItem", {"RequestItems": {"notes": {"Keys": [note("a")]}}})
+    assert orjson.loads(orjson.dumps(response)) == get(engine, {"notes": {"Keys": [note("a")]}})
 
 
 def test_a_table_may_be_named_by_arn_in_request_and_response(engine: Engine) -> None:
@@ -124,14 +126,14 @@ def test_keys_beyond_16_mb_are_returned_as_in_the_request(engine: Engine) -> Non
         "ExpressionAttributeNames": {"#i": "id"},
     }
     items = {"notes": block, "lines": {"Keys": [line("p", 1)]}}
-    answer = get(engine, items, ReturnConsumedCapacity="TOTAL")
-    assert len(answer["Responses"]["notes"]) == 40
-    assert answer["UnprocessedKeys"] == {
+    response = get(engine, items, ReturnConsumedCapacity="TOTAL")
+    assert len(response["Responses"]["notes"]) == 40
+    assert response["UnprocessedKeys"] == {
         "notes": {**block, "Keys": [note("n40"), note("n41")]},
         "lines": {"Keys": [line("p", 1)]},
     }
-    assert answer["ConsumedCapacity"][0]["CapacityUnits"] == 40 * 100
-    again = get(engine, answer["UnprocessedKeys"])
+    assert response["ConsumedCapacity"][0]["CapacityUnits"] == 40 * 100
+    again = get(engine, response["UnprocessedKeys"])
     assert again["Responses"]["notes"] == [note("n40"), note("n41")]
     assert again["UnprocessedKeys"] == {}
 

@@ -54,11 +54,11 @@ def of_size(name: str, size: int) -> dict[str, Any]:
 
 def test_puts_and_deletes_of_several_tables(engine: Engine) -> None:
     write(engine, {"plain": [put(id="old")]})
-    answer = write(
+    response = write(
         engine,
         {"plain": [put(id="new", text="N"), delete(id="old"), delete(id="never")], "indexed": [put(id="i", at="1")]},
     )
-    assert answer == {"UnprocessedItems": {}}
+    assert response == {"UnprocessedItems": {}}
     assert stored(engine, "plain", id="new") == item(id="new", text="N")
     assert stored(engine, "plain", id="old") is None
     assert stored(engine, "indexed", id="i", at="1") == item(id="i", at="1")
@@ -68,7 +68,7 @@ def test_index_entries_are_updated(engine: Engine) -> None:
     write(engine, {"indexed": [put(id="a", at="1", state="open"), put(id="b", at="1", state="open")]})
     write(engine, {"indexed": [put(id="a", at="1", state="done"), delete(id="b", at="1")]})
     for state, expected in (("open", 0), ("done", 1)):
-        answer = engine.call(
+        response = engine.call(
             "Query",
             {
                 "TableName": "indexed",
@@ -78,7 +78,7 @@ def test_index_entries_are_updated(engine: Engine) -> None:
                 "ExpressionAttributeValues": {":s": {"S": state}},
             },
         )
-        assert answer["Count"] == expected
+        assert response["Count"] == expected
 
 
 def test_a_put_replaces_the_whole_item(engine: Engine) -> None:
@@ -90,10 +90,10 @@ def test_a_put_replaces_the_whole_item(engine: Engine) -> None:
 def test_units_count_the_larger_version_of_each_item(engine: Engine) -> None:
     write(engine, {"plain": [of_size("shrinks", 3 * KIB), of_size("goes", 2 * KIB + 1)]})
     batch = {"plain": [put(id="shrinks"), delete(id="goes"), delete(id="never"), of_size("comes", KIB)]}
-    answer = write(
+    response = write(
         engine, {**batch, "indexed": [put(id="a", at="1", state="s", color="c")]}, ReturnConsumedCapacity="INDEXES"
     )
-    assert answer["ConsumedCapacity"] == [
+    assert response["ConsumedCapacity"] == [
         {"TableName": "plain", "CapacityUnits": 8.0, "Table": {"CapacityUnits": 8.0}},
         {
             "TableName": "indexed",
@@ -107,8 +107,8 @@ def test_units_count_the_larger_version_of_each_item(engine: Engine) -> None:
 
 def test_metrics_name_each_collection_once(engine: Engine) -> None:
     batch = {"indexed": [put(id="a", at="1"), put(id="a", at="2"), delete(id="b", at="1")], "plain": [put(id="p")]}
-    answer = write(engine, batch, ReturnItemCollectionMetrics="SIZE")
-    assert answer["ItemCollectionMetrics"] == {
+    response = write(engine, batch, ReturnItemCollectionMetrics="SIZE")
+    assert response["ItemCollectionMetrics"] == {
         "indexed": [
             {"ItemCollectionKey": item(id="a"), "SizeEstimateRangeGB": [0.0, 1.0]},
             {"ItemCollectionKey": item(id="b"), "SizeEstimateRangeGB": [0.0, 1.0]},

@@ -44,10 +44,10 @@ def request(**more: Any) -> dict[str, Any]:
 
 def test_the_response_for_an_on_demand_table_is_complete(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine:
-        answer = create(engine)
-    table_id = answer.pop("TableId")
+        response = create(engine)
+    table_id = response.pop("TableId")
     assert re.fullmatch("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", table_id)
-    assert answer == {
+    assert response == {
         "AttributeDefinitions": definitions(id="S"),
         "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
         "CreationDateTime": NOW,
@@ -121,13 +121,13 @@ def test_indexes_are_described_and_usable(engine: Engine) -> None:
 
 def test_indexes_are_created_with_their_table(clock: ManualClock) -> None:
     with Engine.memory(clock=clock, state_delay_s=10.0) as engine:
-        answer = create(
+        response = create(
             engine,
             AttributeDefinitions=definitions(id="S", by="S"),
             GlobalSecondaryIndexes=[index("mine", "by")],
         )
-        assert answer["GlobalSecondaryIndexes"][0]["IndexStatus"] == "CREATING"
-        assert "Backfilling" not in answer["GlobalSecondaryIndexes"][0]
+        assert response["GlobalSecondaryIndexes"][0]["IndexStatus"] == "CREATING"
+        assert "Backfilling" not in response["GlobalSecondaryIndexes"][0]
         assert describe(engine)["GlobalSecondaryIndexes"][0]["IndexStatus"] == "CREATING"
         clock.advance(10.0)
         assert describe(engine)["GlobalSecondaryIndexes"][0]["IndexStatus"] == "ACTIVE"
@@ -147,7 +147,7 @@ def test_an_index_key_may_have_several_attributes(engine: Engine) -> None:
 
 
 def test_optional_settings_are_described_if_requested(engine: Engine) -> None:
-    answer = create(
+    response = create(
         engine,
         DeletionProtectionEnabled=True,
         TableClass="STANDARD_INFREQUENT_ACCESS",
@@ -163,7 +163,7 @@ def test_optional_settings_are_described_if_requested(engine: Engine) -> None:
     assert re.fullmatch(r"arn:aws:kms:us-east-1:123456789012:key/[-0-9a-f]{36}", encryption.pop("KMSMasterKeyArn"))
     assert encryption == {"Status": "ENABLED", "SSEType": "KMS"}
     assert table["OnDemandThroughput"] == {"MaxReadRequestUnits": 10}
-    assert answer["WarmThroughput"]["ReadUnitsPerSecond"] == 13000
+    assert response["WarmThroughput"]["ReadUnitsPerSecond"] == 13000
     assert table["WarmThroughput"]["WriteUnitsPerSecond"] == 4000
     assert table["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     assert table["LatestStreamArn"] == f"{ARN}notes/stream/{table['LatestStreamLabel']}"
@@ -171,8 +171,8 @@ def test_optional_settings_are_described_if_requested(engine: Engine) -> None:
 
 
 def test_a_kms_alias_resolves_to_one_key(engine: Engine) -> None:
-    def key(name: str, given: str) -> str:
-        specification = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": given}
+    def key(name: str, key_id: str) -> str:
+        specification = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key_id}
         arn: str = create(engine, name, SSESpecification=specification)["SSEDescription"]["KMSMasterKeyArn"]
         return arn
 
@@ -234,19 +234,19 @@ def test_items_are_rejected_until_the_table_is_active(clock: ManualClock) -> Non
 
 def test_a_table_survives_reopening_the_database(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
-        answer = create(engine)
+        response = create(engine)
     with Engine.open(tmp_path / "data.db") as engine:
-        assert describe(engine)["TableId"] == answer["TableId"]
+        assert describe(engine)["TableId"] == response["TableId"]
         put(engine, "a")
 
 
 def test_a_table_created_by_another_process_is_found(tmp_path: Path) -> None:
-    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
-        create(one)
+    with Engine.open(tmp_path / "data.db") as first, Engine.open(tmp_path / "data.db") as other:
+        create(first)
         assert describe(other)["TableStatus"] == "ACTIVE"
         assert failure(other, "CreateTable", request())[1] == "Table already exists: notes"
         put(other, "a")
-        assert describe(one)["ItemCount"] == 1
+        assert describe(first)["ItemCount"] == 1
 
 
 def test_the_name_may_be_an_arn(engine: Engine) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.engine import tables_of
-from tests.engine.backup_making import ARN, NOW, Kept
+from tests.engine.backup_making import ARN, NOW, Harness
 from tests.engine.table_making import failure, index, units
 
 from keyplan.engine.engine import Engine
@@ -15,19 +15,19 @@ from keyplan.engine.engine import Engine
 NOT_FOUND = "arn:aws:dynamodb:us-east-1:123456789012:table/things/backup/01700000000000-0123abcd"
 
 
-def described(kept: Kept, arn: str) -> dict[str, Any]:
+def described(harness: Harness, arn: str) -> dict[str, Any]:
     """Return the BackupDescription."""
-    description: dict[str, Any] = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    description: dict[str, Any] = harness.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
     return description
 
 
 def test_a_plain_table_has_no_features_listed() -> None:
-    kept = Kept()
-    kept.put("a")
-    table = kept.call("DescribeTable", TableName="things")["Table"]
-    arn = kept.back_up()
-    kept.put("b")
-    assert described(kept, arn) == {
+    harness = Harness()
+    harness.put("a")
+    table = harness.call("DescribeTable", TableName="things")["Table"]
+    arn = harness.back_up()
+    harness.put("b")
+    assert described(harness, arn) == {
         "BackupDetails": {
             "BackupArn": arn,
             "BackupName": "before",
@@ -52,7 +52,7 @@ def test_a_plain_table_has_no_features_listed() -> None:
 
 
 def test_features_are_described_as_they_were_at_the_backup() -> None:
-    kept = Kept(
+    harness = Harness(
         BillingMode="PROVISIONED",
         ProvisionedThroughput=units(3, 4),
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
@@ -61,11 +61,13 @@ def test_features_are_described_as_they_were_at_the_backup() -> None:
         SSESpecification={"Enabled": True},
         **tables_of.with_stream(),
     )
-    kept.call("UpdateTimeToLive", TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "t"})
-    arn = kept.back_up()
+    harness.call(
+        "UpdateTimeToLive", TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "t"}
+    )
+    arn = harness.back_up()
     update = {"IndexName": "by-g", "ProvisionedThroughput": units(7, 8)}
-    kept.call("UpdateTable", TableName="things", GlobalSecondaryIndexUpdates=[{"Update": update}])
-    description = described(kept, arn)
+    harness.call("UpdateTable", TableName="things", GlobalSecondaryIndexUpdates=[{"Update": update}])
+    description = described(harness, arn)
     assert description["SourceTableDetails"]["BillingMode"] == "PROVISIONED"
     assert description["SourceTableDetails"]["ProvisionedThroughput"] == units(3, 4)
     features = description["SourceTableFeatureDetails"]
@@ -79,8 +81,10 @@ def test_features_are_described_as_they_were_at_the_backup() -> None:
 
 
 def test_maxima_are_described() -> None:
-    kept = Kept(OnDemandThroughput={"MaxReadRequestUnits": 7})
-    assert described(kept, kept.back_up())["SourceTableDetails"]["OnDemandThroughput"] == {"MaxReadRequestUnits": 7}
+    harness = Harness(OnDemandThroughput={"MaxReadRequestUnits": 7})
+    assert described(harness, harness.back_up())["SourceTableDetails"]["OnDemandThroughput"] == {
+        "MaxReadRequestUnits": 7
+    }
 
 
 def test_a_backup_outlives_its_table_and_its_process(tmp_path: Path) -> None:
@@ -93,8 +97,8 @@ def test_a_backup_outlives_its_table_and_its_process(tmp_path: Path) -> None:
         engine.call("DeleteTable", {"TableName": "things"})
         description = engine.call("DescribeBackup", {"BackupArn": arn})
         engine.snapshot(tmp_path / "copy.db")
-    for each in (path, tmp_path / "copy.db"):
-        with Engine.open(each, clock=tables_of.clock()) as engine:
+    for place in (path, tmp_path / "copy.db"):
+        with Engine.open(place, clock=tables_of.clock()) as engine:
             assert engine.call("DescribeBackup", {"BackupArn": arn}) == description
             engine.call("RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": "things"})
             assert tables_of.get(engine, "a") is not None
@@ -117,4 +121,4 @@ def test_an_arn_that_is_not_a_backup_is_rejected(operation: str, arn: str, code:
     request = {"BackupArn": arn}
     if operation == "RestoreTableFromBackup":
         request["TargetTableName"] = "restored"
-    assert failure(Kept().engine, operation, request) == (code, message)
+    assert failure(Harness().engine, operation, request) == (code, message)

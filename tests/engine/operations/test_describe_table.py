@@ -45,10 +45,10 @@ def test_a_table_of_another_region_is_rejected(engine: Engine) -> None:
 
 
 def test_changes_by_another_process_are_seen(tmp_path: Path) -> None:
-    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
-        create(one)
+    with Engine.open(tmp_path / "data.db") as first, Engine.open(tmp_path / "data.db") as other:
+        create(first)
         describe(other)
-        one.call("UpdateTable", {"TableName": "notes", "DeletionProtectionEnabled": True})
+        first.call("UpdateTable", {"TableName": "notes", "DeletionProtectionEnabled": True})
         assert describe(other)["DeletionProtectionEnabled"] is True
 
 

@@ -135,10 +135,10 @@ def test_binary_is_bytes_in_python_and_base64_on_the_wire(engine: Engine) -> Non
 
 
 def test_without_records_the_response_has_an_empty_list_and_an_iterator(engine: Engine) -> None:
-    answer = read(engine, iterator(engine, stream_arn(engine), "LATEST"))
-    assert answer["Records"] == []
+    response = read(engine, iterator(engine, stream_arn(engine), "LATEST"))
+    assert response["Records"] == []
     put(engine, "a")
-    assert len(read(engine, answer["NextShardIterator"])["Records"]) == 1
+    assert len(read(engine, response["NextShardIterator"])["Records"]) == 1
 
 
 def test_limit_ends_a_page_and_the_next_page_continues(engine: Engine) -> None:
@@ -157,11 +157,11 @@ def test_a_page_ends_at_a_megabyte(engine: Engine) -> None:
         put(engine, str(number), v={"S": "x" * 300 * limits.KIB})
     text, pages = iterator(engine, stream_arn(engine)), []
     while True:
-        answer = read(engine, text)
-        if not answer["Records"]:
+        response = read(engine, text)
+        if not response["Records"]:
             break
-        pages.append(len(answer["Records"]))
-        text = answer["NextShardIterator"]
+        pages.append(len(response["Records"]))
+        text = response["NextShardIterator"]
     assert pages == [3, 3]
 
 
@@ -174,11 +174,11 @@ def test_limit_is_between_one_and_a_thousand(engine: Engine, limit: int) -> None
 def test_an_iterator_expires_after_fifteen_minutes(engine: Engine, clock: ManualClock) -> None:
     text = iterator(engine, stream_arn(engine))
     clock.advance(limits.SHARD_ITERATOR_S)
-    answer = read(engine, text)
+    response = read(engine, text)
     clock.advance(1)
     with pytest.raises(ExpiredIteratorError):
         read(engine, text)
-    assert read(engine, answer["NextShardIterator"])["Records"] == []
+    assert read(engine, response["NextShardIterator"])["Records"] == []
 
 
 @pytest.mark.parametrize(
@@ -201,11 +201,11 @@ def test_a_disabled_stream_stays_readable_and_ends(engine: Engine) -> None:
     put(engine, "a")
     engine.call("UpdateTable", {"TableName": "things", "StreamSpecification": {"StreamEnabled": False}})
     put(engine, "b")
-    answer = read(engine, iterator(engine, arn))
-    assert len(answer["Records"]) == 1
-    assert "NextShardIterator" not in answer
+    response = read(engine, iterator(engine, arn))
+    assert len(response["Records"]) == 1
+    assert "NextShardIterator" not in response
     (shard,) = shards(engine, arn)
-    last = answer["Records"][0]["dynamodb"]["SequenceNumber"]
+    last = response["Records"][0]["dynamodb"]["SequenceNumber"]
     assert shard["SequenceNumberRange"]["EndingSequenceNumber"] == last
 
 
@@ -249,13 +249,13 @@ def test_records_of_one_item_stay_in_one_shard_in_order(clock: ManualClock) -> N
                 put(engine, name, v={"N": str(number)})
         arn = stream_arn(engine)
         assert len(shards(engine, arn)) == 4
-        seen: dict[str, list[int]] = {}
+        shards_of: dict[str, list[int]] = {}
         homes: dict[str, set[int]] = {}
         for shard in range(4):
             for record in read(engine, iterator(engine, arn, shard=shard))["Records"]:
                 image = record["dynamodb"]["NewImage"]
-                seen.setdefault(image["p"]["S"], []).append(int(image["v"]["N"]))
+                shards_of.setdefault(image["p"]["S"], []).append(int(image["v"]["N"]))
                 homes.setdefault(image["p"]["S"], set()).add(shard)
-        assert seen == {name: list(range(10)) for name in "abcdefgh"}
-        assert all(len(each) == 1 for each in homes.values())
+        assert shards_of == {name: list(range(10)) for name in "abcdefgh"}
+        assert all(len(homes_of) == 1 for homes_of in homes.values())
         assert len(set().union(*homes.values())) > 1

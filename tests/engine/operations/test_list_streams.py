@@ -39,7 +39,7 @@ def test_streams_are_listed_for_one_table_or_all(engine: Engine) -> None:
     assert stream["TableName"] == "one"
     assert stream["StreamArn"] == stream_arn(engine, "one")
     assert stream["StreamLabel"] == stream["StreamArn"].rpartition("/stream/")[2]
-    assert {each["TableName"] for each in engine.call("ListStreams", {})["Streams"]} == {"one", "two"}
+    assert {entry["TableName"] for entry in engine.call("ListStreams", {})["Streams"]} == {"one", "two"}
 
 
 def test_pages_cover_all_streams_once(engine: Engine) -> None:
@@ -48,12 +48,12 @@ def test_pages_cover_all_streams_once(engine: Engine) -> None:
         tables_of.create(engine, name, **tables_of.with_stream())
     table_names, request = [], {"Limit": 2}
     while True:
-        answer = engine.call("ListStreams", request)
-        assert len(answer["Streams"]) <= 2
-        table_names += [each["TableName"] for each in answer["Streams"]]
-        if "LastEvaluatedStreamArn" not in answer:
+        response = engine.call("ListStreams", request)
+        assert len(response["Streams"]) <= 2
+        table_names += [stream["TableName"] for stream in response["Streams"]]
+        if "LastEvaluatedStreamArn" not in response:
             break
-        request = {"Limit": 2, "ExclusiveStartStreamArn": answer["LastEvaluatedStreamArn"]}
+        request = {"Limit": 2, "ExclusiveStartStreamArn": response["LastEvaluatedStreamArn"]}
     assert sorted(table_names) == names
 
 

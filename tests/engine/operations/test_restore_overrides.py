@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.engine.backup_making import Kept
+from tests.engine.backup_making import Harness
 from tests.engine.table_making import failure, index, units
 
 from keyplan.engine import fsck
@@ -24,11 +24,11 @@ PROVISIONED: dict[str, Any] = {
 }
 
 
-def refused(kept: Kept, arn: str, **members: Any) -> tuple[str, str]:
+def refused(harness: Harness, arn: str, **members: Any) -> tuple[str, str]:
     """Return code and message with which a restore fails; assert that it leaves no table."""
     request = {"BackupArn": arn, "TargetTableName": "restored", **members}
-    description = failure(kept.engine, "RestoreTableFromBackup", request)
-    assert kept.call("ListTables")["TableNames"] == ["things"]
+    description = failure(harness.engine, "RestoreTableFromBackup", request)
+    assert harness.call("ListTables")["TableNames"] == ["things"]
     return description
 
 
@@ -98,8 +98,8 @@ def refused(kept: Kept, arn: str, **members: Any) -> tuple[str, str]:
     ],
 )
 def test_invalid_overrides_of_an_on_demand_table_are_rejected(members: dict[str, Any], message: str) -> None:
-    kept = Kept(**INDEXED)
-    assert refused(kept, kept.back_up(), **members) == ("ValidationException", INVALID + message)
+    harness = Harness(**INDEXED)
+    assert refused(harness, harness.back_up(), **members) == ("ValidationException", INVALID + message)
 
 
 @pytest.mark.parametrize(
@@ -127,22 +127,22 @@ def test_invalid_overrides_of_an_on_demand_table_are_rejected(members: dict[str,
     ],
 )
 def test_invalid_overrides_of_a_provisioned_table_are_rejected(members: dict[str, Any], message: str) -> None:
-    kept = Kept(**PROVISIONED)
-    assert refused(kept, kept.back_up(), **members) == ("ValidationException", INVALID + message)
+    harness = Harness(**PROVISIONED)
+    assert refused(harness, harness.back_up(), **members) == ("ValidationException", INVALID + message)
 
 
 def test_two_indexes_cannot_have_one_name() -> None:
-    kept = Kept(**INDEXED)
+    harness = Harness(**INDEXED)
     members = {
         "GlobalSecondaryIndexOverride": [index("same", "g")],
         "LocalSecondaryIndexOverride": [index("same", "p", "l")],
     }
-    assert refused(kept, kept.back_up(), **members)[1].endswith("Duplicate index name: same")
+    assert refused(harness, harness.back_up(), **members)[1].endswith("Duplicate index name: same")
 
 
 def test_encryption_is_validated_as_for_a_new_table() -> None:
-    kept = Kept()
-    description = refused(kept, kept.back_up(), SSESpecificationOverride={"Enabled": True, "SSEType": "AES256"})
+    harness = Harness()
+    description = refused(harness, harness.back_up(), SSESpecificationOverride={"Enabled": True, "SSEType": "AES256"})
     assert description == (
         "ValidationException",
         "One or more parameter values were invalid: SSEType AES256 is not supported",
@@ -150,45 +150,45 @@ def test_encryption_is_validated_as_for_a_new_table() -> None:
 
 
 def test_empty_lists_omit_the_indexes() -> None:
-    kept = Kept(**INDEXED)
-    kept.put("a", g={"S": "g"}, l={"S": "l"})
-    arn = kept.back_up()
-    description = kept.restore(arn, GlobalSecondaryIndexOverride=[], LocalSecondaryIndexOverride=[])
+    harness = Harness(**INDEXED)
+    harness.put("a", g={"S": "g"}, l={"S": "l"})
+    arn = harness.back_up()
+    description = harness.restore(arn, GlobalSecondaryIndexOverride=[], LocalSecondaryIndexOverride=[])
     assert not {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"} & description.keys()
-    assert [each["AttributeName"] for each in description["AttributeDefinitions"]] == ["p", "s"]
-    assert kept.names("restored") == ["a"]
-    description = kept.restore(arn, "half", GlobalSecondaryIndexOverride=[])
-    assert [each["AttributeName"] for each in description["AttributeDefinitions"]] == ["l", "p", "s"]
-    assert kept.names("half", IndexName="by-l") == ["a"]
-    assert fsck.check(kept.engine) == []
+    assert [definition["AttributeName"] for definition in description["AttributeDefinitions"]] == ["p", "s"]
+    assert harness.names("restored") == ["a"]
+    description = harness.restore(arn, "half", GlobalSecondaryIndexOverride=[])
+    assert [definition["AttributeName"] for definition in description["AttributeDefinitions"]] == ["l", "p", "s"]
+    assert harness.names("half", IndexName="by-l") == ["a"]
+    assert fsck.check(harness.engine) == []
 
 
 def test_indexes_may_be_renamed() -> None:
-    kept = Kept(**INDEXED)
-    kept.put("a", g={"S": "g"}, l={"S": "l"})
-    kept.restore(
-        kept.back_up(),
+    harness = Harness(**INDEXED)
+    harness.put("a", g={"S": "g"}, l={"S": "l"})
+    harness.restore(
+        harness.back_up(),
         GlobalSecondaryIndexOverride=[index("new-g", "g")],
         LocalSecondaryIndexOverride=[index("new-l", "p", "l")],
     )
-    assert kept.names("restored", IndexName="new-g") == ["a"]
-    assert kept.names("restored", IndexName="new-l") == ["a"]
+    assert harness.names("restored", IndexName="new-g") == ["a"]
+    assert harness.names("restored", IndexName="new-l") == ["a"]
 
 
 def test_units_are_overridden_individually() -> None:
-    kept = Kept(**PROVISIONED)
-    arn = kept.back_up()
+    harness = Harness(**PROVISIONED)
+    arn = harness.back_up()
 
     def capacity(description: dict[str, Any]) -> list[tuple[int, int]]:
-        each = [description, *description["GlobalSecondaryIndexes"]]
-        capacities = [one["ProvisionedThroughput"] for one in each]
-        return [(one["ReadCapacityUnits"], one["WriteCapacityUnits"]) for one in capacities]
+        parts = [description, *description["GlobalSecondaryIndexes"]]
+        capacities = [part["ProvisionedThroughput"] for part in parts]
+        return [(capacity["ReadCapacityUnits"], capacity["WriteCapacityUnits"]) for capacity in capacities]
 
-    assert capacity(kept.restore(arn, "same")) == [(5, 5), (5, 5)]
-    assert capacity(kept.restore(arn, "table", ProvisionedThroughputOverride=units(7, 7))) == [(7, 7), (5, 5)]
+    assert capacity(harness.restore(arn, "same")) == [(5, 5), (5, 5)]
+    assert capacity(harness.restore(arn, "table", ProvisionedThroughputOverride=units(7, 7))) == [(7, 7), (5, 5)]
     override = [index("by-g", "g", ProvisionedThroughput=units(8, 8))]
-    assert capacity(kept.restore(arn, "index", GlobalSecondaryIndexOverride=override)) == [(5, 5), (8, 8)]
-    description = kept.restore(
+    assert capacity(harness.restore(arn, "index", GlobalSecondaryIndexOverride=override)) == [(5, 5), (8, 8)]
+    description = harness.restore(
         arn,
         "demand",
         BillingModeOverride="PAY_PER_REQUEST",
@@ -201,9 +201,9 @@ def test_units_are_overridden_individually() -> None:
 
 
 def test_from_on_demand_to_provisioned_every_index_needs_units() -> None:
-    kept = Kept(**INDEXED)
-    description = kept.restore(
-        kept.back_up(),
+    harness = Harness(**INDEXED)
+    description = harness.restore(
+        harness.back_up(),
         BillingModeOverride="PROVISIONED",
         ProvisionedThroughputOverride=units(1, 2),
         GlobalSecondaryIndexOverride=[index("by-g", "g", ProvisionedThroughput=units(3, 4))],
@@ -214,7 +214,7 @@ def test_from_on_demand_to_provisioned_every_index_needs_units() -> None:
 
 @pytest.mark.parametrize("override", [{}, {"Enabled": False}])
 def test_encryption_may_be_reset_to_the_default(override: dict[str, bool]) -> None:
-    kept = Kept(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "my-key"})
-    arn = kept.back_up()
-    assert kept.restore(arn)["SSEDescription"]["KMSMasterKeyArn"].endswith(":key/my-key")
-    assert "SSEDescription" not in kept.restore(arn, "default", SSESpecificationOverride=override)
+    harness = Harness(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "my-key"})
+    arn = harness.back_up()
+    assert harness.restore(arn)["SSEDescription"]["KMSMasterKeyArn"].endswith(":key/my-key")
+    assert "SSEDescription" not in harness.restore(arn, "default", SSESpecificationOverride=override)

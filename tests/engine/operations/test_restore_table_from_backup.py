@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.engine import tables_of
-from tests.engine.backup_making import ARN, NOW, Kept
+from tests.engine.backup_making import ARN, NOW, Harness
 from tests.engine.table_making import failure, index
 
 from keyplan.engine import fsck
@@ -21,17 +21,17 @@ INDEXED: dict[str, Any] = {
 }
 
 
-def described(kept: Kept, table: str = "restored") -> dict[str, Any]:
+def described(harness: Harness, table: str = "restored") -> dict[str, Any]:
     """Return the TableDescription."""
-    description: dict[str, Any] = kept.call("DescribeTable", TableName=table)["Table"]
+    description: dict[str, Any] = harness.call("DescribeTable", TableName=table)["Table"]
     return description
 
 
 def test_the_response_describes_a_restore_in_progress() -> None:
-    kept = Kept()
-    arn = kept.back_up()
-    kept.clock.advance(10)
-    description = kept.restore(arn)
+    harness = Harness()
+    arn = harness.back_up()
+    harness.clock.advance(10)
+    description = harness.restore(arn)
     assert description["TableStatus"] == "CREATING"
     assert description["RestoreSummary"] == {
         "SourceBackupArn": arn,
@@ -39,32 +39,32 @@ def test_the_response_describes_a_restore_in_progress() -> None:
         "RestoreDateTime": NOW,
         "RestoreInProgress": True,
     }
-    after = described(kept)
+    after = described(harness)
     assert after["TableStatus"] == "ACTIVE"
     assert after["CreationDateTime"] == NOW + 10
     assert after["TableArn"] == ARN.replace("things", "restored")
-    assert after["TableId"] != described(kept, "things")["TableId"]
+    assert after["TableId"] != described(harness, "things")["TableId"]
     assert "RestoreSummary" not in after
 
 
 def test_items_and_indexes_are_restored() -> None:
-    kept = Kept(**INDEXED)
+    harness = Harness(**INDEXED)
     for number in range(600):
-        kept.put(f"p{number % 40}", f"{number}", g={"S": f"{number % 3}"}, l={"S": f"{number}"})
-    kept.put("without")
-    arn = kept.back_up()
-    kept.restore(arn)
+        harness.put(f"p{number % 40}", f"{number}", g={"S": f"{number % 3}"}, l={"S": f"{number}"})
+    harness.put("without")
+    arn = harness.back_up()
+    harness.restore(arn)
     for request in ({}, {"IndexName": "by-g"}, {"IndexName": "by-l"}):
-        assert kept.items("restored", **request) == kept.items("things", **request)
-    assert fsck.check(kept.engine) == []
+        assert harness.items("restored", **request) == harness.items("things", **request)
+    assert fsck.check(harness.engine) == []
     write = {"TableName": "restored", "Item": {**tables_of.key("p1"), "l": {"S": "new"}}}
-    metrics = kept.call("PutItem", **write, ReturnItemCollectionMetrics="SIZE")["ItemCollectionMetrics"]
+    metrics = harness.call("PutItem", **write, ReturnItemCollectionMetrics="SIZE")["ItemCollectionMetrics"]
     assert metrics["ItemCollectionKey"] == {"p": {"S": "p1"}}
-    assert fsck.check(kept.engine) == []
+    assert fsck.check(harness.engine) == []
 
 
 def test_only_capacity_and_encryption_settings_are_restored() -> None:
-    kept = Kept(
+    harness = Harness(
         SSESpecification={"Enabled": True},
         OnDemandThroughput={"MaxReadRequestUnits": 100, "MaxWriteRequestUnits": 50},
         TableClass="STANDARD_INFREQUENT_ACCESS",
@@ -72,37 +72,39 @@ def test_only_capacity_and_encryption_settings_are_restored() -> None:
         Tags=[{"Key": "k", "Value": "v"}],
         **tables_of.with_stream(),
     )
-    kept.call("UpdateTimeToLive", TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "t"})
-    kept.keep()
-    kept.restore(kept.back_up())
-    description, source = described(kept), described(kept, "things")
+    harness.call(
+        "UpdateTimeToLive", TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "t"}
+    )
+    harness.enable_recovery()
+    harness.restore(harness.back_up())
+    description, source = described(harness), described(harness, "things")
     for member in ("SSEDescription", "OnDemandThroughput", "BillingModeSummary", "KeySchema", "AttributeDefinitions"):
         assert description[member] == source[member], member
     assert not {"StreamSpecification", "LatestStreamArn", "TableClassSummary"} & description.keys()
     assert description["DeletionProtectionEnabled"] is False
-    assert kept.call("ListTagsOfResource", ResourceArn=description["TableArn"])["Tags"] == []
-    expiry = kept.call("DescribeTimeToLive", TableName="restored")["TimeToLiveDescription"]
+    assert harness.call("ListTagsOfResource", ResourceArn=description["TableArn"])["Tags"] == []
+    expiry = harness.call("DescribeTimeToLive", TableName="restored")["TimeToLiveDescription"]
     assert expiry == {"TimeToLiveStatus": "DISABLED"}
-    recovery = kept.call("DescribeContinuousBackups", TableName="restored")["ContinuousBackupsDescription"]
+    recovery = harness.call("DescribeContinuousBackups", TableName="restored")["ContinuousBackupsDescription"]
     assert recovery["PointInTimeRecoveryDescription"] == {"PointInTimeRecoveryStatus": "DISABLED"}
 
 
 def test_a_restore_is_delayed_like_other_state_changes() -> None:
-    kept = Kept(**INDEXED, state_delay_s=5)
-    kept.put("a", g={"S": "g"})
-    arn = kept.back_up()
-    kept.clock.advance(5)
-    kept.restore(arn)
-    assert described(kept)["RestoreSummary"]["RestoreInProgress"] is True
-    assert failure(kept.engine, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
-    assert failure(kept.engine, "DeleteTable", {"TableName": "restored"})[0] == "ResourceInUseException"
+    harness = Harness(**INDEXED, state_delay_s=5)
+    harness.put("a", g={"S": "g"})
+    arn = harness.back_up()
+    harness.clock.advance(5)
+    harness.restore(arn)
+    assert described(harness)["RestoreSummary"]["RestoreInProgress"] is True
+    assert failure(harness.engine, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
+    assert failure(harness.engine, "DeleteTable", {"TableName": "restored"})[0] == "ResourceInUseException"
     request = {"BackupArn": arn, "TargetTableName": "second"}
     busy = ("BackupInUseException", f"Backup is being used to restore another table: {arn}")
-    assert failure(kept.engine, "RestoreTableFromBackup", request) == busy
-    kept.clock.advance(5)
-    assert described(kept)["TableStatus"] == "ACTIVE"
-    assert kept.names("restored", IndexName="by-g") == ["a"]
-    kept.call("RestoreTableFromBackup", **request)
+    assert failure(harness.engine, "RestoreTableFromBackup", request) == busy
+    harness.clock.advance(5)
+    assert described(harness)["TableStatus"] == "ACTIVE"
+    assert harness.names("restored", IndexName="by-g") == ["a"]
+    harness.call("RestoreTableFromBackup", **request)
 
 
 def test_a_large_table_is_creating_until_its_indexes_are_filled(
@@ -132,19 +134,19 @@ def test_a_large_table_is_creating_until_its_indexes_are_filled(
 
 def test_another_process_sees_when_the_table_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "data.db"
-    with Engine.open(path, clock=tables_of.clock()) as one, Engine.open(path, clock=tables_of.clock()) as other:
-        tables_of.create(one, **INDEXED)
-        response = one.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
-        for engine in (one, other):
+    with Engine.open(path, clock=tables_of.clock()) as first, Engine.open(path, clock=tables_of.clock()) as other:
+        tables_of.create(first, **INDEXED)
+        response = first.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
+        for engine in (first, other):
             engine.backfiller.wait()  # a thread that still looks for work would fill the restored table
         with monkeypatch.context() as patch:
             patch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
             patch.setattr(backfill.Backfiller, "wake", lambda _: None)
             request = {"BackupArn": response["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
-            one.call("RestoreTableFromBackup", request)
+            first.call("RestoreTableFromBackup", request)
             assert failure(other, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
-        one.backfiller.wake()
-        one.backfiller.wait()
+        first.backfiller.wake()
+        first.backfiller.wait()
         assert other.call("Scan", {"TableName": "restored"})["Count"] == 0
 
 
@@ -152,29 +154,29 @@ def test_another_process_sees_when_the_table_is_ready(tmp_path: Path, monkeypatc
 
 
 def test_an_existing_target_table_is_in_use() -> None:
-    kept = Kept(state_delay_s=5)
-    arn = kept.back_up()
-    kept.clock.advance(5)
+    harness = Harness(state_delay_s=5)
+    arn = harness.back_up()
+    harness.clock.advance(5)
     request = {"BackupArn": arn, "TargetTableName": "things"}
     exists = ("TableAlreadyExistsException", "Table already exists: things")
-    assert failure(kept.engine, "RestoreTableFromBackup", request) == exists
-    kept.call("DeleteTable", TableName="things")
-    assert failure(kept.engine, "RestoreTableFromBackup", request) == exists
-    kept.clock.advance(5)
-    kept.call("RestoreTableFromBackup", **request)
-    assert failure(kept.engine, "RestoreTableFromBackup", request) == (
+    assert failure(harness.engine, "RestoreTableFromBackup", request) == exists
+    harness.call("DeleteTable", TableName="things")
+    assert failure(harness.engine, "RestoreTableFromBackup", request) == exists
+    harness.clock.advance(5)
+    harness.call("RestoreTableFromBackup", **request)
+    assert failure(harness.engine, "RestoreTableFromBackup", request) == (
         "TableInUseException",
         f"Table: things is already being restored from backup: {arn}",
     )
-    assert failure(kept.engine, "CreateTable", {
+    assert failure(harness.engine, "CreateTable", {
         "TableName": "things",
         "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
         "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
         "BillingMode": "PAY_PER_REQUEST",
     })[0] == "ResourceInUseException"  # fmt: skip
-    kept.clock.advance(5)
-    tables_of.create(kept.engine, "more")
-    assert failure(kept.engine, "RestoreTableFromBackup", {**request, "TargetTableName": "more"}) == (
+    harness.clock.advance(5)
+    tables_of.create(harness.engine, "more")
+    assert failure(harness.engine, "RestoreTableFromBackup", {**request, "TargetTableName": "more"}) == (
         "TableInUseException",
         "Table is being created: more",
     )

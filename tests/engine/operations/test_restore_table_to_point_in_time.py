@@ -7,74 +7,76 @@ from typing import Any
 
 import pytest
 from tests.engine import tables_of
-from tests.engine.backup_making import ARN, NOW, Kept
+from tests.engine.backup_making import ARN, NOW, Harness
 from tests.engine.table_making import failure
 
 from keyplan.engine import fsck
 from keyplan.engine.backups.history import DAY_S
 
 
-def refused(kept: Kept, **members: Any) -> tuple[str, str]:
+def refused(harness: Harness, **members: Any) -> tuple[str, str]:
     """Return code and message with which a restore fails."""
     request = {"SourceTableName": "things", "TargetTableName": "restored", "UseLatestRestorableTime": True, **members}
-    return failure(kept.engine, "RestoreTableToPointInTime", {name: each for name, each in request.items() if each})
+    return failure(
+        harness.engine, "RestoreTableToPointInTime", {name: value for name, value in request.items() if value}
+    )
 
 
 @pytest.fixture
-def kept() -> Kept:
+def harness() -> Harness:
     """Create a table with recovery since NOW; a put at NOW + 10, b at NOW + 20, a deleted at NOW + 30."""
-    kept = Kept()
-    kept.keep()
-    kept.clock.advance(10)
-    kept.put("a")
-    kept.clock.advance(10)
-    kept.put("b")
-    kept.clock.advance(10)
-    kept.delete("a")
-    return kept
+    harness = Harness()
+    harness.enable_recovery()
+    harness.clock.advance(10)
+    harness.put("a")
+    harness.clock.advance(10)
+    harness.put("b")
+    harness.clock.advance(10)
+    harness.delete("a")
+    return harness
 
 
 @pytest.mark.parametrize(
     ("time_s", "names"),
     [(0, []), (9.999, []), (10, ["a"]), (15, ["a"]), (20, ["a", "b"]), (29.5, ["a", "b"]), (30, ["b"])],
 )
-def test_a_table_is_restored_to_a_given_time(kept: Kept, time_s: float, names: list[str]) -> None:
-    description = kept.rewind(NOW + time_s)
+def test_a_table_is_restored_to_a_given_time(harness: Harness, time_s: float, names: list[str]) -> None:
+    description = harness.rewind(NOW + time_s)
     assert description["RestoreSummary"] == {
         "SourceTableArn": ARN,
         "RestoreDateTime": NOW + time_s,
         "RestoreInProgress": True,
     }
-    assert kept.names("restored") == names
-    assert fsck.check(kept.engine) == []
+    assert harness.names("restored") == names
+    assert fsck.check(harness.engine) == []
 
 
-def test_a_table_is_restored_to_the_latest_time(kept: Kept) -> None:
-    description = kept.rewind(None)
+def test_a_table_is_restored_to_the_latest_time(harness: Harness) -> None:
+    description = harness.rewind(None)
     assert description["RestoreSummary"]["RestoreDateTime"] == NOW + 30
-    assert kept.names("restored") == ["b"]
+    assert harness.names("restored") == ["b"]
 
 
-def test_the_restore_time_may_be_a_datetime(kept: Kept) -> None:
-    kept.rewind(datetime.fromtimestamp(NOW + 10, UTC))  # type: ignore[arg-type]  # what boto3 hands over
-    assert kept.names("restored") == ["a"]
+def test_the_restore_time_may_be_a_datetime(harness: Harness) -> None:
+    harness.rewind(datetime.fromtimestamp(NOW + 10, UTC))  # type: ignore[arg-type]  # what boto3 hands over
+    assert harness.names("restored") == ["a"]
 
 
-def test_the_source_may_be_named_by_its_arn(kept: Kept) -> None:
+def test_the_source_may_be_named_by_its_arn(harness: Harness) -> None:
     request = {"SourceTableArn": ARN, "TargetTableName": "restored", "UseLatestRestorableTime": True}
-    kept.call("RestoreTableToPointInTime", **request)
-    assert kept.names("restored") == ["b"]
+    harness.call("RestoreTableToPointInTime", **request)
+    assert harness.names("restored") == ["b"]
 
 
 def test_the_second_in_which_recovery_started_can_be_restored() -> None:
-    kept = Kept()
-    kept.put("before")
-    kept.clock.advance(0.7)
-    kept.keep()
-    kept.put("after")
-    kept.clock.advance(1)
-    kept.rewind(NOW)  # sent by clients that use whole seconds
-    assert kept.names("restored") == ["before"]
+    harness = Harness()
+    harness.put("before")
+    harness.clock.advance(0.7)
+    harness.enable_recovery()
+    harness.put("after")
+    harness.clock.advance(1)
+    harness.rewind(NOW)  # sent by clients that use whole seconds
+    assert harness.names("restored") == ["before"]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +89,8 @@ def test_the_second_in_which_recovery_started_can_be_restored() -> None:
         (1e30, "9999-12-31T23:59:59Z"),
     ],
 )
-def test_times_outside_the_period_are_rejected(kept: Kept, time_s: float, description: str) -> None:
-    assert refused(kept, UseLatestRestorableTime=None, RestoreDateTime=time_s) == (
+def test_times_outside_the_period_are_rejected(harness: Harness, time_s: float, description: str) -> None:
+    assert refused(harness, UseLatestRestorableTime=None, RestoreDateTime=time_s) == (
         "InvalidRestoreTimeException",
         (
             f"RestoreDateTime '{description}' must be within EarliestRestorableDateTime '2023-11-14T22:13:20Z' "
@@ -98,27 +100,27 @@ def test_times_outside_the_period_are_rejected(kept: Kept, time_s: float, descri
 
 
 def test_a_time_before_the_recovery_period_is_rejected() -> None:
-    kept = Kept()
-    kept.keep(1)
-    kept.put("a")
-    kept.clock.advance(2 * DAY_S)
-    code, _ = refused(kept, UseLatestRestorableTime=None, RestoreDateTime=NOW + DAY_S - 1)
+    harness = Harness()
+    harness.enable_recovery(1)
+    harness.put("a")
+    harness.clock.advance(2 * DAY_S)
+    code, _ = refused(harness, UseLatestRestorableTime=None, RestoreDateTime=NOW + DAY_S - 1)
     assert code == "InvalidRestoreTimeException"
-    kept.rewind(NOW + DAY_S)
-    assert kept.names("restored") == ["a"]
+    harness.rewind(NOW + DAY_S)
+    assert harness.names("restored") == ["a"]
 
 
-def test_errors_are_reported_in_the_services_order(kept: Kept) -> None:
+def test_errors_are_reported_in_the_services_order(harness: Harness) -> None:
     missing = ("TableNotFoundException", "Table not found: missing")
-    assert refused(kept, SourceTableName="missing", TargetTableName="things") == missing
+    assert refused(harness, SourceTableName="missing", TargetTableName="things") == missing
     late = {"UseLatestRestorableTime": None, "RestoreDateTime": NOW + 99}
-    assert refused(kept, TargetTableName="things", **late)[0] == "InvalidRestoreTimeException"
+    assert refused(harness, TargetTableName="things", **late)[0] == "InvalidRestoreTimeException"
     exists = ("TableAlreadyExistsException", "Table already exists: things")
-    assert refused(kept, TargetTableName="things") == exists
-    kept.forget()
+    assert refused(harness, TargetTableName="things") == exists
+    harness.disable_recovery()
     off = ("PointInTimeRecoveryUnavailableException", "Point in time recovery is not enabled for table 'things'")
-    assert refused(kept, TargetTableName="things", **late) == off
-    assert refused(kept) == off
+    assert refused(harness, TargetTableName="things", **late) == off
+    assert refused(harness) == off
 
 
 @pytest.mark.parametrize(
@@ -133,54 +135,54 @@ def test_errors_are_reported_in_the_services_order(kept: Kept) -> None:
         ),
     ],
 )
-def test_unknown_sources_are_rejected(kept: Kept, arn: str, code: str, message: str) -> None:
-    assert refused(kept, SourceTableName=None, SourceTableArn=arn) == (code, message)
+def test_unknown_sources_are_rejected(harness: Harness, arn: str, code: str, message: str) -> None:
+    assert refused(harness, SourceTableName=None, SourceTableArn=arn) == (code, message)
 
 
-def test_settings_are_those_of_the_current_table(kept: Kept) -> None:
-    kept.call("UpdateTable", TableName="things", OnDemandThroughput={"MaxReadRequestUnits": 9})
+def test_settings_are_those_of_the_current_table(harness: Harness) -> None:
+    harness.call("UpdateTable", TableName="things", OnDemandThroughput={"MaxReadRequestUnits": 9})
     created = {
         "IndexName": "by_x",
         "KeySchema": [{"AttributeName": "x", "KeyType": "HASH"}],
         "Projection": {"ProjectionType": "ALL"},
     }
-    kept.put("c", x={"S": "x"})
-    time_s = kept.clock.now()
-    kept.clock.advance(1)
-    kept.delete("c")
-    kept.call(
+    harness.put("c", x={"S": "x"})
+    time_s = harness.clock.now()
+    harness.clock.advance(1)
+    harness.delete("c")
+    harness.call(
         "UpdateTable",
         TableName="things",
         AttributeDefinitions=[{"AttributeName": "x", "AttributeType": "S"}],
         GlobalSecondaryIndexUpdates=[{"Create": created}],
     )
-    description = kept.rewind(time_s)
+    description = harness.rewind(time_s)
     assert description["OnDemandThroughput"] == {"MaxReadRequestUnits": 9}
-    assert kept.names("restored", IndexName="by_x") == ["c"]
-    assert fsck.check(kept.engine) == []
+    assert harness.names("restored", IndexName="by_x") == ["c"]
+    assert fsck.check(harness.engine) == []
 
 
-def test_overrides_work_as_for_restores_from_backups(kept: Kept) -> None:
+def test_overrides_work_as_for_restores_from_backups(harness: Harness) -> None:
     units = {"ReadCapacityUnits": 2, "WriteCapacityUnits": 3}
-    description = kept.rewind(None, BillingModeOverride="PROVISIONED", ProvisionedThroughputOverride=units)
+    description = harness.rewind(None, BillingModeOverride="PROVISIONED", ProvisionedThroughputOverride=units)
     assert description["ProvisionedThroughput"]["WriteCapacityUnits"] == 3
-    assert refused(kept, TargetTableName="other", ProvisionedThroughputOverride=units)[0] == "ValidationException"
+    assert refused(harness, TargetTableName="other", ProvisionedThroughputOverride=units)[0] == "ValidationException"
 
 
 def test_a_target_being_restored_is_in_use() -> None:
-    kept = Kept(state_delay_s=5)
-    kept.keep()
-    kept.rewind(None)
+    harness = Harness(state_delay_s=5)
+    harness.enable_recovery()
+    harness.rewind(None)
     description = ("TableInUseException", f"Table: restored is already being restored from table: {ARN}")
-    assert refused(kept) == description
-    kept.clock.advance(5)
-    kept.call("DeleteTable", TableName="things")
-    assert refused(kept, TargetTableName="other") == ("TableNotFoundException", "Table not found: things")
+    assert refused(harness) == description
+    harness.clock.advance(5)
+    harness.call("DeleteTable", TableName="things")
+    assert refused(harness, TargetTableName="other") == ("TableNotFoundException", "Table not found: things")
 
 
-def test_a_restored_table_is_independent(kept: Kept) -> None:
-    kept.rewind(NOW + 20)
-    kept.call("PutItem", TableName="restored", Item=tables_of.key("c"))
-    kept.put("d")
-    assert kept.names("restored") == ["a", "b", "c"]
-    assert kept.names() == ["b", "d"]
+def test_a_restored_table_is_independent(harness: Harness) -> None:
+    harness.rewind(NOW + 20)
+    harness.call("PutItem", TableName="restored", Item=tables_of.key("c"))
+    harness.put("d")
+    assert harness.names("restored") == ["a", "b", "c"]
+    assert harness.names() == ["b", "d"]

@@ -26,8 +26,8 @@ def refusal(engine: Engine, *tags: dict[str, str]) -> tuple[str, str]:
 
 
 def listed(engine: Engine) -> dict[str, str]:
-    answer = engine.call("ListTagsOfResource", {"ResourceArn": NOTES})
-    return {each["Key"]: each["Value"] for each in answer["Tags"]}
+    response = engine.call("ListTagsOfResource", {"ResourceArn": NOTES})
+    return {entry["Key"]: entry["Value"] for entry in response["Tags"]}
 
 
 def test_tags_are_added_and_changed(engine: Engine) -> None:
@@ -102,10 +102,10 @@ def test_more_than_fifty_tags_are_rejected(engine: Engine) -> None:
         "Number of Tags exceed the current limit for the provided ResourceArn",
     )
     assert set(listed(engine).values()) == {"changed"}
-    answer = engine.call("ListTagsOfResource", {"ResourceArn": NOTES})
-    assert len(answer["Tags"]) == 50
-    assert "NextToken" not in answer
-    assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES, "NextToken": "no such page"}) == answer
+    response = engine.call("ListTagsOfResource", {"ResourceArn": NOTES})
+    assert len(response["Tags"]) == 50
+    assert "NextToken" not in response
+    assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES, "NextToken": "no such page"}) == response
 
 
 def test_all_tags_together_are_limited_to_ten_kilobytes(engine: Engine) -> None:

@@ -53,7 +53,7 @@ def test_responses_are_in_the_order_of_the_request(engine: Engine) -> None:
     put(engine, "users", "a", 30)
     answer = read(engine, get("users", "a"), get("notes", "gone"), get("notes", "a", ProjectionExpression="id"))
     assert list(answer) == ["Responses"]
-    assert [len(str(each.get("Item", {}))) > 2 for each in answer["Responses"]] == [True, False, True]
+    assert [len(str(response.get("Item", {}))) > 2 for response in answer["Responses"]] == [True, False, True]
     assert answer["Responses"][1:] == [{}, {"Item": {"id": {"S": "a"}}}]
 
 

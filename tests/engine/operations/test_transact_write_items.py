@@ -85,8 +85,8 @@ def stored(engine: Engine, the_key: dict[str, Any], table: str = "plain") -> dic
 
 
 def units(engine: Engine, *actions: dict[str, Any], detail: str = "TOTAL") -> list[dict[str, Any]]:
-    answer: list[dict[str, Any]] = transact(engine, *actions, ReturnConsumedCapacity=detail)["ConsumedCapacity"]
-    return answer
+    capacity: list[dict[str, Any]] = transact(engine, *actions, ReturnConsumedCapacity=detail)["ConsumedCapacity"]
+    return capacity
 
 
 # Effects.
@@ -94,7 +94,7 @@ def units(engine: Engine, *actions: dict[str, Any], detail: str = "TOTAL") -> li
 
 def test_all_four_actions_are_applied_to_two_tables(engine: Engine) -> None:
     transact(engine, put(item(id="changed", n="1")), put(item(id="gone")), put(item(id="seen")))
-    answer = transact(
+    response = transact(
         engine,
         put(item(id="new")),
         update(item(id="changed"), "SET n = :v", v={"S": "2"}),
@@ -102,7 +102,7 @@ def test_all_four_actions_are_applied_to_two_tables(engine: Engine) -> None:
         check(item(id="seen"), "attribute_exists(id)"),
         put(item(id="i", at="1"), "indexed"),
     )
-    assert answer == {}
+    assert response == {}
     assert stored(engine, item(id="new")) == item(id="new")
     assert stored(engine, item(id="changed")) == item(id="changed", n="2")
     assert stored(engine, item(id="gone")) is None
@@ -156,8 +156,8 @@ def test_every_failed_condition_is_reported_and_nothing_is_written(engine: Engin
 
 
 def test_a_failed_condition_returns_the_item_only_to_the_action_that_requested_it(engine: Engine) -> None:
-    there = item(id="there", n="1")
-    transact(engine, put(there), put(item(id="too")))
+    existing = item(id="there", n="1")
+    transact(engine, put(existing), put(item(id="too")))
     fails = {"ConditionExpression": "attribute_not_exists(id)"}
     reasons = cancellation(
         engine,
@@ -165,7 +165,7 @@ def test_a_failed_condition_returns_the_item_only_to_the_action_that_requested_i
         delete(item(id="too"), **fails, ReturnValuesOnConditionCheckFailure="NONE"),
         check(item(id="gone"), "attribute_exists(id)", ReturnValuesOnConditionCheckFailure="ALL_OLD"),
     )
-    assert [reason.get("Item") for reason in reasons] == [there, None, None]
+    assert [reason.get("Item") for reason in reasons] == [existing, None, None]
 
 
 # Cancellations and immediate refusals.
@@ -395,14 +395,14 @@ def test_units_count_the_larger_version(engine: Engine) -> None:
 
 def test_indexes_cost_single_units(engine: Engine) -> None:
     (spent,) = units(engine, put(item(id="a", at="1", state="s", color="c"), "indexed"), detail="INDEXES")
-    one = {"CapacityUnits": 1.0, "WriteCapacityUnits": 1.0}
+    unit = {"CapacityUnits": 1.0, "WriteCapacityUnits": 1.0}
     assert spent == {
         "TableName": "indexed",
         "CapacityUnits": 4.0,
         "WriteCapacityUnits": 4.0,
         "Table": {"CapacityUnits": 2.0, "WriteCapacityUnits": 2.0},
-        "LocalSecondaryIndexes": {"by-color": one},
-        "GlobalSecondaryIndexes": {"by-state": one},
+        "LocalSecondaryIndexes": {"by-color": unit},
+        "GlobalSecondaryIndexes": {"by-state": unit},
     }
 
 
@@ -427,7 +427,7 @@ def test_a_true_condition_costs_nothing(engine: Engine) -> None:
 
 
 def test_metrics_name_each_written_collection(engine: Engine) -> None:
-    answer = transact(
+    response = transact(
         engine,
         put(item(id="a", at="1"), "indexed"),
         delete(item(id="a", at="2"), "indexed"),
@@ -435,6 +435,6 @@ def test_metrics_name_each_written_collection(engine: Engine) -> None:
         put(item(id="p")),
         ReturnItemCollectionMetrics="SIZE",
     )
-    assert answer == {
+    assert response == {
         "ItemCollectionMetrics": {"indexed": [{"ItemCollectionKey": item(id="a"), "SizeEstimateRangeGB": [0.0, 1.0]}]}
     }

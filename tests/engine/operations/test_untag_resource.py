@@ -39,7 +39,9 @@ def test_reserved_tags_cannot_be_removed(engine: Engine, key: str) -> None:
 
 def test_more_keys_than_a_table_can_have_tags_are_rejected(engine: Engine) -> None:
     create(engine)
-    assert failure(engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": [str(each) for each in range(51)]}) == (
+    assert failure(
+        engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": [str(number) for number in range(51)]}
+    ) == (
         "ValidationException",
         "Number of Tags exceed the current limit for the provided ResourceArn",
     )

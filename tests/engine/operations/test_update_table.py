@@ -57,10 +57,10 @@ def with_index(engine: Engine, **more: Any) -> None:
 
 def test_the_response_has_the_old_units_and_the_description_the_new_ones(engine: Engine) -> None:
     provisioned(engine)
-    answer = update(engine, ProvisionedThroughput=units(3, 1))
-    assert answer["TableStatus"] == "UPDATING"
-    assert answer["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
-    assert answer["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 0
+    response = update(engine, ProvisionedThroughput=units(3, 1))
+    assert response["TableStatus"] == "UPDATING"
+    assert response["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
+    assert response["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 0
     table = describe(engine)
     assert table["TableStatus"] == "ACTIVE"
     capacity = table["ProvisionedThroughput"]
@@ -153,13 +153,13 @@ def test_a_table_switches_to_on_demand_and_back(engine: Engine) -> None:
         ProvisionedThroughput=units(2, 2),
         GlobalSecondaryIndexes=[index("mine", "by", ProvisionedThroughput=units(1, 1))],
     )
-    answer = update(engine, BillingMode="PAY_PER_REQUEST")
-    assert answer["TableStatus"] == "UPDATING"
-    assert answer["BillingModeSummary"] == {"BillingMode": "PAY_PER_REQUEST"}
-    for described in (answer, answer["GlobalSecondaryIndexes"][0]):
+    response = update(engine, BillingMode="PAY_PER_REQUEST")
+    assert response["TableStatus"] == "UPDATING"
+    assert response["BillingModeSummary"] == {"BillingMode": "PAY_PER_REQUEST"}
+    for described in (response, response["GlobalSecondaryIndexes"][0]):
         assert described["ProvisionedThroughput"].pop("LastDecreaseDateTime") > 0
         assert described["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(0, 0)}
-    assert answer["WarmThroughput"]["ReadUnitsPerSecond"] == 2
+    assert response["WarmThroughput"]["ReadUnitsPerSecond"] == 2
     table = describe(engine)
     assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
     assert "LastDecreaseDateTime" not in table["ProvisionedThroughput"]
@@ -168,13 +168,13 @@ def test_a_table_switches_to_on_demand_and_back(engine: Engine) -> None:
     assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
     assert table["WarmThroughput"]["ReadUnitsPerSecond"] == 12000
     change = {"IndexName": "mine", "ProvisionedThroughput": units(4, 4)}
-    answer = update(
+    response = update(
         engine,
         BillingMode="PROVISIONED",
         ProvisionedThroughput=units(3, 3),
         GlobalSecondaryIndexUpdates=[{"Update": change}],
     )
-    for table in (answer, describe(engine)):
+    for table in (response, describe(engine)):
         assert table["BillingModeSummary"] == {
             "BillingMode": "PROVISIONED",
             "LastUpdateToPayPerRequestDateTime": since,
@@ -235,14 +235,14 @@ def test_a_switch_removes_the_maxima(engine: Engine) -> None:
 
 def test_maxima_are_set_and_removed_individually(engine: Engine) -> None:
     create(engine)
-    answer = update(engine, OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5})
-    assert answer["TableStatus"] == "ACTIVE"
-    assert answer["OnDemandThroughput"] == {"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5}
-    answer = update(engine, OnDemandThroughput={"MaxReadRequestUnits": -1})
-    assert answer["OnDemandThroughput"] == {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 5}
+    response = update(engine, OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5})
+    assert response["TableStatus"] == "ACTIVE"
+    assert response["OnDemandThroughput"] == {"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5}
+    response = update(engine, OnDemandThroughput={"MaxReadRequestUnits": -1})
+    assert response["OnDemandThroughput"] == {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 5}
     assert describe(engine)["OnDemandThroughput"] == {"MaxWriteRequestUnits": 5}
-    answer = update(engine, OnDemandThroughput={"MaxWriteRequestUnits": -1})
-    assert answer["OnDemandThroughput"] == {"MaxWriteRequestUnits": -1}
+    response = update(engine, OnDemandThroughput={"MaxWriteRequestUnits": -1})
+    assert response["OnDemandThroughput"] == {"MaxWriteRequestUnits": -1}
     assert "OnDemandThroughput" not in describe(engine)
 
 
@@ -264,9 +264,9 @@ def test_invalid_maxima_are_rejected(engine: Engine) -> None:
 def test_warm_throughput_increases(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
-    answer = update(slow, WarmThroughput={"ReadUnitsPerSecond": 12001})
-    assert answer["TableStatus"] == "ACTIVE"
-    assert answer["WarmThroughput"] == {
+    response = update(slow, WarmThroughput={"ReadUnitsPerSecond": 12001})
+    assert response["TableStatus"] == "ACTIVE"
+    assert response["WarmThroughput"] == {
         "ReadUnitsPerSecond": 12000,
         "WriteUnitsPerSecond": 4000,
         "Status": "UPDATING",
@@ -283,13 +283,13 @@ def test_one_request_warms_a_table_and_its_indexes(slow: Engine, clock: ManualCl
     with_index(slow, GlobalSecondaryIndexes=[index("mine", "by")])
     clock.advance(10.0)
     warm = {"ReadUnitsPerSecond": 12345, "WriteUnitsPerSecond": 4567}
-    answer = update(
+    response = update(
         slow,
         WarmThroughput=warm,
         GlobalSecondaryIndexUpdates=[{"Update": {"IndexName": "mine", "WarmThroughput": warm}}],
     )
-    assert answer["WarmThroughput"]["Status"] == "UPDATING"
-    assert answer["GlobalSecondaryIndexes"][0]["WarmThroughput"]["Status"] == "UPDATING"
+    assert response["WarmThroughput"]["Status"] == "UPDATING"
+    assert response["GlobalSecondaryIndexes"][0]["WarmThroughput"]["Status"] == "UPDATING"
     clock.advance(10.0)
     table = describe(slow)
     assert table["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
@@ -303,8 +303,11 @@ def test_warm_throughput_never_decreases(engine: Engine) -> None:
         INVALID + "Requested WriteUnitsPerSecond for WarmThroughput for table is lower than current WarmThroughput,"
         " decreasing WarmThroughput is not supported",
     )
-    answer = update(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})  # the present value
-    assert (answer["WarmThroughput"]["WriteUnitsPerSecond"], answer["WarmThroughput"]["Status"]) == (4100, "UPDATING")
+    response = update(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})  # the present value
+    assert (response["WarmThroughput"]["WriteUnitsPerSecond"], response["WarmThroughput"]["Status"]) == (
+        4100,
+        "UPDATING",
+    )
     assert describe(engine)["WarmThroughput"]["Status"] == "ACTIVE"
 
 
@@ -321,9 +324,9 @@ def test_warm_throughput_keeps_the_highest_provisioned_units(engine: Engine) -> 
 
 def test_a_stream_is_enabled_and_disabled(engine: Engine) -> None:
     create(engine)
-    answer = update(engine, StreamSpecification=STREAM_ON)
-    assert answer["TableStatus"] == "UPDATING"
-    assert answer["StreamSpecification"] == STREAM_ON
+    response = update(engine, StreamSpecification=STREAM_ON)
+    assert response["TableStatus"] == "UPDATING"
+    assert response["StreamSpecification"] == STREAM_ON
     first = describe(engine)["LatestStreamArn"]
     put(engine, "a")
     assert update_failure(engine, StreamSpecification=STREAM_ON) == (
@@ -365,9 +368,9 @@ def test_changes_are_rejected_during_a_stream_change(slow: Engine, clock: Manual
 
 def test_the_table_class_is_changed(engine: Engine) -> None:
     create(engine)
-    answer = update(engine, TableClass="STANDARD_INFREQUENT_ACCESS")
-    assert answer["TableStatus"] == "UPDATING"
-    assert "TableClassSummary" not in answer
+    response = update(engine, TableClass="STANDARD_INFREQUENT_ACCESS")
+    assert response["TableStatus"] == "UPDATING"
+    assert "TableClassSummary" not in response
     summary = describe(engine)["TableClassSummary"]
     assert summary["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
     assert summary["LastUpdateDateTime"] > 0
@@ -411,9 +414,9 @@ def test_encryption_is_enabled_and_disabled(slow: Engine, clock: ManualClock) ->
         "ValidationException",
         INVALID + "Table is already encrypted by default",
     )
-    answer = update(slow, SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "1234"})
-    assert answer["TableStatus"] == "ACTIVE"
-    assert answer["SSEDescription"] == {"Status": "UPDATING"}
+    response = update(slow, SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "1234"})
+    assert response["TableStatus"] == "ACTIVE"
+    assert response["SSEDescription"] == {"Status": "UPDATING"}
     assert update_failure(slow, SSESpecification=off) == (
         "ResourceInUseException",
         IN_USE + "Server-Side Encryption is still being updated",
@@ -425,8 +428,8 @@ def test_encryption_is_enabled_and_disabled(slow: Engine, clock: ManualClock) ->
     assert update_failure(slow, SSESpecification=again)[1].startswith(
         INVALID + "Table is already encrypted with given KMSMasterKeyId."
     )
-    answer = update(slow, SSESpecification={"Enabled": True})
-    assert answer["SSEDescription"] == {**described, "Status": "UPDATING"}
+    response = update(slow, SSESpecification={"Enabled": True})
+    assert response["SSEDescription"] == {**described, "Status": "UPDATING"}
     clock.advance(10.0)
     managed = describe(slow)["SSEDescription"]
     assert managed["KMSMasterKeyArn"] != described["KMSMasterKeyArn"]
@@ -438,8 +441,8 @@ def test_encryption_is_enabled_and_disabled(slow: Engine, clock: ManualClock) ->
 def test_deletion_protection_changes_immediately(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
-    answer = update(slow, DeletionProtectionEnabled=True)
-    assert (answer["TableStatus"], answer["DeletionProtectionEnabled"]) == ("ACTIVE", True)
+    response = update(slow, DeletionProtectionEnabled=True)
+    assert (response["TableStatus"], response["DeletionProtectionEnabled"]) == ("ACTIVE", True)
     update(slow, DeletionProtectionEnabled=True)
 
 
@@ -520,8 +523,8 @@ def test_writers_do_not_wait_for_the_row_count_of_a_large_table(
         connection = engine.store._writing.connection
         connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: statements.append(event["sql"]))
         change = {"DeletionProtectionEnabled": False} if operation == "UpdateTable" else {}
-        answer = engine.call(operation, {"TableName": "notes", **change})["TableDescription"]
+        description = engine.call(operation, {"TableName": "notes", **change})["TableDescription"]
         connection.trace_v2(0, None)
-        assert answer["ItemCount"] == 10
+        assert description["ItemCount"] == 10
         assert statements
         assert tree.part_totals not in statements

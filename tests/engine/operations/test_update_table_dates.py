@@ -19,8 +19,8 @@ def test_capacity_changes_have_timestamps(delay_s: float, done_after_s: float) -
     with Engine.memory(clock=clock, state_delay_s=delay_s) as engine:
         create(engine, ProvisionedThroughput=units(2, 2))
         clock.advance(100.0)
-        shown = update(engine, ProvisionedThroughput=units(3, 1))["ProvisionedThroughput"]
-        assert shown["LastIncreaseDateTime"] == shown["LastDecreaseDateTime"] == NOW + 100.0
+        capacities = update(engine, ProvisionedThroughput=units(3, 1))["ProvisionedThroughput"]
+        assert capacities["LastIncreaseDateTime"] == capacities["LastDecreaseDateTime"] == NOW + 100.0
         clock.advance(delay_s)
         capacity = describe(engine)["ProvisionedThroughput"]
         assert capacity["LastIncreaseDateTime"] == capacity["LastDecreaseDateTime"] == NOW + 100.0 + done_after_s

@@ -55,12 +55,12 @@ def update_index(name: str, **more: Any) -> dict[str, Any]:
 
 def test_the_response_describes_the_new_index(engine: Engine) -> None:
     create(engine)
-    answer = add_index(engine, "tag")
-    assert answer["TableStatus"] == "UPDATING"
-    (indexes,) = answer["GlobalSecondaryIndexes"]
+    response = add_index(engine, "tag")
+    assert response["TableStatus"] == "UPDATING"
+    (indexes,) = response["GlobalSecondaryIndexes"]
     assert (indexes["IndexStatus"], indexes["Backfilling"]) == ("CREATING", False)
     assert indexes["IndexArn"] == ARN + "notes/index/tag"
-    assert answer["AttributeDefinitions"] == definitions(id="S", tagKey="S")
+    assert response["AttributeDefinitions"] == definitions(id="S", tagKey="S")
 
 
 def test_existing_items_are_in_the_new_index(engine: Engine) -> None:
@@ -139,8 +139,8 @@ def test_a_key_attribute_keeps_its_type(engine: Engine) -> None:
     )
 
 
-@pytest.mark.parametrize("taken", ["local", "over-all"])
-def test_an_index_name_is_unique(engine: Engine, taken: str) -> None:
+@pytest.mark.parametrize("name", ["local", "over-all"])
+def test_an_index_name_is_unique(engine: Engine, name: str) -> None:
     create(
         engine,
         AttributeDefinitions=definitions(id="S", at="S", tagKey="S"),
@@ -148,7 +148,7 @@ def test_an_index_name_is_unique(engine: Engine, taken: str) -> None:
         LocalSecondaryIndexes=[index("local", "id", "tagKey")],
         GlobalSecondaryIndexes=[index("over-all", "tagKey")],
     )
-    changes = create_index("tagKey", name=taken)
+    changes = create_index("tagKey", name=name)
     assert update_failure(engine, AttributeDefinitions=definitions(tagKey="S"), **changes) == (
         "ValidationException",
         "Attempting to create an index which already exists",
@@ -254,9 +254,9 @@ def test_an_index_being_filled_can_be_deleted() -> None:
 def test_a_deleted_index_is_removed_with_its_attribute(engine: Engine) -> None:
     with_index(engine)
     put(engine, "a", tagKey={"S": "x"})
-    answer = update(engine, **delete_index("tag"))
-    assert answer["TableStatus"] == "UPDATING"
-    assert answer["GlobalSecondaryIndexes"][0]["IndexStatus"] == "DELETING"
+    response = update(engine, **delete_index("tag"))
+    assert response["TableStatus"] == "UPDATING"
+    assert response["GlobalSecondaryIndexes"][0]["IndexStatus"] == "DELETING"
     table = describe(engine)
     assert "GlobalSecondaryIndexes" not in table
     assert table["AttributeDefinitions"] == definitions(id="S")
@@ -354,9 +354,9 @@ def test_an_index_is_neither_created_nor_deleted_while_the_table_changes() -> No
 
 def test_units_of_an_index_are_changed(engine: Engine) -> None:
     with_index(engine, ProvisionedThroughput=units(1, 1), index={"ProvisionedThroughput": units(2, 2)})
-    answer = update(engine, **update_index("tag", ProvisionedThroughput=units(3, 2)))
-    assert answer["TableStatus"] == "ACTIVE"
-    (indexes,) = answer["GlobalSecondaryIndexes"]
+    response = update(engine, **update_index("tag", ProvisionedThroughput=units(3, 2)))
+    assert response["TableStatus"] == "ACTIVE"
+    (indexes,) = response["GlobalSecondaryIndexes"]
     assert indexes["IndexStatus"] == "UPDATING"
     assert indexes["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
     (indexes,) = describe(engine)["GlobalSecondaryIndexes"]

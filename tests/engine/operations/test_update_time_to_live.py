@@ -24,8 +24,8 @@ def switch(engine: Engine, specification: dict[str, Any]) -> dict[str, Any]:
 
 
 def described(engine: Engine) -> dict[str, Any]:
-    answer: dict[str, Any] = engine.call("DescribeTimeToLive", {"TableName": "notes"})["TimeToLiveDescription"]
-    return answer
+    description: dict[str, Any] = engine.call("DescribeTimeToLive", {"TableName": "notes"})["TimeToLiveDescription"]
+    return description
 
 
 def expiries(engine: Engine) -> int:

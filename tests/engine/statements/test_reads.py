@@ -37,16 +37,16 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-def found(engine: Engine, statement: str, **more: Any) -> list[tuple[str, str]]:
+def keys_found(engine: Engine, statement: str, **more: Any) -> list[tuple[str, str]]:
     """Return the keys of all items, page after page."""
     keys: list[tuple[str, str]] = []
     token: dict[str, str] = {}
     while True:
-        answer = engine.call("ExecuteStatement", {"Statement": statement, **more, **token})
-        keys += [(item["pk"]["S"], item["sk"]["S"]) for item in answer["Items"]]
-        if "NextToken" not in answer:
+        response = engine.call("ExecuteStatement", {"Statement": statement, **more, **token})
+        keys += [(item["pk"]["S"], item["sk"]["S"]) for item in response["Items"]]
+        if "NextToken" not in response:
             return keys
-        token = {"NextToken": answer["NextToken"]}
+        token = {"NextToken": response["NextToken"]}
 
 
 _TEXTS = st.sampled_from([f"'{text}'" for text in (*PARTITIONS, *SORTS, "x", "y", "")])
@@ -82,29 +82,31 @@ def test_a_read_by_key_returns_the_items_of_a_scan(engine: Engine, condition: st
     # With another branch that does not name a partition it is a scan.
     scan = f"SELECT * FROM {source} WHERE ({condition}) AND n >= 0 OR n < 0"
     try:
-        scanned = found(engine, scan)
+        scanned = keys_found(engine, scan)
     except ValidationError as error:
         with pytest.raises(ValidationError, match=re.escape(error.message)):
-            found(engine, f"SELECT * FROM {source} WHERE {condition}")
+            keys_found(engine, f"SELECT * FROM {source} WHERE {condition}")
         return
     try:
-        once = found(engine, f"SELECT * FROM {source} WHERE {condition}")
+        once = keys_found(engine, f"SELECT * FROM {source} WHERE {condition}")
     except ValidationError as error:
         assert error.message.startswith(_MAY_BE_REFUSED)  # noqa: PT017 - what it finds otherwise is compared below
         return
     assert sorted(once) == sorted(scanned)
     assert len(set(once)) == len(once)
-    assert found(engine, f"SELECT * FROM {source} WHERE {condition}", Limit=limit) == once
+    assert keys_found(engine, f"SELECT * FROM {source} WHERE {condition}", Limit=limit) == once
 
 
 def test_order_by_follows_the_sort_key(engine: Engine) -> None:
-    assert found(engine, "SELECT * FROM t12 WHERE pk = 'p' ORDER BY sk DESC", Limit=3) == [("p", sk) for sk in "4321"]
-    assert found(engine, "SELECT * FROM t12 WHERE pk IN ['q', 'p'] ORDER BY pk DESC, sk", Limit=3) == [
+    assert keys_found(engine, "SELECT * FROM t12 WHERE pk = 'p' ORDER BY sk DESC", Limit=3) == [
+        ("p", sk) for sk in "4321"
+    ]
+    assert keys_found(engine, "SELECT * FROM t12 WHERE pk IN ['q', 'p'] ORDER BY pk DESC, sk", Limit=3) == [
         *(("q", sk) for sk in SORTS),
         *(("p", sk) for sk in SORTS),
     ]
     by_disjoint_ranges = "SELECT * FROM t12 WHERE pk = 'p' AND sk < '2' OR pk = 'p' AND sk > '3' ORDER BY sk DESC"
-    assert found(engine, by_disjoint_ranges) == [("p", "4"), ("p", "1")]
+    assert keys_found(engine, by_disjoint_ranges) == [("p", "4"), ("p", "1")]
 
 
 @pytest.mark.parametrize("token", ["", "x", "e30=", "WzEsMiwzXQ==", "\xff", "MQ==", "bnVsbA=="])

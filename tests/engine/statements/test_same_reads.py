@@ -75,7 +75,7 @@ def _keyed(draw: st.DrawFn, source: Source) -> Node:
     data=st.data(),
     source=st.sampled_from(SOURCES),
     condition=st.none() | written.CONDITIONS,
-    shown=st.none() | st.lists(written.NAMES, min_size=1, max_size=3, unique=True),
+    projection=st.none() | st.lists(written.NAMES, min_size=1, max_size=3, unique=True),
     descending=st.none() | st.booleans(),
     limit=st.none() | st.integers(1, 6),
     consistent=st.booleans(),
@@ -86,7 +86,7 @@ def test_pages_and_costs_equal_those_of_the_operations(
     data: st.DataObject,
     source: Source,
     condition: Node | None,
-    shown: list[str] | None,
+    projection: list[str] | None,
     descending: bool | None,
     limit: int | None,
     consistent: bool,
@@ -95,7 +95,7 @@ def test_pages_and_costs_equal_those_of_the_operations(
     writing = Writing(literals=literals)
     common = {"ReturnConsumedCapacity": "INDEXES", "ConsistentRead": consistent, **({"Limit": limit} if limit else {})}
     request = {"TableName": TABLE, **common, **({"IndexName": source.index_name} if source.index_name else {})}
-    columns = [writing.path((name,)) for name in shown or ()]
+    columns = [writing.path((name,)) for name in projection or ()]
     if columns:
         request["ProjectionExpression"] = ", ".join(column.expression for column in columns)
     key = data.draw(st.none() | _keyed(source))

@@ -50,15 +50,17 @@ class Outcome(NamedTuple):
 
 
 def outcome(engine: Engine, table: str, operation: str, request: dict[str, Any]) -> Outcome:
-    answer, failure, members = {}, None, {}
+    response, failure, members = {}, None, {}
     try:
-        answer = engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
+        response = engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
     except ServiceError as error:
         failure, members = written.failure(error), error.members
-    capacity = answer.get("ConsumedCapacity", {})
+    capacity = response.get("ConsumedCapacity", {})
     (capacity,) = capacity if isinstance(capacity, list) else [capacity]
     capacity.pop("TableName", None)
-    returned = answer["Items"] if "Items" in answer else [answer["Attributes"]] if answer.get("Attributes") else []
+    returned = (
+        response["Items"] if "Items" in response else [response["Attributes"]] if response.get("Attributes") else []
+    )
     stored = engine.call("GetItem", {"TableName": table, "Key": KEY}).get("Item")
     return Outcome(failure, members, returned, capacity, stored)
 
@@ -71,11 +73,13 @@ def start(engine: Engine, before: Value | None) -> None:
             engine.call("PutItem", {"TableName": table, "Item": {**before, **KEY}})
 
 
-def same(one: Outcome, other: Outcome, *, faults: int) -> None:
+def same(first: Outcome, second: Outcome, *, faults: int) -> None:
     """Assert that the outcomes are the same; of several faults they may report different ones."""
-    if faults > 1 and one.failure != other.failure:
-        one, other = (each._replace(failure=each.failure and (each.failure[0], "")) for each in (one, other))
-    assert one == other
+    if faults > 1 and first.failure != second.failure:
+        first, second = (
+            result._replace(failure=result.failure and (result.failure[0], "")) for result in (first, second)
+        )
+    assert first == second
 
 
 def narrowed(writing: Writing, condition: Node | None) -> tuple[str, str | None]:
@@ -90,7 +94,7 @@ def narrowed(writing: Writing, condition: Node | None) -> tuple[str, str | None]
 @st.composite
 def _actions(draw: st.DrawFn) -> tuple[str, Node]:
     """Draw the clause of an update, and its content in both forms."""
-    path, whole = draw(written.FREE_PATHS), draw(st.sampled_from(["n", "l", "m", "ss", "t", "new"]))
+    path, target = draw(written.FREE_PATHS), draw(st.sampled_from(["n", "l", "m", "ss", "t", "new"]))
     match draw(st.integers(0, 7)):
         case 0 | 1:
             return "SET", Node("{} = {}", "{} = {}", (path, draw(written.VALUES)))
@@ -104,12 +108,12 @@ def _actions(draw: st.DrawFn) -> tuple[str, Node]:
             return "SET", Node(form, form, (path, draw(st.sampled_from([("n",), path])), draw(written.NUMBER_VALUES)))
         case 5:
             operands: list[Any] = draw(st.permutations([("l",), draw(written.LISTS)]))
-            return "SET", Node("{} = list_append({}, {})", "{} = list_append({}, {})", ((whole,), *operands))
+            return "SET", Node("{} = list_append({}, {})", "{} = list_append({}, {})", ((target,), *operands))
         case 6:
             function, clause = draw(st.sampled_from([("set_add", "ADD"), ("set_delete", "DELETE")]))
-            return clause, Node(f"{{0}} = {function}({{0}}, {{1}})", "{} {}", ((whole,), draw(written.SETS)))
+            return clause, Node(f"{{0}} = {function}({{0}}, {{1}})", "{} {}", ((target,), draw(written.SETS)))
         case _:
-            return "REMOVE", Node("{}", "{}", (draw(st.sampled_from([path, (whole,), ("a",), ("b",)])),))
+            return "REMOVE", Node("{}", "{}", (draw(st.sampled_from([path, (target,), ("a",), ("b",)])),))
 
 
 def _written(writing: Writing, actions: list[tuple[str, Node]]) -> tuple[str, str]:
@@ -160,12 +164,12 @@ def test_an_update_statement_is_an_update_of_an_existing_item(
         **options,
     }
     if together:
-        one = outcome(engine, BY_STATEMENT, "ExecuteTransaction", {"TransactStatements": [statement]})
+        result = outcome(engine, BY_STATEMENT, "ExecuteTransaction", {"TransactStatements": [statement]})
         other = outcome(engine, BY_OPERATION, "TransactWriteItems", {"TransactItems": [{"Update": request}]})
     else:
-        one = outcome(engine, BY_STATEMENT, "ExecuteStatement", statement)
+        result = outcome(engine, BY_STATEMENT, "ExecuteStatement", statement)
         other = outcome(engine, BY_OPERATION, "UpdateItem", {**request, "ReturnValues": RETURNED[returning]})
-    same(one, other, faults=1 if condition is None else 2)
+    same(result, other, faults=1 if condition is None else 2)
 
 
 @given(

@@ -54,11 +54,11 @@ class Writing:
         return Pair(_joined(quoted), _joined(placed))
 
     def _name(self, name: str) -> str:
-        known = next((placeholder for placeholder, meant in self.names.items() if meant == name), None)
-        if known is None:
-            known = f"#n{len(self.names)}"
-            self.names[known] = name
-        return known
+        alias = next((placeholder for placeholder, meant in self.names.items() if meant == name), None)
+        if alias is None:
+            alias = f"#n{len(self.names)}"
+            self.names[alias] = name
+        return alias
 
     def node(self, node: Node) -> Pair:
         pairs = [self._operand(operand) for operand in node.operands]

@@ -52,15 +52,15 @@ def test_a_copy_made_by_sqlites_vacuum_is_a_valid_database(tmp_path: Path) -> No
 
 
 def test_an_orphaned_log_is_not_used_for_a_new_copy(tmp_path: Path) -> None:
-    gone = SqliteStore(str(tmp_path / "copy.db"))
+    deleted = SqliteStore(str(tmp_path / "copy.db"))
 
     def put(number: int) -> None:
-        gone.write(lambda transaction: transaction.put_document(f"gone {number}", bytes(5000)))
+        deleted.write(lambda transaction: transaction.put_document(f"gone {number}", bytes(5000)))
 
     for number in range(50):
         put(number)
     log = (tmp_path / "copy.db-wal").read_bytes()
-    gone.close()
+    deleted.close()
     (tmp_path / "copy.db").unlink()
     (tmp_path / "copy.db-wal").write_bytes(log)
     store = SqliteStore(str(tmp_path / "data.db"))

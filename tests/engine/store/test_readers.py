@@ -145,16 +145,16 @@ def test_a_read_during_its_own_threads_transaction_sees_committed_data(store: Sq
 def test_a_read_never_waits_for_a_writer(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a", b"old")
-    begun, done = threading.Event(), threading.Event()
+    started, done = threading.Event(), threading.Event()
 
     def work(transaction: Transaction) -> None:
         transaction.put(tree, b"a", 1, b"new")
-        begun.set()
+        started.set()
         assert done.wait(60)
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(store.write, work)
-        assert begun.wait(60)
+        assert started.wait(60)
         assert read(store, tree, b"a") == b"old"
         done.set()
         writing.result()
@@ -320,13 +320,13 @@ def test_many_threads_use_little_more_memory_than_a_few(store: SqliteStore) -> N
     threads = 32
     opened = threading.Barrier(threads)
 
-    def kept(_number: int) -> int:
+    def harness(_number: int) -> int:
         size = store.view().connection.pragma("cache_size")
         opened.wait(60)
         return -int(size)
 
     with ThreadPoolExecutor(threads) as pool:
-        sizes = sorted(pool.map(kept, range(threads)), reverse=True)
+        sizes = sorted(pool.map(harness, range(threads)), reverse=True)
     assert sizes[0] == files.CACHE_KIB
     assert sizes[-1] == readers.LEAST_CACHE_KIB
     assert sum(sizes) < 6 * files.CACHE_KIB
@@ -337,17 +337,17 @@ ENDLESS = "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM co
 
 def test_closing_ends_the_reads_of_other_threads(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
-    begun = threading.Event()
+    started = threading.Event()
 
     def read_for_ever() -> None:
         execute = store.view().connection.execute
-        begun.set()
+        started.set()
         with pytest.raises((apsw.InterruptError, apsw.ConnectionClosedError, apsw.CursorClosedError)):
             execute(ENDLESS).fetchall()
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read_for_ever)
-        assert begun.wait(60)
+        assert started.wait(60)
         time.sleep(0.05)  # it is inside SQLite by now, or is refused
         store.close()
         reading.result(60)

@@ -195,7 +195,7 @@ def test_threads_share_commits_and_each_gets_its_own_result(store: SqliteStore) 
         thread.start()
     for thread in threads:
         thread.join()
-    values = [each for mine in results.values() for each in mine if each is not True]
+    values = [result for mine in results.values() for result in mine if result is not True]
     assert sorted(values) == list(range(1, 8 * 36 + 1))
     assert store.view().point(tree, b"counter") == (288, b"")
 
@@ -362,8 +362,8 @@ def test_a_copy_is_consistent_and_does_not_overwrite(tmp_path: Path) -> None:
     assert copy.view().totals(tree) == (100, 700)
     in_memory = copy.copy()
     assert in_memory.view().totals(tree) == (100, 700)
-    for each in (store, copy, in_memory):
-        each.close()
+    for opened in (store, copy, in_memory):
+        opened.close()
 
 
 def test_a_failed_copy_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,8 +427,8 @@ def test_threads_may_copy_to_one_path_concurrently(tmp_path: Path) -> None:
     assert list(target.parent.iterdir()) == [target]
     new_store = SqliteStore(str(target))
     assert new_store.view().totals(tree) == (100, 700)
-    for each in (store, new_store):
-        each.close()
+    for opened in (store, new_store):
+        opened.close()
 
 
 def test_a_database_requires_a_path() -> None:
@@ -446,12 +446,12 @@ def test_a_long_read_lets_the_log_grow_instead_of_stopping_writers(
     store = SqliteStore(str(path))
     tree = new_tree(store)
     body = b"x" * 4000
-    held, release = threading.Event(), threading.Event()
+    reading, release = threading.Event(), threading.Event()
 
     def read_long() -> None:
         with store.snapshot() as view:
             assert view.totals(tree) == (0, 0)
-            held.set()
+            reading.set()
             release.wait(240)
 
     def put(number: int) -> None:
@@ -459,7 +459,7 @@ def test_a_long_read_lets_the_log_grow_instead_of_stopping_writers(
 
     reader = threading.Thread(target=read_long)
     reader.start()
-    assert held.wait(240)
+    assert reading.wait(240)
     for number in range(3 * checkpoint.RESTART_PAGES):
         put(number)
     grown = Path(f"{path}-wal").stat().st_size

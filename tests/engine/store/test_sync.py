@@ -74,14 +74,14 @@ def test_after_a_crash_exactly_the_commits_are_found(tmp_path: Path) -> None:
 
 def test_stores_that_write_alternately_keep_each_others_commits(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
-    one = filled(path, 0)
+    first = filled(path, 0)
     other = SqliteStore(str(path), durability="full")
     for number in range(300):
-        put(one if number % 2 else other, number)
-    assert keys(one) == keys(other) == [b"%06d" % number for number in range(300)]
-    assert one.integrity() == []
+        put(first if number % 2 else other, number)
+    assert keys(first) == keys(other) == [b"%06d" % number for number in range(300)]
+    assert first.integrity() == []
     other.close()
-    one.close()
+    first.close()
 
 
 def test_a_disk_without_room_to_extend_the_log_still_accepts_the_commit(

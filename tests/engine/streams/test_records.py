@@ -52,19 +52,19 @@ def test_many_records_are_trimmed_in_small_batches(
         clock.advance(limits.STREAM_RETENTION_S + 1)
         if not is_gone:
             put(engine, "later")
-        write, kept = engine.store.write, []
+        write, batch_sizes = engine.store.write, []
 
         def watched(work: Callable[..., Any]) -> Any:
             removed, is_done = write(work)
-            kept.append(removed)
+            batch_sizes.append(removed)
             return removed, is_done
 
         monkeypatch.setattr(engine.store, "write", watched)
-        answers = iter([False, False, True])
-        first = engine.trim_streams(lambda: next(answers))
-        assert first == sum(kept[:2])
+        results = iter([False, False, True])
+        first = engine.trim_streams(lambda: next(results))
+        assert first == sum(batch_sizes[:2])
         assert engine.trim_streams() == 20 - first
-        assert max(kept) <= 2 * 3
+        assert max(batch_sizes) <= 2 * 3
         monkeypatch.undo()
         assert fsck.check(engine) == []
         if is_gone:
@@ -168,12 +168,15 @@ def test_records_stay_in_order_even_if_the_clock_was_wrong_for_a_while(clock: Ma
         clock._now += wrong_by_s
         put(engine, "when the clock was wrong")
         clock._now = right + limits.STREAM_RETENTION_S + 60
-        seen = records(engine, stream_arn(engine))
-        assert len(seen) == 2
+        written = records(engine, stream_arn(engine))
+        assert len(written) == 2
         request = {"StreamArn": stream_arn(engine), "ShardId": shard_of(engine)}
-        after = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": seen[0]["dynamodb"]["SequenceNumber"]}
+        after = {
+            "ShardIteratorType": "AFTER_SEQUENCE_NUMBER",
+            "SequenceNumber": written[0]["dynamodb"]["SequenceNumber"],
+        }
         iterator = engine.call("GetShardIterator", {**request, **after})["ShardIterator"]
-        assert engine.call("GetRecords", {"ShardIterator": iterator})["Records"] == seen[1:]
+        assert engine.call("GetRecords", {"ShardIterator": iterator})["Records"] == written[1:]
 
 
 def shard_of(engine: Engine) -> str:

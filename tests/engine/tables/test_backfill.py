@@ -132,15 +132,15 @@ def test_an_unfinished_backfill_continues_when_the_database_is_opened(
 
 @pytest.mark.usefixtures("by_hand")
 def test_two_engines_share_the_work(path: Path) -> None:
-    with Engine.open(path) as one, Engine.open(path) as other:
-        filled(one)
-        add_index(one, "tag")
+    with Engine.open(path) as first, Engine.open(path) as other:
+        filled(first)
+        add_index(first, "tag")
         chunks = 1
-        while not fill_chunk((one, other)[chunks % 2]):
-            put((one, other)[chunks % 2], f"new {chunks}", tagKey={"S": "x"})
+        while not fill_chunk((first, other)[chunks % 2]):
+            put((first, other)[chunks % 2], f"new {chunks}", tagKey={"S": "x"})
             chunks += 1
         assert chunks < 12
-        assert scan(one, "tag") == ids(one) == scan(other, "tag")
+        assert scan(first, "tag") == ids(first) == scan(other, "tag")
 
 
 @pytest.mark.usefixtures("by_hand")

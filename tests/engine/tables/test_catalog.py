@@ -28,14 +28,14 @@ def test_a_changed_table_is_noticed_inside_the_write(engine: Engine) -> None:
 
 
 def test_a_change_by_another_engine_is_noticed_inside_the_write(tmp_path: Path) -> None:
-    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
-        create(one)
+    with Engine.open(tmp_path / "data.db") as first, Engine.open(tmp_path / "data.db") as other:
+        create(first)
         old = other.database.table("notes")
-        add_index(one, "tag")
+        add_index(first, "tag")
         with pytest.raises(CatalogChanged):
             other.database.write(old, lambda transaction: None)
         put(other, "a", tagKey={"S": "x"})
-        assert scan(one, "tag") == ["a"]
+        assert scan(first, "tag") == ["a"]
 
 
 @pytest.mark.parametrize("by_statements", [False, True])
@@ -84,12 +84,12 @@ def test_a_read_of_a_dropped_tree_starts_over(
 
 
 def test_an_index_created_by_another_engine_is_read(tmp_path: Path) -> None:
-    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
-        create(one)
+    with Engine.open(tmp_path / "data.db") as first, Engine.open(tmp_path / "data.db") as other:
+        create(first)
         put(other, "a", tagKey={"S": "x"})
-        add_index(one, "tag")
+        add_index(first, "tag")
         assert scan(other, "tag") == ["a"]
-        add_index(one, "late")
+        add_index(first, "late")
         query = {
             "TableName": "notes",
             "IndexName": "late",
@@ -100,10 +100,10 @@ def test_an_index_created_by_another_engine_is_read(tmp_path: Path) -> None:
 
 
 def test_a_missing_index_is_rejected(tmp_path: Path) -> None:
-    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
-        create(one)
+    with Engine.open(tmp_path / "data.db") as first, Engine.open(tmp_path / "data.db") as other:
+        create(first)
         put(other, "a")
-        add_index(one, "tag")
+        add_index(first, "tag")
         with pytest.raises(ServiceError, match="The table does not have the specified index: none"):
             other.call("Scan", {"TableName": "notes", "IndexName": "none"})
 
@@ -149,9 +149,9 @@ class _FrozenView:
 
 def test_an_unchanged_table_stays_the_same_object(engine: Engine) -> None:
     create(engine, "one")
-    one = engine.database.table("one")
+    before = engine.database.table("one")
     create(engine, "two")
-    assert engine.database.table("one") is one
+    assert engine.database.table("one") is before
 
 
 def test_an_index_settles_once(tmp_path: Path) -> None:
@@ -206,15 +206,15 @@ def test_tables_are_created_and_deleted_during_writes(tmp_path: Path) -> None:
 
 
 def test_a_plain_put_notices_an_index_created_by_another_engine(tmp_path: Path) -> None:
-    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
-        create(one)
+    with Engine.open(tmp_path / "data.db") as first, Engine.open(tmp_path / "data.db") as other:
+        create(first)
         put(other, "a", tagKey={"S": "x"})
         old = other.database.table("notes")
-        add_index(one, "tag")
+        add_index(first, "tag")
         with pytest.raises(CatalogChanged):
             other.database.put(old, b"key", Version({}, 0, b"{}"))
         put(other, "b", tagKey={"S": "x"})
-        assert sorted(scan(one, "tag")) == ["a", "b"]
+        assert sorted(scan(first, "tag")) == ["a", "b"]
 
 
 def test_a_plain_put_notices_a_change_by_its_own_engine(engine: Engine) -> None:

@@ -53,14 +53,14 @@ class Workshop:
     def begin_export(self, name: str = "notes", **members: Any) -> dict[str, Any]:
         """Request an export; return its description."""
         request = {"TableArn": TABLE_ARN + name, "S3Bucket": BUCKET, **members}
-        begun: dict[str, Any] = self.engine.call("ExportTableToPointInTime", request)["ExportDescription"]
-        return begun
+        description: dict[str, Any] = self.engine.call("ExportTableToPointInTime", request)["ExportDescription"]
+        return description
 
     def export(self, name: str = "notes", **members: Any) -> dict[str, Any]:
         """Run an export; return its description at the end."""
-        begun = self.begin_export(name, **members)
+        description = self.begin_export(name, **members)
         self.engine.jobs.wait()
-        return self.described(begun["ExportArn"])
+        return self.described(description["ExportArn"])
 
     def described(self, arn: str) -> dict[str, Any]:
         """Return the ExportDescription."""
@@ -76,14 +76,14 @@ class Workshop:
             "TableCreationParameters": table(name),
             **members,
         }
-        begun: dict[str, Any] = self.engine.call("ImportTable", request)["ImportTableDescription"]
-        return begun
+        description: dict[str, Any] = self.engine.call("ImportTable", request)["ImportTableDescription"]
+        return description
 
     def import_(self, prefix: str = "", name: str = "copy", **members: Any) -> dict[str, Any]:
         """Run an import; return its description at the end."""
-        begun = self.begin_import(prefix, name, **members)
+        description = self.begin_import(prefix, name, **members)
         self.engine.jobs.wait()
-        return self.imported(begun["ImportArn"])
+        return self.imported(description["ImportArn"])
 
     def imported(self, arn: str) -> dict[str, Any]:
         """Return the ImportTableDescription."""
@@ -135,4 +135,4 @@ def item(id_: str, **attributes: dict[str, Any]) -> Item:
 
 def json_lines(*items: Any) -> str:
     """Return lines of DynamoDB JSON."""
-    return "".join(json.dumps({"Item": each}) + "\n" for each in items)
+    return "".join(json.dumps({"Item": content}) + "\n" for content in items)

@@ -66,13 +66,13 @@ def test_a_row_of_another_length_is_skipped(shop: Workshop) -> None:
     ended = csv(shop, "id,v\n1,x\n2\n3,y,z\n4,w\n")
     assert counts(ended) == (4, 2, 2)
     assert "in.csv, item 1: The row has 1 values, the header 2 names" in ended["FailureMessage"]
-    assert [each["id"]["S"] for each in shop.scan("copy")] == ["1", "4"]
+    assert [row["id"]["S"] for row in shop.scan("copy")] == ["1", "4"]
 
 
 def test_a_value_of_the_wrong_key_type_is_skipped(shop: Workshop) -> None:
     ended = csv(shop, "id,at,tag\na,one,AAE=\nb,2,no base64\nc,3,AAE=\n", TableCreationParameters=TYPED)
     assert counts(ended) == (3, 1, 2)
-    assert [each["id"]["S"] for each in shop.scan("copy")] == ["c"]
+    assert [row["id"]["S"] for row in shop.scan("copy")] == ["c"]
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, places=5, min_value
 
 
 def values(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.lists(inner, max_size=3).map(lambda each: {"L": each}) | st.dictionaries(NAMES, inner, max_size=3).map(
-        lambda each: {"M": each}
-    )
+    return st.lists(inner, max_size=3).map(lambda members: {"L": members}) | st.dictionaries(
+        NAMES, inner, max_size=3
+    ).map(lambda members: {"M": members})
 
 
 VALUES = st.recursive(
@@ -33,9 +33,11 @@ VALUES = st.recursive(
     | st.binary(max_size=20).map(lambda content: {"B": content})
     | st.booleans().map(lambda truth: {"BOOL": truth})
     | st.just({"NULL": True})
-    | st.sets(st.text(max_size=5), min_size=1, max_size=4).map(lambda each: {"SS": sorted(each)})
-    | st.sets(st.integers(-999, 999), min_size=1, max_size=4).map(lambda each: {"NS": [str(n) for n in sorted(each)]})
-    | st.sets(st.binary(max_size=5), min_size=1, max_size=4).map(lambda each: {"BS": sorted(each)}),
+    | st.sets(st.text(max_size=5), min_size=1, max_size=4).map(lambda members: {"SS": sorted(members)})
+    | st.sets(st.integers(-999, 999), min_size=1, max_size=4).map(
+        lambda members: {"NS": [str(n) for n in sorted(members)]}
+    )
+    | st.sets(st.binary(max_size=5), min_size=1, max_size=4).map(lambda members: {"BS": sorted(members)}),
     values,
     max_leaves=6,
 )
@@ -69,13 +71,13 @@ def round_trip(client: Any, wait: Any) -> None:
         client.put_item(TableName="notes", Item=item(str(number), b={"B": b"\x00\xff"}))
     with pytest.raises(client.exceptions.TableNotFoundException):
         client.export_table_to_point_in_time(TableArn=f"{TABLE_ARN}nothing", S3Bucket=BUCKET)
-    begun = client.export_table_to_point_in_time(TableArn=f"{TABLE_ARN}notes", S3Bucket=BUCKET)["ExportDescription"]
-    assert isinstance(begun["StartTime"], datetime.datetime)
-    assert begun["ClientToken"]
+    job = client.export_table_to_point_in_time(TableArn=f"{TABLE_ARN}notes", S3Bucket=BUCKET)["ExportDescription"]
+    assert isinstance(job["StartTime"], datetime.datetime)
+    assert job["ClientToken"]
     wait()
-    ended = client.describe_export(ExportArn=begun["ExportArn"])["ExportDescription"]
+    ended = client.describe_export(ExportArn=job["ExportArn"])["ExportDescription"]
     assert (ended["ExportStatus"], ended["ItemCount"]) == ("COMPLETED", 10)
-    assert client.list_exports()["ExportSummaries"][0]["ExportArn"] == begun["ExportArn"]
+    assert client.list_exports()["ExportSummaries"][0]["ExportArn"] == job["ExportArn"]
     folder = ended["ExportManifest"].rpartition("/")[0]
     imported = client.import_table(
         S3BucketSource={"S3Bucket": BUCKET, "S3KeyPrefix": f"{folder}/data/"},
@@ -94,7 +96,7 @@ def round_trip(client: Any, wait: Any) -> None:
     with pytest.raises(client.exceptions.ImportNotFoundException):
         client.describe_import(ImportArn=imported["ImportArn"][:-1] + "x")
     with pytest.raises(client.exceptions.ExportNotFoundException):
-        client.describe_export(ExportArn=begun["ExportArn"][:-1] + "x")
+        client.describe_export(ExportArn=job["ExportArn"][:-1] + "x")
     with pytest.raises(client.exceptions.InvalidExportTimeException):
         client.export_table_to_point_in_time(
             TableArn=f"{TABLE_ARN}notes", S3Bucket=BUCKET, ExportTime=datetime.datetime(2020, 1, 1)

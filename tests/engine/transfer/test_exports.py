@@ -23,13 +23,13 @@ def md5(content: bytes) -> str:
 def test_an_export_is_started_and_completed(shop: Workshop) -> None:
     shop.create()
     shop.put(item("1"), item("2"))
-    begun = shop.begin_export(ClientToken="t", S3Prefix="out")
-    assert begun == {
-        "ExportArn": begun["ExportArn"],
+    job = shop.begin_export(ClientToken="t", S3Prefix="out")
+    assert job == {
+        "ExportArn": job["ExportArn"],
         "ExportStatus": "IN_PROGRESS",
         "StartTime": NOW,
         "TableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/notes",
-        "TableId": begun["TableId"],
+        "TableId": job["TableId"],
         "ClientToken": "t",
         "S3Bucket": BUCKET,
         "S3Prefix": "out",
@@ -37,12 +37,12 @@ def test_an_export_is_started_and_completed(shop: Workshop) -> None:
         "ExportFormat": "DYNAMODB_JSON",
         "ExportTime": NOW,
     }
-    assert re.fullmatch(r".*:table/notes/export/01790000000000-[0-9a-f]{8}", begun["ExportArn"])
+    assert re.fullmatch(r".*:table/notes/export/01790000000000-[0-9a-f]{8}", job["ExportArn"])
     shop.engine.jobs.wait()
-    ended = shop.described(begun["ExportArn"])
-    folder = f"out/AWSDynamoDB/{begun['ExportArn'].rpartition('/')[2]}"
+    ended = shop.described(job["ExportArn"])
+    folder = f"out/AWSDynamoDB/{job['ExportArn'].rpartition('/')[2]}"
     assert ended == {
-        **begun,
+        **job,
         "ExportStatus": "COMPLETED",
         "EndTime": NOW,
         "ExportManifest": f"{folder}/manifest-summary.json",
@@ -97,14 +97,14 @@ def test_the_files_equal_those_of_the_service(shop: Workshop) -> None:
         "outputFormat": "DYNAMODB_JSON",
     }
     manifest = [json.loads(line) for line in shop.read(f"{folder}/manifest-files.json").splitlines()]
-    assert [each["dataFileS3Key"] for each in manifest] == sorted(
+    assert [file["dataFileS3Key"] for file in manifest] == sorted(
         data, key=[e["dataFileS3Key"] for e in manifest].index
     )
-    assert sum(each["itemCount"] for each in manifest) == 20
-    for each in manifest:
-        content = shop.read(each["dataFileS3Key"])
-        assert each["md5Checksum"] == md5(content)
-        assert each["etag"] == hashlib.md5(hashlib.md5(content).digest()).hexdigest() + "-1"
+    assert sum(file["itemCount"] for file in manifest) == 20
+    for part in manifest:
+        content = shop.read(part["dataFileS3Key"])
+        assert part["md5Checksum"] == md5(content)
+        assert part["etag"] == hashlib.md5(hashlib.md5(content).digest()).hexdigest() + "-1"
 
 
 def test_every_partition_has_a_file_even_if_it_is_empty(shop: Workshop) -> None:
@@ -113,7 +113,7 @@ def test_every_partition_has_a_file_even_if_it_is_empty(shop: Workshop) -> None:
     ended = shop.export()
     summary = json.loads(shop.read(ended["ExportManifest"]))
     manifest = [json.loads(line) for line in shop.read(summary["manifestFilesS3Key"]).splitlines()]
-    assert sorted(each["itemCount"] for each in manifest) == [0, 0, 0, 1]
+    assert sorted(part["itemCount"] for part in manifest) == [0, 0, 0, 1]
     assert shop.lines(ended) == [{"Item": {"id": {"S": "1"}}}]
 
 
@@ -126,7 +126,7 @@ def test_a_full_file_is_followed_by_another(shop: Workshop, monkeypatch: pytest.
     summary = json.loads(shop.read(ended["ExportManifest"]))
     manifest = [json.loads(line) for line in shop.read(summary["manifestFilesS3Key"]).splitlines()]
     assert len(manifest) > 8
-    assert max(each["itemCount"] for each in manifest) == 3
+    assert max(part["itemCount"] for part in manifest) == 3
     assert sorted(line["Item"]["id"]["S"] for line in shop.lines(ended)) == [f"{number:03}" for number in range(40)]
 
 
@@ -172,12 +172,12 @@ def test_a_table_deleted_before_it_is_read_fails_the_export(shop: Workshop, monk
     shop.create()
     shop.put(item("1"))
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
-    begun = shop.begin_export()
+    job = shop.begin_export()
     shop.engine.call("DeleteTable", {"TableName": "notes"})
     monkeypatch.undo()
-    assert shop.described(begun["ExportArn"])["ExportStatus"] == "IN_PROGRESS"
+    assert shop.described(job["ExportArn"])["ExportStatus"] == "IN_PROGRESS"
     shop.engine.jobs.wait()
-    ended = shop.described(begun["ExportArn"])
+    ended = shop.described(job["ExportArn"])
     assert (ended["ExportStatus"], ended["FailureCode"]) == ("FAILED", "TableNotFoundException")
 
 

@@ -32,12 +32,12 @@ def counts(described: dict[str, Any]) -> tuple[int, ...]:
 def test_an_import_is_started_and_completed(shop: Workshop) -> None:
     lines = json_lines(item("1", n={"N": "1.50"}), item("2"))
     shop.write("in/a.json", lines)
-    begun = shop.begin_import("in/")
-    assert begun == {
-        "ImportArn": begun["ImportArn"],
+    job = shop.begin_import("in/")
+    assert job == {
+        "ImportArn": job["ImportArn"],
         "ImportStatus": "IN_PROGRESS",
         "TableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/copy",
-        "TableId": begun["TableId"],
+        "TableId": job["TableId"],
         "ClientToken": "import copy",
         "S3BucketSource": {"S3BucketOwner": "123456789012", "S3Bucket": BUCKET, "S3KeyPrefix": "in/"},
         "ErrorCount": 0,
@@ -49,10 +49,10 @@ def test_an_import_is_started_and_completed(shop: Workshop) -> None:
         "ProcessedItemCount": 0,
         "ImportedItemCount": 0,
     }
-    assert re.fullmatch(r".*:table/copy/import/01790000000000-[0-9a-f]{8}", begun["ImportArn"])
+    assert re.fullmatch(r".*:table/copy/import/01790000000000-[0-9a-f]{8}", job["ImportArn"])
     shop.engine.jobs.wait()
-    assert shop.imported(begun["ImportArn"]) == {
-        **begun,
+    assert shop.imported(job["ImportArn"]) == {
+        **job,
         "ImportStatus": "COMPLETED",
         "EndTime": NOW,
         "ProcessedItemCount": 2,
@@ -61,14 +61,14 @@ def test_an_import_is_started_and_completed(shop: Workshop) -> None:
     }
     assert shop.scan("copy") == [item("1", n={"N": "1.5"}), item("2")]
     described = shop.engine.call("DescribeTable", {"TableName": "copy"})["Table"]
-    assert (described["TableStatus"], described["TableId"]) == ("ACTIVE", begun["TableId"])
+    assert (described["TableStatus"], described["TableId"]) == ("ACTIVE", job["TableId"])
     assert "import" not in json.dumps(described).lower()
 
 
 def test_the_table_is_creating_until_the_end(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a", json_lines(item("1")))
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
-    begun = shop.begin_import()
+    job = shop.begin_import()
     assert shop.status() == "CREATING"
     for operation, members in (
         ("PutItem", {"Item": item("1")}),
@@ -79,7 +79,7 @@ def test_the_table_is_creating_until_the_end(shop: Workshop, monkeypatch: pytest
         with pytest.raises(ServiceError) as caught:
             shop.engine.call(operation, {"TableName": "copy", **members})
         assert caught.value.code in {"ResourceNotFoundException", "ResourceInUseException"}
-    assert shop.imported(begun["ImportArn"])["ImportStatus"] == "IN_PROGRESS"
+    assert shop.imported(job["ImportArn"])["ImportStatus"] == "IN_PROGRESS"
     monkeypatch.undo()
     shop.engine.jobs.wake()
     shop.engine.jobs.wait()
@@ -119,7 +119,7 @@ def test_all_objects_with_the_prefix_are_imported(shop: Workshop) -> None:
     shop.write("data/empty", "")
     shop.write("data/deep/4", json_lines(item("4")))
     assert counts(shop.import_("data")) == (3, 3, 0)
-    assert [each["id"]["S"] for each in shop.scan("copy")] == ["1", "2", "4"]
+    assert [row["id"]["S"] for row in shop.scan("copy")] == ["1", "2", "4"]
     lines = json_lines(item("1"), item("2")).encode()
     shop.write("zip/a", gzip.compress(lines[:20]) + gzip.compress(lines[20:]))
     shop.write("zip/empty", "")
@@ -164,7 +164,7 @@ def test_an_item_that_is_invalid_for_the_table_is_skipped(shop: Workshop, caplog
         "importArn": ended["ImportArn"],
         "errorMessages": ["One or more parameter values were invalid: Missing the key id in the item"],
     }
-    assert [each["itemS3Pointer"]["itemIndex"] for each in logged] == list(range(1, 9))
+    assert [entry["itemS3Pointer"]["itemIndex"] for entry in logged] == list(range(1, 9))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_an_invalid_line_ends_its_file(shop: Workshop, line: str) -> None:
     shop.write("2", json_lines(item("3")))
     ended = shop.import_()
     assert (ended["ImportStatus"], counts(ended)) == ("FAILED", (3, 2, 1))
-    assert [each["id"]["S"] for each in shop.scan("copy")] == ["1", "3"]
+    assert [row["id"]["S"] for row in shop.scan("copy")] == ["1", "3"]
 
 
 def test_a_row_of_many_lines_is_limited_to_the_size_of_an_item(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,8 +272,8 @@ def test_injected_faults_do_not_affect_imports(tmp_path: Any) -> None:
 
     shop = Workshop(tmp_path, faults=Faults(seed=1, throttle=True, gsi_lag=60.0))
     shop.write("a", json_lines(*(item(str(number), group={"S": "g"}) for number in range(10))))
-    begun = shop.begin_import(TableCreationParameters={**table("copy"), **GLOBAL})
+    job = shop.begin_import(TableCreationParameters={**table("copy"), **GLOBAL})
     shop.engine.jobs.wait()
-    assert counts(shop.imported(begun["ImportArn"])) == (10, 10, 0)
+    assert counts(shop.imported(job["ImportArn"])) == (10, 10, 0)
     assert check(shop.engine) == []
     shop.engine.close()

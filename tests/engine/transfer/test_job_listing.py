@@ -37,8 +37,8 @@ def test_a_repeated_request_with_its_token_is_the_same_export(shop: Workshop) ->
 def test_the_token_of_an_import_belongs_to_its_table(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a", json_lines(item("1")))
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
-    begun = shop.begin_import(ClientToken="t")
-    assert shop.begin_import("other/prefix", ClientToken="t", InputCompressionType="GZIP") == begun
+    job = shop.begin_import(ClientToken="t")
+    assert shop.begin_import("other/prefix", ClientToken="t", InputCompressionType="GZIP") == job
     with pytest.raises(ServiceError) as caught:
         shop.begin_import(name="other", ClientToken="t")
     assert caught.value.code == "ImportConflictException"
@@ -54,10 +54,10 @@ def test_the_token_of_an_import_belongs_to_its_table(shop: Workshop, monkeypatch
     assert (caught.value.code, caught.value.message) == ("ResourceInUseException", "Table already exists: copy")
     shop.engine.call("DeleteTable", {"TableName": "copy"})
     repeated = shop.begin_import(ClientToken="t")
-    assert (repeated["ImportArn"], repeated["ImportStatus"]) == (begun["ImportArn"], "COMPLETED")
+    assert (repeated["ImportArn"], repeated["ImportStatus"]) == (job["ImportArn"], "COMPLETED")
     assert shop.engine.call("ListTables", {})["TableNames"] == []
     shop.clock.advance(limits.JOB_TOKEN_S)
-    assert shop.import_(ClientToken="t")["ImportArn"] != begun["ImportArn"]
+    assert shop.import_(ClientToken="t")["ImportArn"] != job["ImportArn"]
 
 
 def test_exports_are_listed_latest_first_in_pages(shop: Workshop) -> None:
@@ -72,7 +72,7 @@ def test_exports_are_listed_latest_first_in_pages(shop: Workshop) -> None:
     assert len(page["ExportSummaries"]) == 10
     rest = shop.engine.call("ListExports", {"NextToken": page["NextToken"]})
     assert "NextToken" not in rest
-    listed = [each["ExportArn"] for each in page["ExportSummaries"] + rest["ExportSummaries"]]
+    listed = [summary["ExportArn"] for summary in page["ExportSummaries"] + rest["ExportSummaries"]]
     assert listed == sorted(arns, reverse=True)
     assert page["ExportSummaries"][0] == {
         "ExportArn": arns[5],
@@ -81,7 +81,7 @@ def test_exports_are_listed_latest_first_in_pages(shop: Workshop) -> None:
     }
     of_table = "arn:aws:dynamodb:us-east-1:123456789012:table/other"
     assert [
-        each["ExportArn"] for each in shop.engine.call("ListExports", {"TableArn": of_table})["ExportSummaries"]
+        summary["ExportArn"] for summary in shop.engine.call("ListExports", {"TableArn": of_table})["ExportSummaries"]
     ] == [arns[5]]
     shop.engine.call("DeleteTable", {"TableName": "other"})
     assert shop.engine.call("ListExports", {"TableArn": of_table})["ExportSummaries"] == []
@@ -104,7 +104,7 @@ def test_imports_are_listed_newest_first_in_pages(shop: Workshop) -> None:
             break
         request["NextToken"] = page["NextToken"]
         assert len(request["NextToken"]) >= 112
-    assert [each["ImportArn"] for each in listed] == arns[::-1]
+    assert [summary["ImportArn"] for summary in listed] == arns[::-1]
     assert listed[0].keys() == {
         "ImportArn",
         "ImportStatus",
@@ -117,7 +117,7 @@ def test_imports_are_listed_newest_first_in_pages(shop: Workshop) -> None:
     }
     shop.engine.call("DeleteTable", {"TableName": "ccc"})
     of_table = shop.engine.call("ListImports", {"TableArn": listed[1]["TableArn"]})["ImportSummaryList"]
-    assert [each["ImportArn"] for each in of_table] == [arns[1]]
+    assert [summary["ImportArn"] for summary in of_table] == [arns[1]]
 
 
 def test_a_token_of_the_other_list_is_invalid(shop: Workshop) -> None:

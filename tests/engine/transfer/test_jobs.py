@@ -55,14 +55,14 @@ def test_an_import_continues_after_a_restart(tmp_path: Path, monkeypatch: pytest
         lines.insert(3, '{"Item": {"n": {"N": "1"}}}')
         shop.write(f"in/{file}", "\n".join(lines))
     reached = interrupted(shop, monkeypatch, after)
-    begun = shop.begin_import("in/")
+    job = shop.begin_import("in/")
     shop.engine.jobs.wait()
-    assert reached() == (shop.imported(begun["ImportArn"])["ImportStatus"] == "IN_PROGRESS")
+    assert reached() == (shop.imported(job["ImportArn"])["ImportStatus"] == "IN_PROGRESS")
     shop.engine.close()
     monkeypatch.undo()
     again = Shop(tmp_path)
     again.engine.jobs.wait()
-    ended = again.imported(begun["ImportArn"])
+    ended = again.imported(job["ImportArn"])
     assert [ended[name] for name in ("ProcessedItemCount", "ImportedItemCount", "ErrorCount")] == [24, 21, 3]
     assert ended["ProcessedSizeBytes"] == sum(len(again.read(f"in/{file}")) for file in range(3))
     assert ended["FailureCode"] == "ItemValidationError"
@@ -78,10 +78,10 @@ def test_an_export_is_written_again_after_a_restart(
     shop.create()
     shop.put(*(item(str(number)) for number in range(20)))
     reached = interrupted(shop, monkeypatch, after)
-    begun = shop.begin_export(S3Prefix="out")
+    job = shop.begin_export(S3Prefix="out")
     shop.engine.jobs.wait()
     assert reached()
-    assert shop.described(begun["ExportArn"])["ExportStatus"] == "IN_PROGRESS"
+    assert shop.described(job["ExportArn"])["ExportStatus"] == "IN_PROGRESS"
     shop.clock.advance(1)
     shop.put(item("0", n={"N": "1"}), item("later"))
     shop.engine.close()
@@ -89,7 +89,7 @@ def test_an_export_is_written_again_after_a_restart(
     again = Shop(tmp_path)
     again.clock.advance(2)
     again.engine.jobs.wait()
-    ended = again.described(begun["ExportArn"])
+    ended = again.described(job["ExportArn"])
     assert (ended["ExportStatus"], ended["ItemCount"]) == ("COMPLETED", 20)
     assert sorted(line["Item"]["id"]["S"] for line in again.lines(ended)) == sorted(str(n) for n in range(20))
     assert len([key for key in again.objects() if "/data/" in key]) == 4
@@ -100,8 +100,8 @@ def crashed(shop: Workshop, kind: str, arn: str) -> None:
     """Leave a job as a killed process leaves it."""
     document = jobs.find(shop.engine.store.view(), kind, arn)
     assert document is not None
-    lost = {**document, "runner": "a process that is gone", "beat_s": shop.clock.now()}
-    shop.engine.store.write(lambda transaction: jobs.save(transaction, lost))
+    orphaned = {**document, "runner": "a process that is gone", "beat_s": shop.clock.now()}
+    shop.engine.store.write(lambda transaction: jobs.save(transaction, orphaned))
 
 
 def test_a_job_of_a_killed_process_is_taken_over_after_a_silence(
@@ -109,17 +109,17 @@ def test_a_job_of_a_killed_process_is_taken_over_after_a_silence(
 ) -> None:
     shop.write("a", json_lines(item("1")))
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
-    begun = shop.begin_import()
-    crashed(shop, jobs.IMPORT, begun["ImportArn"])
+    job = shop.begin_import()
+    crashed(shop, jobs.IMPORT, job["ImportArn"])
     monkeypatch.undo()
     shop.clock.advance(LEASE_S - 1)
     for _ in range(2):
-        assert shop.imported(begun["ImportArn"])["ImportStatus"] == "IN_PROGRESS"
+        assert shop.imported(job["ImportArn"])["ImportStatus"] == "IN_PROGRESS"
         shop.engine.jobs.wait()
     shop.clock.advance(1)
-    shop.imported(begun["ImportArn"])
+    shop.imported(job["ImportArn"])
     shop.engine.jobs.wait()
-    assert shop.imported(begun["ImportArn"])["ImportStatus"] == "COMPLETED"
+    assert shop.imported(job["ImportArn"])["ImportStatus"] == "COMPLETED"
 
 
 @pytest.mark.slow  # starts processes
@@ -148,10 +148,10 @@ def test_a_job_taken_over_by_another_engine_is_not_changed(shop: Workshop, monke
         monkeypatch.setattr(jobs.Hold, "save", lambda hold, t, d: jobs.save(t, {**d, "runner": "another"}))
 
     monkeypatch.setattr(imports, "_write", losing)
-    begun = shop.begin_import()
+    job = shop.begin_import()
     shop.engine.jobs.wait()
     monkeypatch.undo()
-    document = jobs.find(shop.engine.store.view(), jobs.IMPORT, begun["ImportArn"])
+    document = jobs.find(shop.engine.store.view(), jobs.IMPORT, job["ImportArn"])
     assert document is not None
     assert (document["runner"], document["progress"]["imported"]) == ("another", 1)
     assert shop.status() == "CREATING"
@@ -171,9 +171,9 @@ def test_closing_an_engine_does_not_change_a_job_taken_over_by_another(
         raise StoppedError
 
     monkeypatch.setattr(imports, "run", taken_over)
-    begun = shop.begin_import()
+    job = shop.begin_import()
     shop.engine.jobs.wait()
-    document = jobs.find(shop.engine.store.view(), jobs.IMPORT, begun["ImportArn"])
+    document = jobs.find(shop.engine.store.view(), jobs.IMPORT, job["ImportArn"])
     assert document is not None
     assert document["runner"] == "a process that is gone"
     shop.engine.close()
@@ -183,30 +183,30 @@ def test_closing_an_engine_does_not_change_a_job_taken_over_by_another(
 def test_a_heartbeat_is_written_regularly(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.create()
     shop.put(*(item(str(number)) for number in range(5)))
-    heard: list[float] = []
+    beats: list[float] = []
     item_line = export_files.item_line
 
     def slow(body: bytes) -> bytes:
         shop.clock.advance(jobs.BEAT_S)
-        heard.append(jobs.stored(shop.engine.store.view(), jobs.EXPORT)[0]["beat_s"])
+        beats.append(jobs.stored(shop.engine.store.view(), jobs.EXPORT)[0]["beat_s"])
         return item_line(body)
 
     monkeypatch.setattr(export_files, "item_line", slow)
     monkeypatch.setattr(export_files, "_BUFFER_BYTES", 1)
     monkeypatch.setattr(exports, "PIECE_ROWS", 1)
     assert shop.export()["ExportStatus"] == "COMPLETED"
-    assert heard[-1] > NOW
+    assert beats[-1] > NOW
 
 
 def test_without_buckets_after_a_restart_a_job_fails_when_described(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
-    begun = shop.begin_import()
+    job = shop.begin_import()
     with shop.engine.copy() as engine:
         assert engine.call("ListImports", {})["ImportSummaryList"][0]["ImportStatus"] == "IN_PROGRESS"
         engine.jobs.wait()
-        ended = engine.call("DescribeImport", {"ImportArn": begun["ImportArn"]})["ImportTableDescription"]
+        ended = engine.call("DescribeImport", {"ImportArn": job["ImportArn"]})["ImportTableDescription"]
         assert (ended["ImportStatus"], ended["FailureCode"]) == ("FAILED", "InternalServerError")
         assert engine.call("ListTables", {})["TableNames"] == []
 
@@ -214,8 +214,8 @@ def test_without_buckets_after_a_restart_a_job_fails_when_described(
 def test_a_thread_works_on_its_own_with_a_real_clock(tmp_path: Path) -> None:
     shop = Shop(tmp_path, SystemClock())
     shop.write("a", json_lines(item("1")))
-    begun = shop.begin_import()
+    job = shop.begin_import()
     shop.engine.jobs.wait()
-    assert shop.imported(begun["ImportArn"])["ImportStatus"] == "COMPLETED"
+    assert shop.imported(job["ImportArn"])["ImportStatus"] == "COMPLETED"
     assert not shop.engine.jobs._pending()
     shop.engine.close()

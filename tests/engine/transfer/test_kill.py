@@ -38,7 +38,7 @@ engine.jobs.wait()
 def test_an_import_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / BUCKET).mkdir()
     for number in range(OBJECTS):
-        items = (item(f"{number}-{each}", g={"S": str(each % 7)}) for each in range(ITEMS))
+        items = (item(f"{number}-{part}", g={"S": str(part % 7)}) for part in range(ITEMS))
         (tmp_path / BUCKET / str(number)).write_text(json_lines(*items) + '{"Item": {}}\n')
     request: dict[str, object] = {
         "ClientToken": "t",

@@ -31,8 +31,8 @@ def s3(url: str) -> Any:
         "s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="k", aws_secret_access_key="s"
     )
     client.create_bucket(Bucket=BUCKET)
-    for each in client.list_objects_v2(Bucket=BUCKET).get("Contents", ()):
-        client.delete_object(Bucket=BUCKET, Key=each["Key"])
+    for found_object in client.list_objects_v2(Bucket=BUCKET).get("Contents", ()):
+        client.delete_object(Bucket=BUCKET, Key=found_object["Key"])
     return client
 
 
@@ -52,7 +52,7 @@ def test_an_export_to_s3_can_be_imported_from_it(shop: Workshop, s3: Any) -> Non
     ended = shop.export(S3Prefix="out", S3SseAlgorithm="AES256")
     assert ended["ExportStatus"] == "COMPLETED", ended
     folder = ended["ExportManifest"].rpartition("/")[0]
-    listed = {each["Key"]: each for each in s3.list_objects_v2(Bucket=BUCKET)["Contents"]}
+    listed = {stored_object["Key"]: stored_object for stored_object in s3.list_objects_v2(Bucket=BUCKET)["Contents"]}
     assert listed[f"{folder}/_started"]["Size"] == 0
     data = [key for key in listed if key.startswith(f"{folder}/data/")]
     assert len(data) == 4

@@ -158,10 +158,10 @@ def test_samples_from_before_a_split_do_not_divide_the_remaining_partition() -> 
 def test_collections_that_stay_together_are_not_split() -> None:
     prefix = partition_prefix(b"one")
     keys = [prefix + bytes([number]) for number in range(20)]
-    whole, loose = partitions(collection=partition_bytes_of), partitions()
-    for model in (whole, loose):
+    together, loose = partitions(collection=partition_bytes_of), partitions()
+    for model in (together, loose):
         refused(model, forever(*keys), 1500, range(300))
-    assert refused(whole, forever(*keys), 1500, range(300, 400)) > 0.3
+    assert refused(together, forever(*keys), 1500, range(300, 400)) > 0.3
     assert refused(loose, forever(*keys), 1500, range(300, 400)) == 0
 
 
@@ -661,9 +661,9 @@ def test_a_batch_returns_throttled_writes_as_unprocessed(engine: Engine) -> None
     with pytest.raises(ProvisionedThroughputExceededError):
         engine.call("BatchWriteItem", {"RequestItems": left})
     keys = [tables_of.key(name) for name in "abcdefgh"]
-    answer = engine.call("BatchGetItem", {"RequestItems": {"things": {"Keys": keys}}})
-    assert answer["UnprocessedKeys"]["things"]["Keys"] == keys[6:]
-    assert len(answer["Responses"]["things"]) == 3
+    response = engine.call("BatchGetItem", {"RequestItems": {"things": {"Keys": keys}}})
+    assert response["UnprocessedKeys"]["things"]["Keys"] == keys[6:]
+    assert len(response["Responses"]["things"]) == 3
 
 
 def test_a_throttled_transaction_is_cancelled(engine: Engine) -> None:
