@@ -50,12 +50,12 @@ def test_figures_are_printed_with_significant_digits(figure: float | None, unit:
 
 
 def test_the_table_has_all_lines_reasons_and_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = io.StringIO()
-    monkeypatch.setattr(report, "console", Console(file=shown, width=140))
+    output = io.StringIO()
+    monkeypatch.setattr(report, "console", Console(file=output, width=140))
     undone = Line("s", "transact", "ours", 5.0, "/s", "theirs", None, 20.0, "at least", "theirs: [unknown] operation")
     report.print_lines([FASTER, undone, not_measured("t", OSError("no disk"))])
     report.print_missing({"one": "not installed", "other": "not installed"})
-    text = shown.getvalue()
+    text = output.getvalue()
     assert [cell.strip() for cell in next(row for row in text.splitlines() if "300/s" in row).split("│")[1:-1]] == [
         "get", "ours", "300/s", "theirs", "10.0/s", "30.0 x", "at least 20 x", "yes",
     ]  # fmt: skip

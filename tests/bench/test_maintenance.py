@@ -26,7 +26,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settin
 
 def measured(settings: Settings, limit_s: float) -> list[maintenance.Job]:
     return maintenance.measured(
-        settings, limit_s, lambda what, count: contextlib.nullcontext(lambda items: None), lambda setting: None
+        settings, limit_s, lambda part, count: contextlib.nullcontext(lambda items: None), lambda setting: None
     )
 
 

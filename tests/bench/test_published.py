@@ -43,11 +43,11 @@ def test_saved_results_contain_no_machine_folders() -> None:
 
 def test_saved_results_are_rounded_and_have_no_folders(tmp_path: Path) -> None:
     write(RECORD, tmp_path / "results.json")
-    kept = read(tmp_path / "results.json")
-    assert kept.lines[0] == Line(IN_PROCESS, "get", "engine", 65430.0, "/s", "moto", 500.0, 20.0, "at least")
-    assert kept.lines[2].reason == "in log: no"
-    assert kept.missing == {"ministack": "`pip install` failed"}
-    assert (kept.machine, kept.notes) == (RECORD.machine, RECORD.notes)
+    results = read(tmp_path / "results.json")
+    assert results.lines[0] == Line(IN_PROCESS, "get", "engine", 65430.0, "/s", "moto", 500.0, 20.0, "at least")
+    assert results.lines[2].reason == "in log: no"
+    assert results.missing == {"ministack": "`pip install` failed"}
+    assert (results.machine, results.notes) == (RECORD.machine, RECORD.notes)
 
 
 def test_the_short_block_shows_the_ratio_to_the_fastest_peer() -> None:
@@ -82,13 +82,13 @@ def test_only_a_full_run_with_peers_is_saved() -> None:
 
 
 def test_a_run_is_shown_saved_and_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[Record] = []
+    saved: list[Record] = []
     monkeypatch.setattr(cli, "_whole", lambda workload, peers, quick: RECORD)
-    monkeypatch.setattr(published, "write", lambda record, path=None: kept.append(record))
-    monkeypatch.setattr(published, "read", lambda: kept[-1])
+    monkeypatch.setattr(published, "write", lambda record, path=None: saved.append(record))
+    monkeypatch.setattr(published, "read", lambda: saved[-1])
     monkeypatch.setattr(published, "fill", lambda record: [tmp_path / "PAGE.md"] if record is RECORD else [])
     done = CliRunner().invoke(cli.app, ["all", "--peers", "--keep", "--json", str(tmp_path / "run.json")])
-    assert (done.exit_code, kept) == (0, [RECORD, RECORD])
+    assert (done.exit_code, saved) == (0, [RECORD, RECORD])
 
 
 def test_a_failing_part_becomes_a_line_and_the_other_parts_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,12 +102,12 @@ def test_a_failing_part_becomes_a_line_and_the_other_parts_run(monkeypatch: pyte
         return [LINES[0]]
 
     monkeypatch.setattr(parts, "_parts", lambda whole, part: {"bad": failing, "good": working})
-    begun: list[object] = []
+    started: list[object] = []
     with settings_for(Workload(), Span()) as settings:
-        whole = parts.Whole(settings, lambda name, items: pytest.fail("nothing is loaded"), begun.append)
-        measurements = parts.measured(whole, lambda part, count: begun.append((part, count)))
+        share = parts.Whole(settings, lambda name, items: pytest.fail("nothing is loaded"), started.append)
+        measurements = parts.measured(share, lambda part, count: started.append((part, count)))
         assert folders[0].parent == settings.folder
-    assert begun == [("bad", 2), ("good", 2)]
+    assert started == [("bad", 2), ("good", 2)]
     assert [(line.section, line.reason) for line in measurements.lines] == [
         ("bad", "OSError: no disk"),
         (IN_PROCESS, ""),

@@ -39,8 +39,8 @@ class Loaded:
         self.items: dict[str, int] = {}
 
     @contextlib.contextmanager
-    def __call__(self, what: str, count: int) -> Iterator[Callable[[int], None]]:
-        self.items[what] = count
+    def __call__(self, part: str, count: int) -> Iterator[Callable[[int], None]]:
+        self.items[part] = count
         yield lambda items: None
 
 

@@ -136,8 +136,8 @@ def _swapped(tree: ast.AST, chance: Random) -> bool:
     keywords = [keyword for call in _calls(tree) for keyword in call.keywords]
     if len(keywords) < 2:
         return False
-    one, other = chance.sample(keywords, 2)
-    one.value, other.value = other.value, one.value
+    first, second = chance.sample(keywords, 2)
+    first.value, second.value = second.value, first.value
     return True
 
 

@@ -44,13 +44,13 @@ def test_text_without_units_is_not_a_claim_of_units(text: str) -> None:
 @given(
     low=st.decimals(0, 10_000, places=1),
     more=st.decimals(0, 10_000, places=1),
-    what=st.sampled_from([("RCU", "read"), ("WCU", "write"), ("WRU", "write"), ("read units", "read")]),
+    words=st.sampled_from([("RCU", "read"), ("WCU", "write"), ("WRU", "write"), ("read units", "read")]),
 )
-def test_a_range_of_units_is_parsed(low: float, more: float, what: tuple[str, str]) -> None:
+def test_a_range_of_units_is_parsed(low: float, more: float, words: tuple[str, str]) -> None:
     high = low + more
-    units = units_of(f"costs {low:,} - {high:,} {what[0]} each")
+    units = units_of(f"costs {low:,} - {high:,} {words[0]} each")
     assert units is not None
-    assert (units.what, units.low, units.high) == (what[1], float(low), float(high))
+    assert (units.what, units.low, units.high) == (words[1], float(low), float(high))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_claim_has_the_line_of_its_declaration() -> None:
 
 
 def test_claims_with_equal_text_are_equal() -> None:
-    one = Claim("0.5 RCU", "page 3")
+    first = Claim("0.5 RCU", "page 3")
     other = Claim("0.5 RCU", "page 3")
-    assert one == other
-    assert hash(one) == hash(other)
+    assert first == other
+    assert hash(first) == hash(other)

@@ -34,8 +34,8 @@ def postpone(user_id: str, task_id: str, due_at: datetime) -> ItemWrite:
 
 
 @transaction()
-def postpone_two(user_id: str, one: str, two: str, due_at: datetime) -> list[WriteCall[Task]]:
-    return [postpone(user_id, one, due_at), postpone(user_id, two, due_at)]
+def postpone_two(user_id: str, first: str, second: str, due_at: datetime) -> list[WriteCall[Task]]:
+    return [postpone(user_id, first, due_at), postpone(user_id, second, due_at)]
 
 
 DESIGN = Design("app", (app,), (postpone_two,))
@@ -43,7 +43,7 @@ DESIGN = Design("app", (app,), (postpone_two,))
 
 def test_a_fault_of_a_step_is_reported_once_for_all_transactions() -> None:
     findings = [finding for finding in check(DESIGN).findings if finding.code == "KP401"]
-    assert [one.subject for one in findings] == ["postpone"]
+    assert [finding.subject for finding in findings] == ["postpone"]
     assert len(postpone_two.plan.faults) == 1
 
 

@@ -58,16 +58,16 @@ def designed(path: Path, text: str = TASKS) -> Design:
 
 
 def test_findings_with_the_same_cause_are_listed_in_the_first() -> None:
-    one, other, third = (
+    title, team, state = (
         finding("Task.title"),
         finding("Task.team", line=2),
         finding("Task.state", "other cause", line=3),
     )
-    first, second = merged([one, other, third])
+    first, second = merged([title, team, state])
     assert first.problem == "Task.title can be empty; likewise Task.team"
-    assert first.alike == (other,)
+    assert first.alike == (team,)
     assert first.subjects == ("Task.title", "Task.team")
-    assert second == third
+    assert second == state
 
 
 def test_findings_without_an_item_or_of_another_rule_stay_separate() -> None:
@@ -82,16 +82,16 @@ def test_equal_findings_are_merged_without_a_list() -> None:
 def test_an_item_at_two_places_is_named_once() -> None:
     (first,) = merged([finding("Task.title"), finding("Task.title", line=9)])
     assert first.problem == "Task.title can be empty"
-    assert [one.place.line for one in first.alike] == [9]
+    assert [listed.place.line for listed in first.alike] == [9]
 
 
 def test_suppressing_one_finding_keeps_the_others(tmp_path: Path) -> None:
     text = TASKS + '\nsuppressed = [suppress("KP316", on="in_state", reason="called by hand only")]\n'
     findings = check(designed(tmp_path / "tasks.py", text))
-    (rate,) = [one for one in findings.findings if one.code == "KP316"]
+    (rate,) = [entry for entry in findings.findings if entry.code == "KP316"]
     assert rate.subjects == ("more_tasks",)
-    assert [one.subject for one, _ in findings.suppressed] == ["in_state"]
-    assert not [one for one in findings.findings if one.code == "KP001"]
+    assert [entry.subject for entry, _ in findings.suppressed] == ["in_state"]
+    assert not [entry for entry in findings.findings if entry.code == "KP001"]
 
 
 def test_a_pattern_is_explained_with_its_own_finding(tmp_path: Path) -> None:
@@ -106,9 +106,13 @@ def test_every_report_format_lists_all_places(tmp_path: Path) -> None:
     (empty,) = findings.findings
     lines = report.text([findings]).splitlines()
     at = lines.index("likewise")
-    assert [line.rpartition(": ")[2] for line in lines[at + 1 : -3]] == [one.item for one in empty.alike]
+    assert [line.rpartition(": ")[2] for line in lines[at + 1 : -3]] == [
+        merged_finding.item for merged_finding in empty.alike
+    ]
     (listed,) = json.loads(report.json([findings]))[0]["findings"]
-    assert [one["item"] for one in listed["alike"]] == [one.item for one in empty.alike]
+    assert [merged_finding["item"] for merged_finding in listed["alike"]] == [
+        merged_finding.item for merged_finding in empty.alike
+    ]
     (result,) = json.loads(report.sarif([findings]))["runs"][0]["results"]
     assert len(result["relatedLocations"]) == len(empty.alike) + 1
 
@@ -118,9 +122,9 @@ def test_a_rule_is_silent_if_another_rule_reports_the_cause(tmp_path: Path) -> N
         "\n\n@app.on_change(Task)\ndef tell(change: Inserted[Task]) -> None: ...\n"
     )
     design = designed(tmp_path / "tasks.py", text)
-    assert [one.code for one in check(design, [RULES["KP709"]]).findings] == ["KP709"]
+    assert [entry.code for entry in check(design, [RULES["KP709"]]).findings] == ["KP709"]
     both = check(design, [RULES["KP708"], RULES["KP709"]])
-    assert [one.code for one in both.findings] == ["KP708"]
+    assert [entry.code for entry in both.findings] == ["KP708"]
     assert "on_failure=" in both.findings[0].fix
 
 

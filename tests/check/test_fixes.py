@@ -198,10 +198,12 @@ def test_a_real_design_is_fixed_once_and_changes_nowhere_else(design: Path, tmp_
     assert not again.edits
     assert not results.refused
     ast.parse(path.read_text())
-    alike = [one for finding in after.findings for one in (finding, *finding.alike)]
-    assert not FIXABLE & {one.code for one in alike if one.code != "KP306" or one.subject in _patterns(path)}
-    assert [one.code for one in report.findings if one.code not in FIXABLE] == [
-        one.code for one in after.findings if one.code not in FIXABLE
+    alike = [listed for finding in after.findings for listed in (finding, *finding.alike)]
+    assert not FIXABLE & {
+        finding.code for finding in alike if finding.code != "KP306" or finding.subject in _patterns(path)
+    }
+    assert [finding.code for finding in report.findings if finding.code not in FIXABLE] == [
+        finding.code for finding in after.findings if finding.code not in FIXABLE
     ]
     changed = list(unified_diff(text.splitlines(), path.read_text().splitlines(), n=0, lineterm=""))[2:]
     assert len([line for line in changed if line.startswith("-")]) <= len(results.made)

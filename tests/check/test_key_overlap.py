@@ -36,24 +36,24 @@ def bound(text: str) -> BoundTemplate:
 
 @settings(deadline=None)
 @given(templates, templates)
-def test_templates_with_disjoint_prefixes_share_no_key(one: BoundTemplate, other: BoundTemplate) -> None:
-    if are_disjoint(one, other):
-        assert keys_overlap((one,), (other,)) is None
+def test_templates_with_disjoint_prefixes_share_no_key(left: BoundTemplate, right: BoundTemplate) -> None:
+    if are_disjoint(left, right):
+        assert keys_overlap((left,), (right,)) is None
 
 
 @settings(deadline=None)
 @given(templates, templates)
-def test_the_fast_overlap_check_agrees_with_the_algebra(one: BoundTemplate, other: BoundTemplate) -> None:
-    assert (overlap((one,), (other,)) is None) == (keys_overlap((one,), (other,)) is None)
+def test_the_fast_overlap_check_agrees_with_the_algebra(left: BoundTemplate, right: BoundTemplate) -> None:
+    assert (overlap((left,), (right,)) is None) == (keys_overlap((left,), (right,)) is None)
 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(templates, templates)
-def test_a_key_found_to_start_with_a_prefix_starts_with_it(one: BoundTemplate, other: BoundTemplate) -> None:
-    witness = begins(one, other, frozenset())
+def test_a_key_found_to_start_with_a_prefix_starts_with_it(left: BoundTemplate, right: BoundTemplate) -> None:
+    witness = begins(left, right, frozenset())
     if witness is not None and witness.certain:
-        assert witness.text.startswith(one.literal_prefix)
-        assert other.match(witness.text) is not None
+        assert witness.text.startswith(left.literal_prefix)
+        assert right.match(witness.text) is not None
 
 
 @given(st.text(alphabet="ab{}#", min_size=1))

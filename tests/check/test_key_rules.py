@@ -70,11 +70,11 @@ def rendered(spec: EntitySpec, with_values: Mapping[str, Any]) -> list[str] | No
 @settings(max_examples=examples(60), deadline=None)
 @given(
     keys=st.tuples(templates, templates, templates, templates),
-    one=values(TEXTS),
-    other=values(TEXTS),
+    left_values=values(TEXTS),
+    right_values=values(TEXTS),
 )
 def test_entities_without_a_collision_finding_never_share_a_key(
-    keys: tuple[str, str, str, str], one: dict[str, Any], other: dict[str, Any]
+    keys: tuple[str, str, str, str], left_values: dict[str, Any], right_values: dict[str, Any]
 ) -> None:
     table = Table("app", pk="PK", sk="SK")
     first, second = declared(table, "First", *keys[:2]), declared(table, "Second", *keys[2:])
@@ -83,7 +83,7 @@ def test_entities_without_a_collision_finding_never_share_a_key(
         for finding in key_collision.check(Subject(Design("app", (table,))))
         if "overwrite each other" in finding.problem
     ]
-    texts = rendered(spec_of(first), one), rendered(spec_of(second), other)
+    texts = rendered(spec_of(first), left_values), rendered(spec_of(second), right_values)
     if not findings and None not in texts:
         assert texts[0] != texts[1]
 
@@ -91,7 +91,7 @@ def test_entities_without_a_collision_finding_never_share_a_key(
 Asks = Literal["all", "first", "below", "above", "between", "prefix"]
 
 
-def asked(table: Table, entity: type[Fields], asks: Asks) -> Plan:
+def plan_of(table: Table, entity: type[Fields], asks: Asks) -> Plan:
     """Return the plan of a query of an entity, with a parameter for each field of the partition key."""
     spec = spec_of(entity)
     needed = list(dict.fromkeys(spec.key.partition[0].fields))
@@ -125,9 +125,9 @@ def takes_in(plan: Plan, arguments: Mapping[str, Any], item: list[str]) -> bool:
     partition = key_value_maker(plan.key.partition[0])(arguments)["S"]
     if partition != item[0]:
         return False
-    for one in plan.key.sort:
-        low = key_value_maker(one.low)(arguments)["S"]
-        high = key_value_maker(one.high)(arguments)["S"] if one.high is not None else ""
+    for attribute in plan.key.sort:
+        low = key_value_maker(attribute.low)(arguments)["S"]
+        high = key_value_maker(attribute.high)(arguments)["S"] if attribute.high is not None else ""
         text, low_bytes, high_bytes = item[1].encode(), low.encode(), high.encode()
         inside = {
             "=": text == low_bytes,
@@ -138,7 +138,7 @@ def takes_in(plan: Plan, arguments: Mapping[str, Any], item: list[str]) -> bool:
             ">=": text >= low_bytes,
             "BETWEEN": low_bytes <= text <= high_bytes,
         }
-        if not inside[one.op]:
+        if not inside[attribute.op]:
             return False
     return True
 
@@ -155,7 +155,7 @@ def test_queries_without_a_finding_never_read_another_entity(
 ) -> None:
     table = Table("app", pk="PK", sk="SK")
     first, second = declared(table, "First", *keys[:2]), declared(table, "Second", *keys[2:])
-    plan = asked(table, first, asks)
+    plan = plan_of(table, first, asks)
     subject = Subject(Design("app", (table,)))
     assume(not plan.faults)
     entries = [*prefix_capture.check(subject), *mixed_entity_read.check(subject)]

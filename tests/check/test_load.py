@@ -51,13 +51,13 @@ class Line(Entity):
 
 
 @shop.create(Order, rate=Rate(average=0.5, peak=0.75))
-def order(one: Order) -> ItemWrite:
-    return item(one)
+def order(new: Order) -> ItemWrite:
+    return item(new)
 
 
 @shop.create(Bill)
-def bill(one: Bill) -> ItemWrite:
-    return item(one)
+def bill(new: Bill) -> ItemWrite:
+    return item(new)
 
 
 @shop.check(Order)
@@ -76,8 +76,8 @@ def write(line: Line) -> ItemWrite:
 
 
 @transaction(rate=Rate(average=2, peak=3))
-def order_and_bill(one: Order, two: Bill) -> list[WriteCall[Order] | WriteCall[Bill]]:
-    return [order(one), bill(two)]
+def order_and_bill(new: Order, paid: Bill) -> list[WriteCall[Order] | WriteCall[Bill]]:
+    return [order(new), bill(paid)]
 
 
 @transaction(rate=Rate(average=1))

@@ -39,8 +39,8 @@ def subject(*tables: Table) -> Subject:
     return Subject(Design("d", tables))
 
 
-def one_key(found: tuple[HotKey, ...], name: str) -> HotKey:
-    (hot,) = [hot for hot in found if hot.name == name]
+def one_key(keys: tuple[HotKey, ...], name: str) -> HotKey:
+    (hot,) = [hot for hot in keys if hot.name == name]
     return hot
 
 
@@ -263,7 +263,7 @@ def test_writes_outside_an_index_do_not_load_it_and_a_global_index_does_not_load
     def rename(player: str, part: str, name: str) -> ItemWrite:
         return item(player=player, part=part).set(name=name)
 
-    hot = {one.name: one.write(peak=True) for one in subject(table).hot_keys}
+    hot = {hot_key.name: hot_key.write(peak=True) for hot_key in subject(table).hot_keys}
     # The other index has all attributes, so that it changes too, but not its key.
     assert hot == {
         "players": pytest.approx(5 / 500),
@@ -499,8 +499,8 @@ def test_writes_of_other_entities_do_not_load_an_index_queried_for_one_key() -> 
         return pk.text("board")
 
     @table.create(Stats, rate=Rate(average=3))
-    def join(one: Stats) -> ItemWrite:
-        return item(one)
+    def join(stats: Stats) -> ItemWrite:
+        return item(stats)
 
     @table.update(Stats, rate=Rate(average=10))
     def add_points(user_id: str) -> ItemWrite:
@@ -519,7 +519,9 @@ def test_writes_of_other_entities_do_not_load_an_index_queried_for_one_key() -> 
     assert hot.main("write") == ["add_points", "join", "leave"]
     assert (hot.read(peak=True), hot.constant, hot.sharded) == (0, True, 0)
     assert hot.place == table.schema.index("top").place  # type: ignore[union-attr]
-    assert [one.index.name for one in subject(table).hot_keys if one.index is not None and one.bound is None] == ["top"]
+    assert [
+        hot_key.index.name for hot_key in subject(table).hot_keys if hot_key.index is not None and hot_key.bound is None
+    ] == ["top"]
 
 
 def test_a_multi_attribute_key_has_as_many_values_as_its_attributes_combined() -> None:

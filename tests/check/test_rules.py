@@ -77,7 +77,7 @@ def test_the_rule_reports_the_marked_lines_of_the_new_design(
 
 def each_of(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Return findings together with the findings that they summarize."""
-    return tuple(one for finding in findings for one in (finding, *finding.alike))
+    return tuple(listed for finding in findings for listed in (finding, *finding.alike))
 
 
 def loaded(path: Path, source: str) -> Design:

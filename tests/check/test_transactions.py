@@ -38,8 +38,8 @@ def count(customer: str) -> ItemWrite:
     return item(customer=customer).add(orders=1)
 
 
-def keys_of(made: Any) -> list[dict[str, tuple[object, ...]]]:
-    return [dict(one.keys) for one in written_by(made)]
+def keys_of(call: Any) -> list[dict[str, tuple[object, ...]]]:
+    return [dict(write.keys) for write in written_by(call)]
 
 
 def test_equal_parameters_give_equal_keys() -> None:
@@ -47,9 +47,9 @@ def test_equal_parameters_give_equal_keys() -> None:
     def both(first: str, second: str) -> list[Any]:
         return [count(first), count(first), count(second)]
 
-    one, two, three = keys_of(both)
-    assert one == two
-    assert one != three
+    one, equal, different = keys_of(both)
+    assert one == equal
+    assert one != different
 
 
 def test_a_field_of_an_item_equals_the_argument_it_is_passed_as() -> None:
@@ -76,9 +76,9 @@ def test_equal_constants_give_equal_keys() -> None:
     def constants(customer: str) -> list[Any]:
         return [count("a"), count("a"), count("b"), count(customer)]
 
-    one, two, three, four = keys_of(constants)
-    assert one == two
-    assert len({str(each_one) for each_one in (one, three, four)}) == 3
+    first, second, third, fourth = keys_of(constants)
+    assert first == second
+    assert len({str(each_one) for each_one in (first, third, fourth)}) == 3
 
 
 def test_a_repeated_step_varies_if_its_key_uses_the_values() -> None:
@@ -97,9 +97,9 @@ def test_members_of_repeated_items_vary_too() -> None:
     def create_all(orders: list[Order]) -> list[Any]:
         return [create_order(each(orders))]
 
-    (one,) = written_by(create_all)
-    assert one.varies
-    assert origin_of(one.sources["order_id"]) == ("each", "parameter", "orders", "order_id")
+    (write,) = written_by(create_all)
+    assert write.varies
+    assert origin_of(write.sources["order_id"]) == ("each", "parameter", "orders", "order_id")
 
 
 def test_equal_keys_in_another_table_are_different_items() -> None:
@@ -118,5 +118,5 @@ def test_equal_keys_in_another_table_are_different_items() -> None:
     def both(customer: str) -> list[Any]:
         return [count(customer), count_copy(customer)]
 
-    one, two = keys_of(both)
-    assert set(one.values()).isdisjoint(two.values())
+    first, second = keys_of(both)
+    assert set(first.values()).isdisjoint(second.values())

@@ -67,8 +67,8 @@ def test_advice_of_one_rule_about_one_entity_is_printed_once(tmp_path: Path) -> 
     assert summary == "plan: 0 errors, 0 warnings, 2 advice\n"
     (report,) = json.loads(run("check", path, "--select", "KP112", "--select", "KP103", "--format", "json").stdout)
     (longest, emptiest) = sorted(report["findings"], key=lambda finding: str(finding["code"]))
-    assert [one["item"] for one in longest["alike"]] == ["Draft.title"]
-    assert [(one["item"], one["place"]["line"]) for one in emptiest["alike"]] == [
+    assert [finding["item"] for finding in longest["alike"]] == ["Draft.title"]
+    assert [(finding["item"], finding["place"]["line"]) for finding in emptiest["alike"]] == [
         ("Draft.team", 9),
         ("Draft.title", 13),
     ]
@@ -115,13 +115,13 @@ def test_a_suppressed_finding_is_not_an_error_and_keeps_its_reason(tmp_path: Pat
     (report,) = json.loads(result.stdout)
     assert result.exit_code == 0
     assert report["findings"] == []
-    assert [one["reason"] for one in report["suppressed"]] == ["shown to the reader as it was written"]
+    assert [finding["reason"] for finding in report["suppressed"]] == ["shown to the reader as it was written"]
     assert run("check", path, "--select", "KP101").stdout.endswith("0 advice, 1 suppressed\n")
 
 
 def codes(path: str) -> list[tuple[str, str]]:
     (report,) = json.loads(run("check", path, "--format", "json").stdout)
-    return [(one["code"], one["severity"]) for one in report["findings"]]
+    return [(finding["code"], finding["severity"]) for finding in report["findings"]]
 
 
 def test_an_unused_suppression_is_a_warning(tmp_path: Path) -> None:
@@ -150,18 +150,18 @@ def sarif(path: str) -> dict[str, Any]:
     log: dict[str, Any] = json.loads(run("check", path, "--format", "sarif", "--select", "KP101").stdout)
     assert set(log) >= REQUIRED["log"]
     assert log["version"] == "2.1.0"
-    (one,) = log["runs"]
-    assert set(one) >= REQUIRED["run"]
-    assert set(one["tool"]["driver"]) >= REQUIRED["driver"]
-    return dict(one)
+    (run_log,) = log["runs"]
+    assert set(run_log) >= REQUIRED["run"]
+    assert set(run_log["tool"]["driver"]) >= REQUIRED["driver"]
+    return dict(run_log)
 
 
 def test_sarif_output_is_valid(tmp_path: Path) -> None:
-    one = sarif(design(tmp_path, FAULTY))
-    rules = one["tool"]["driver"]["rules"]
+    log = sarif(design(tmp_path, FAULTY))
+    rules = log["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == ["KP101"]
     assert all(set(rule) >= REQUIRED["rule"] and rule["shortDescription"]["text"] for rule in rules)
-    (result,) = one["results"]
+    (result,) = log["results"]
     assert set(result) >= REQUIRED["result"]
     assert result["ruleId"] in {rule["id"] for rule in rules}
     assert result["level"] in {"none", "note", "warning", "error"}
@@ -198,16 +198,16 @@ def test_an_unknown_rule_is_rejected(tmp_path: Path) -> None:
 def test_rules_are_selected_by_lists_of_codes_families_and_names(tmp_path: Path) -> None:
     path = design(tmp_path, DRAFT)
 
-    def found(*options: str) -> set[str]:
+    def codes_with(*options: str) -> set[str]:
         (report,) = json.loads(run("check", path, "--format", "json", *options).stdout)
         return {finding["code"] for finding in report["findings"]}
 
-    everything = found()
-    assert found("--select", "KP112,KP103") == {"KP112", "KP103"}
-    assert found("--select", "kp1") == {code for code in everything if code.startswith("KP1")}
-    assert found("--select", PAGES["KP112"].slug) == {"KP112"}
-    assert found("--ignore", "KP112", "--ignore", "KP103") == everything - {"KP112", "KP103"}
-    assert found("--select", "KP1", "--ignore", "KP112") == found("--select", "KP1") - {"KP112"}
+    everything = codes_with()
+    assert codes_with("--select", "KP112,KP103") == {"KP112", "KP103"}
+    assert codes_with("--select", "kp1") == {code for code in everything if code.startswith("KP1")}
+    assert codes_with("--select", PAGES["KP112"].slug) == {"KP112"}
+    assert codes_with("--ignore", "KP112", "--ignore", "KP103") == everything - {"KP112", "KP103"}
+    assert codes_with("--select", "KP1", "--ignore", "KP112") == codes_with("--select", "KP1") - {"KP112"}
 
 
 def test_errors_come_first_and_are_printed_alone_on_request(tmp_path: Path) -> None:
@@ -266,7 +266,9 @@ def test_a_rejected_declaration_is_reported_with_the_findings_of_the_others(tmp_
     assert "Flag has no field number" in result.stdout
     assert "error[KP101]: active is a key attribute" in result.stdout
     (report,) = json.loads(run("check", path, "--format", "json").stdout)
-    assert {("flag", "KP201"), ("flags", "KP101")} <= {(one["subject"], one["code"]) for one in report["findings"]}
+    assert {("flag", "KP201"), ("flags", "KP101")} <= {
+        (finding["subject"], finding["code"]) for finding in report["findings"]
+    }
 
 
 def test_an_exception_in_the_design_is_shown_with_its_line(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def test_serve_starts_with_the_sample_table_and_stops_cleanly(tmp_path: Path) ->
     assert server.stdout is not None
     first = server.stdout.readline()
     url = first.rpartition(" ")[2].strip()
-    with urllib.request.urlopen(url) as answer:
-        assert answer.status == 200
+    with urllib.request.urlopen(url) as response:
+        assert response.status == 200
     server.send_signal(signal.SIGINT)
     rest = server.stdout.read()  # to its end, with what was buffered behind the first line
     server.stdout.close()
@@ -100,8 +100,8 @@ def test_serve_starts_with_the_sample_table_and_stops_cleanly(tmp_path: Path) ->
 
 def test_the_shell_completes_commands() -> None:
     variables = {"_KEYPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "keyplan sn", "COMP_CWORD": "1"}
-    answer = CliRunner().invoke(app, env=variables, prog_name="keyplan")
-    assert answer.stdout.split() == ["snapshot"]
+    response = CliRunner().invoke(app, env=variables, prog_name="keyplan")
+    assert response.stdout.split() == ["snapshot"]
 
 
 def test_check_watches_the_files_of_a_design(tmp_path: Path) -> None:

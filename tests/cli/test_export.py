@@ -26,10 +26,10 @@ def tables_in(format: str, text: str) -> list[str]:
     """Return the names of the tables in a document."""
     document = json.loads(text)
     if format == "cloudformation":
-        return [one["Properties"]["TableName"] for one in document["Resources"].values()]
+        return [resource["Properties"]["TableName"] for resource in document["Resources"].values()]
     if format == "terraform":
-        return [one["name"] for one in document["resource"]["aws_dynamodb_table"].values()]
-    return [one["TableName"] for one in document["tables"]]
+        return [table["name"] for table in document["resource"]["aws_dynamodb_table"].values()]
+    return [table["TableName"] for table in document["tables"]]
 
 
 @pytest.mark.parametrize("format", FORMATS)

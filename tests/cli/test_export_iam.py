@@ -36,7 +36,7 @@ ANYWHERE = "arn:aws:dynamodb:*:*:table/"
 
 
 def statements(text: str) -> dict[str, Any]:
-    return {one["Sid"]: one for one in json.loads(text)["Statement"]}
+    return {statement["Sid"]: statement for statement in json.loads(text)["Statement"]}
 
 
 def leading(statement: dict[str, Any]) -> list[str]:
@@ -59,7 +59,7 @@ def test_arns_contain_region_account_partition_and_prefix(tmp_path: Path) -> Non
     options = ("--region", "eu-west-1", "--account", "123456789012", "--partition", "aws-cn", "--prefix", "dev-")
     by_sid = statements(run("export", "iam", path, *options).stdout)
     own = "arn:aws-cn:dynamodb:eu-west-1:123456789012:table/dev-notes"
-    assert [one["Resource"] for one in by_sid.values()] == [[own], [f"{own}/index/by_owner"]]
+    assert [statement["Resource"] for statement in by_sid.values()] == [[own], [f"{own}/index/by_owner"]]
     anywhere = statements(run("export", "iam", path).stdout)
     assert anywhere["NotesGetPut"]["Resource"] == [f"{ANYWHERE}notes"]
 
@@ -179,7 +179,7 @@ def test_consumers_may_read_the_stream_and_write_checkpoints(tmp_path: Path) -> 
 def test_each_undeclared_failure_table_is_noted_once_in_order(tmp_path: Path) -> None:
     consumer = "\n@log.on_change(Line{})\ndef {}(change: Inserted[Line]) -> None: ...\n"
     more = [(', on_failure="late"', "b"), ("", "c"), (', on_failure="again"', "d"), (', on_failure="dead"', "e")]
-    path = design(tmp_path, CONSUMED + "".join(consumer.format(*one) for one in more))
+    path = design(tmp_path, CONSUMED + "".join(consumer.format(*names) for names in more))
     expected = (
         "note: where failed records of log go (again, dead, late) is not declared: add its permissions yourself\n"
     )
@@ -202,7 +202,12 @@ def test_describing_tables_is_allowed_on_request(tmp_path: Path) -> None:
 def test_creating_tables_is_allowed_on_request(tmp_path: Path) -> None:
     source = CONSUMED.replace('pk="PK"', 'pk="PK", ttl="until", point_in_time_recovery=True')
     by_sid = statements(run("export", "iam", design(tmp_path, source), "--create").stdout)
-    allowed = {(action[9:], place) for one in by_sid.values() for action in one["Action"] for place in one["Resource"]}
+    allowed = {
+        (action[9:], place)
+        for statement in by_sid.values()
+        for action in statement["Action"]
+        for place in statement["Resource"]
+    }
     created = {"DescribeTable", "CreateTable", "DescribeTimeToLive", "UpdateTimeToLive"}
     backups = {"DescribeContinuousBackups", "UpdateContinuousBackups"}
     assert {(action, f"{ANYWHERE}log") for action in created | backups} <= allowed
@@ -245,7 +250,7 @@ def test_an_invalid_pattern_is_noted_and_not_allowed(tmp_path: Path) -> None:
 
 def many(tables: int) -> str:
     """Tables with long names and their own keys."""
-    one = """
+    table = """
 t{n} = Table("a-table-with-a-rather-long-name-{n}", pk="PK")
 
 @t{n}.entity(key=key("KIND-OF-KEY-{n}#{{name}}"))
@@ -256,21 +261,21 @@ class E{n}(Entity):
 def get_{n}(name: str) -> ItemKey:
     return item(name=name)
 """
-    return "".join(one.format(n=number) for number in range(tables))
+    return "".join(table.format(n=number) for number in range(tables))
 
 
 def test_an_oversized_policy_is_noted_and_split(tmp_path: Path) -> None:
     path, target = design(tmp_path, many(40)), tmp_path / "policy.json"
-    whole = run("export", "iam", path)
-    assert "note: a managed policy holds 6,144 characters without white space, and this has " in whole.stderr
-    assert "use --split to write several policies" in whole.stderr
+    result = run("export", "iam", path)
+    assert "note: a managed policy holds 6,144 characters without white space, and this has " in result.stderr
+    assert "use --split to write several policies" in result.stderr
     parts = run("export", "iam", path, "--split", "--output", str(target))
     assert (parts.exit_code, parts.stderr) == (0, "")
     files = sorted(tmp_path.glob("policy-*.json"))
     assert len(files) > 1
     assert [file.name for file in files] == [f"policy-{number}.json" for number in range(1, len(files) + 1)]
     actual_files = [statement for file in files for statement in json.loads(file.read_text())["Statement"]]
-    assert actual_files == json.loads(whole.stdout)["Statement"]
+    assert actual_files == json.loads(result.stdout)["Statement"]
 
 
 def test_a_policy_may_have_the_size_of_a_managed_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

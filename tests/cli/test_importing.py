@@ -98,9 +98,9 @@ def test_the_value_of_a_parameter_may_contain_an_equals_sign() -> None:
 
 def test_omitted_resources_of_the_template_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
-    things = {"Type": "AWS::DynamoDB::Table", "Properties": {**TABLE, "TableName": "things", "Tags": []}}
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": {**TABLE, "TableName": "things", "Tags": []}}
     conditions = {"No": {"Fn::Equals": ["a", "b"]}}
-    resources = {"A": things, "B": {**things, "Condition": "No"}}
+    resources = {"A": resource, "B": {**resource, "Condition": "No"}}
     path.write_text(json.dumps({"Conditions": conditions, "Resources": resources}))
     assert run("import", "cloudformation", str(path)).stderr.splitlines() == [
         "keyplan import cloudformation: Resources.B is not created: its condition No is false",
@@ -142,14 +142,14 @@ def test_tables_are_read_from_an_endpoint(
     with Engine.memory() as engine, ThreadedServer(engine) as server:
         served(engine)
         every = run("import", "describe-table", "--from", server.url)
-        one = run("import", "describe-table", "--from", server.url, "users")
+        result = run("import", "describe-table", "--from", server.url, "users")
         none = run("import", "describe-table", "--from", server.url, "nothing")
     assert every.exit_code == 0
     orders = every.stdout.partition("orders = Table(")[2].partition("\n)\n")[0]
     assert 'ttl="gone_at"' in orders
     assert "point_in_time_recovery=True" in orders
     assert every.stderr == "keyplan import describe-table: users: Tags: tags are not part of a design\n"
-    assert "orders" not in one.stdout
+    assert "orders" not in result.stdout
     assert (none.exit_code, none.stdout) == (2, "")
     assert "Requested resource not found: Table: nothing not found" in none.stderr
 

@@ -76,7 +76,9 @@ def test_invalid_prices_are_rejected(value: list[str], text: str, tmp_path: Path
 
 
 def test_a_price_file_replaces_the_shipped_prices(tmp_path: Path) -> None:
-    shipped = next(one for one in files("keyplan.cost").joinpath("data").iterdir() if one.name.startswith("us-east-1"))
+    shipped = next(
+        file for file in files("keyplan.cost").joinpath("data").iterdir() if file.name.startswith("us-east-1")
+    )
     document = json.loads(shipped.read_bytes())
     document["region"] = "home-1"
     path = tmp_path / "prices.json"
@@ -87,7 +89,9 @@ def test_a_price_file_replaces_the_shipped_prices(tmp_path: Path) -> None:
 def test_a_price_missing_from_a_file_is_named(tmp_path: Path) -> None:
     shipped = book()
     document: dict[str, Any] = {"region": "home-1", "date": "2026-01-01", "currency": "USD", "free": {}}
-    document["prices"] = {name: vars(one) for name, one in shipped.prices.items() if name != "point_in_time_gb_month"}
+    document["prices"] = {
+        name: vars(price) for name, price in shipped.prices.items() if name != "point_in_time_gb_month"
+    }
     path = tmp_path / "prices.json"
     path.write_text(json.dumps(document))
     for command in ("price", "verify"):
@@ -149,13 +153,15 @@ def test_items_of_twice_the_size_cost_more_units_and_storage(tmp_path: Path) -> 
     path = design(tmp_path, NOTES)
     once, larger = as_json(path), as_json(path, "--size", "30x")
     assert stored_bytes(larger) > stored_bytes(once)
-    writes = [next(one for one in results["patterns"] if one["name"] == "keep") for results in (once, larger)]
+    writes = [
+        next(pattern for pattern in results["patterns"] if pattern["name"] == "keep") for results in (once, larger)
+    ]
     assert writes[1]["write_units"] > writes[0]["write_units"]
 
 
-def stored_bytes(found: dict[str, Any]) -> float:
+def stored_bytes(costs: dict[str, Any]) -> float:
     """Return the stored bytes of all tables and indexes."""
-    return sum(float(part["storage_bytes"]) for table in found["tables"] for part in table["parts"])
+    return sum(float(part["storage_bytes"]) for table in costs["tables"] for part in table["parts"])
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_json_output_is_complete(tmp_path: Path) -> None:
     document = json.loads(result.stdout)
     assert document["holds"] is True
     assert (document["data"], document["incomplete"]) == ("generated", "")
-    assert [one["verdict"] for one in document["patterns"]] == ["OK", "OK", "OK"]
+    assert [pattern["verdict"] for pattern in document["patterns"]] == ["OK", "OK", "OK"]
     keep = document["patterns"][2]
     assert keep["measured"] == keep["predicted"] == {"read": {}, "write": {"notes": 1.0, "notes/by_owner": 1.0}}
 

@@ -270,8 +270,8 @@ _FORMS = st.tuples(
 _KEYS = st.tuples(st.sampled_from(["X", "a"]), st.sampled_from(["X", "a", "X#a", "a#b", "a#a", "P#a", "X#X"]))
 
 
-def _readings(wanted: list[EntitySpec], declared: list[EntitySpec], items: list[dict[str, Any]]) -> list[str | None]:
-    sorter = Sorter(wanted, declared)
+def _readings(requested: list[EntitySpec], declared: list[EntitySpec], items: list[dict[str, Any]]) -> list[str | None]:
+    sorter = Sorter(requested, declared)
     return [None if (reader := sorter.reader(item)) is None else reader.spec.name for item in items]
 
 
@@ -286,11 +286,11 @@ def test_the_entity_of_an_item_depends_on_neither_declaration_order_nor_field_na
     forms: list[tuple[str, str]], keys: list[tuple[str, str]], random: Random, numbers: set[int]
 ) -> None:
     specs, renamed = _declared(forms, "first", "second"), _declared(forms, "zebra", "apple")
-    items = [{"PK": {"S": one}, "SK": {"S": two}} for one, two in keys]
+    items = [{"PK": {"S": pk_text}, "SK": {"S": sk}} for pk_text, sk in keys]
     selected = [number for number in numbers if number < len(specs)] or [0]
-    expected = _readings([specs[one] for one in selected], specs, items)
-    assert expected == _readings([renamed[one] for one in selected], renamed, items)
-    shuffled, chosen = list(specs), [specs[one] for one in selected]
+    expected = _readings([specs[index] for index in selected], specs, items)
+    assert expected == _readings([renamed[index] for index in selected], renamed, items)
+    shuffled, chosen = list(specs), [specs[index] for index in selected]
     random.shuffle(shuffled)
     random.shuffle(chosen)
     assert expected == _readings(chosen, shuffled, items)
@@ -414,7 +414,7 @@ def test_a_discriminator_identifies_by_name_or_by_field_values() -> None:
         db.run(add_cat(Cat(id="c")))
         db.run(add_dog(Dog(id="d", type="poodle")))
         db.transport.call("PutItem", {"TableName": "zoo", "Item": {"id": {"S": "x"}, "type": {"S": "Fish"}}})
-        actual_animals = sorted(db.all(animals()), key=lambda one: one.id)
+        actual_animals = sorted(db.all(animals()), key=lambda model: model.id)
         assert actual_animals == [Bird(id="b", type=Plumage.BLUE), Cat(id="c"), Dog(id="d", type="poodle")]
         stored = db.transport.call("GetItem", {"TableName": "zoo", "Key": {"id": {"S": "c"}}})["Item"]
         assert stored["type"] == {"S": "Cat"}
@@ -479,10 +479,10 @@ def test_a_required_nullable_field_is_read_from_a_missing_attribute(engine: Engi
     def one(id: str) -> ItemKey:
         return item(id=id)
 
-    whole = Whole(id="1", note=None, seen=None, parts=[Part(label=None, marks=set())])
+    complete = Whole(id="1", note=None, seen=None, parts=[Part(label=None, marks=set())])
     with keyplan.connect(engine=engine) as db:
-        db.run(make(whole))
-        assert db.run(one("1")) == whole
+        db.run(make(complete))
+        assert db.run(one("1")) == complete
 
 
 def test_an_upsert_that_could_create_an_unreadable_item_is_rejected(engine: Engine) -> None:

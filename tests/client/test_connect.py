@@ -75,8 +75,8 @@ def test_a_file_keeps_written_items(tmp_path: Path) -> None:
 
 
 def test_a_passed_engine_is_shared_and_stays_open(engine: Engine) -> None:
-    with keyplan.connect(engine=engine) as one, keyplan.connect(engine=engine) as two:
-        one.run(board.hit("c", 1))
+    with keyplan.connect(engine=engine) as shared, keyplan.connect(engine=engine) as two:
+        shared.run(board.hit("c", 1))
         assert two.run(board.counter("c")) == Counter(name="c", count=1)
     assert engine.call("ListTables", {})["TableNames"] == ["counters"]
 

@@ -12,17 +12,17 @@ from keyplan.errors import KeyplanError, ProvisionedThroughputExceededError, Ser
 
 
 def test_the_error_tree_lists_every_error() -> None:
-    drawn = re.findall(r"^( +(?:[│ ]*[├└]── )?)(\w+Error)\b", errors.__doc__ or "", re.MULTILINE)
+    lines = re.findall(r"^( +(?:[│ ]*[├└]── )?)(\w+Error)\b", errors.__doc__ or "", re.MULTILINE)
     parents: dict[int, type] = {}
-    for indent, name in drawn:
+    for indent, name in lines:
         kind = KeyplanError if name == "KeyplanError" else getattr(errors, name)
         depth = len(indent)
         above = [parents[parent] for parent in parents if parent < depth]
         if above:
             assert kind.__mro__[1] is above[-1], name
-        parents = {one: kept for one, kept in parents.items() if one < depth} | {depth: kind}
+        parents = {level: parent for level, parent in parents.items() if level < depth} | {depth: kind}
     defined = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, RunError)}
-    assert {name for _, name in drawn} == defined | {"KeyplanError"}
+    assert {name for _, name in lines} == defined | {"KeyplanError"}
 
 
 def test_a_botocore_error_keeps_code_status_and_members() -> None:

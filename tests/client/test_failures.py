@@ -76,11 +76,11 @@ def unlucky(engine: Engine, error: ServiceError, *, times: int = 1, after: bool 
 LOST = [InternalServerError("oh"), NoAnswerError("read timeout", sent=True)]
 
 
-@pytest.mark.parametrize("lost", LOST, ids=["failure", "no answer"])
+@pytest.mark.parametrize("error", LOST, ids=["failure", "no answer"])
 def test_a_create_retried_after_a_lost_response_does_not_conflict_with_itself(
-    engine: Engine, lost: ServiceError
+    engine: Engine, error: ServiceError
 ) -> None:
-    db = unlucky(engine, lost, after=True)
+    db = unlucky(engine, error, after=True)
     assert db.run(board.comment(COMMENT)) == COMMENT
     assert db.transport.sent == ["PutItem", "PutItem"]  # type: ignore[attr-defined]
     with pytest.raises(AlreadyExistsError):
@@ -88,9 +88,9 @@ def test_a_create_retried_after_a_lost_response_does_not_conflict_with_itself(
 
 
 def test_a_retried_create_recognizes_its_own_item_in_any_spelling(engine: Engine) -> None:
-    lost = unlucky(engine, LOST[0], after=True, only="PutItem")
+    retrying = unlucky(engine, LOST[0], after=True, only="PutItem")
     spelled = board.Sample(name="s", weight=Decimal("1.500"), ratio=1e20, marks={"b", "a", "c"}, counts={3, 20, 100})
-    assert lost.run(board.take_sample(spelled)) == spelled
+    assert retrying.run(board.take_sample(spelled)) == spelled
 
 
 def test_a_retried_create_that_meets_a_different_item_has_an_unknown_outcome(engine: Engine) -> None:
@@ -181,9 +181,9 @@ def test_invalid_retries_are_rejected_with_the_given_value(input_value: dict[str
 def test_retry_delays_grow_and_are_drawn_from_zero_to_their_bound() -> None:
     retries, clock = Retries(first_s=0.1, most_s=1.0), ManualClock(seed=3)
     for attempt, bound in ((1, 0.1), (2, 0.2), (4, 0.8), (5, 1.0), (9, 1.0)):
-        drawn = [retries.wait_s(attempt, clock) for _ in range(300)]
-        assert 0 <= min(drawn) < bound * 0.1
-        assert bound * 0.9 < max(drawn) <= bound
+        delays = [retries.wait_s(attempt, clock) for _ in range(300)]
+        assert 0 <= min(delays) < bound * 0.1
+        assert bound * 0.9 < max(delays) <= bound
 
 
 def test_calls_wait_between_attempts_and_not_before_the_first(engine: Engine) -> None:
@@ -204,10 +204,10 @@ class NotYetError(ServiceError):
 
 
 def test_point_in_time_recovery_is_requested_until_a_new_table_supports_it(engine: Engine) -> None:
-    kept = keeping_backups()
+    table = keeping_backups()
     waits: list[float] = []
     transport = Unlucky(engine, NotYetError("not yet"), times=3, after=False, only="UpdateContinuousBackups")
-    drive(create_tables(Context(engine.clock, b"key"), [kept], wait=True), transport.call, waits.append)
+    drive(create_tables(Context(engine.clock, b"key"), [table], wait=True), transport.call, waits.append)
     assert transport.sent == ["UpdateContinuousBackups"] * 4
     assert waits == sorted(waits)
     assert len(waits) == 3
@@ -216,13 +216,13 @@ def test_point_in_time_recovery_is_requested_until_a_new_table_supports_it(engin
 
 
 def keeping_backups() -> Table:
-    kept = Table("kept", pk="PK", point_in_time_recovery=True)
+    table = Table("kept", pk="PK", point_in_time_recovery=True)
 
-    @kept.entity(key=key("ROW#{row_id}"))
+    @table.entity(key=key("ROW#{row_id}"))
     class Row(Entity):
         row_id: str
 
-    return kept
+    return table
 
 
 def test_enabled_point_in_time_recovery_is_not_enabled_again(engine: Engine) -> None:
@@ -236,7 +236,7 @@ def test_enabled_point_in_time_recovery_is_not_enabled_again(engine: Engine) -> 
     for _ in range(2):
         drive(create_tables(Context(engine.clock, b"key"), [keeping_backups()], wait=True), call, lambda _: None)
     looked = ["DescribeContinuousBackups", "UpdateContinuousBackups", "DescribeContinuousBackups"]
-    assert [one for one in sent if "Backups" in one] == looked
+    assert [operation for operation in sent if "Backups" in operation] == looked
 
 
 def test_point_in_time_recovery_is_skipped_on_a_service_without_it(engine: Engine) -> None:
@@ -266,7 +266,7 @@ def test_batches_are_sent_until_no_item_is_unprocessed(clock: ManualClock) -> No
         for task in tasks:
             db.run(board.save_task(task))
         actual_tasks = db.run(board.some_tasks(UID, [task.task_id for task in tasks]))
-        assert [one and one.task_id for one in actual_tasks] == [task.task_id for task in tasks]
+        assert [entity and entity.task_id for entity in actual_tasks] == [task.task_id for task in tasks]
         several = db.batch_get(*[board.task(UID, task.task_id) for task in tasks])
         assert list(several) == actual_tasks
 
@@ -294,12 +294,12 @@ def test_permanent_conflicts_are_raised(clock: ManualClock) -> None:
 def test_a_failing_service_loses_and_repeats_no_write(clock: ManualClock) -> None:
     with faulty(clock, internal_errors=0.3, seed=5) as engine:
         db = keyplan.connect(engine=engine)
-        known, unknown = 0, 0
+        completed, unknown = 0, 0
         for number in range(60):
             db.transact(board.hit("sure", 1), board.hit(f"other{number}", 1))
             try:
                 db.run(board.hit("alone", 1))
-                known += 1
+                completed += 1
             except OutcomeUnknownError:
                 unknown += 1
             db.run(board.comment(Comment(user_id=UID, task_id=TID, number=number, text=str(number))))
@@ -307,7 +307,7 @@ def test_a_failing_service_loses_and_repeats_no_write(clock: ManualClock) -> Non
         assert sure is not None
         assert alone is not None
         assert sure.count == 60
-        assert known <= alone.count <= known + unknown
+        assert completed <= alone.count <= completed + unknown
         assert len(db.all(board.comments(UID, TID))) == 60
 
 
@@ -316,8 +316,8 @@ class Refusing:
 
     def __init__(self, code: str, status: int, message: str) -> None:
         self.meta = SimpleNamespace(endpoint_url="http://there:8000")
-        answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-        self.error = ClientError(answer, "UpdateTimeToLive")  # type: ignore[arg-type]
+        response = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        self.error = ClientError(response, "UpdateTimeToLive")  # type: ignore[arg-type]
 
     def update_time_to_live(self, **_request: Any) -> Any:
         raise self.error

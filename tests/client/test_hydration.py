@@ -195,19 +195,19 @@ def post(db: Any) -> Any:
 
 def test_a_hydrated_query_returns_whole_items_in_the_order_of_the_index(post: Any) -> None:
     letters = [letter(number) for number in range(7)]
-    for one in reversed(letters):
-        post.run(send_mail(one))
+    for expected_letter in reversed(letters):
+        post.run(send_mail(expected_letter))
     post.run(save_draft(Draft(box="b0", id="000", sender="s", at=3, subject="draft")))
     page = post.run(sent("s"))
     assert (page.items, page.cursor, page.deleted) == (tuple(letters), None, 0)
     assert post.run(latest("s")).items == tuple(reversed(letters))
-    assert [type(one) for one in post.run(sent_or_drafted("s")).items].count(Draft) == 1
+    assert [type(message) for message in post.run(sent_or_drafted("s")).items].count(Draft) == 1
 
 
 def test_a_hydrated_query_continues_after_its_page(post: Any) -> None:
     letters = [letter(number) for number in range(7)]
-    for one in letters:
-        post.run(send_mail(one))
+    for expected_letter in letters:
+        post.run(send_mail(expected_letter))
     for options in ({"limit": 3}, {"page_size": 3}):
         items, cursor, pages = [], None, 0
         while pages == 0 or cursor is not None:
@@ -222,14 +222,14 @@ def test_a_hydrated_query_continues_after_its_page(post: Any) -> None:
 
 def test_hydration_merges_partitions_and_filters_before_it_fetches(post: Any) -> None:
     letters = [letter(number, pages=number % 3) for number in range(12)]
-    for one in letters:
-        post.run(send_mail(one))
-    wanted = [one for one in letters if one.pages > 1]
-    assert post.run(on_day("d")).items == tuple(wanted)
+    for new_letter in letters:
+        post.run(send_mail(new_letter))
+    expected_letters = [message for message in letters if message.pages > 1]
+    assert post.run(on_day("d")).items == tuple(expected_letters)
     first = post.run(on_day("d"), limit=3)
-    assert first.items == tuple(wanted[:3])
-    assert post.run(on_day("d"), cursor=first.cursor).items == tuple(wanted[3:])
-    assert sorted(post.run(longer_than(1)).items, key=lambda one: one.at) == wanted
+    assert first.items == tuple(expected_letters[:3])
+    assert post.run(on_day("d"), cursor=first.cursor).items == tuple(expected_letters[3:])
+    assert sorted(post.run(longer_than(1)).items, key=lambda message: message.at) == expected_letters
 
 
 def test_a_local_index_is_hydrated_too(post: Any) -> None:
@@ -259,8 +259,8 @@ def test_a_get_and_a_batch_return_views(post: Any) -> None:
 
 
 def test_expired_items_are_left_out_of_hydrated_reads_and_views(post: Any) -> None:
-    gone = datetime(2020, 1, 1, tzinfo=UTC)
-    post.run(send_mail(letter(1, until=gone)))
+    expired = datetime(2020, 1, 1, tzinfo=UTC)
+    post.run(send_mail(letter(1, until=expired)))
     assert post.run(sent("s")).items == ()
     assert post.run(subject_of("b1", "001")) is None
     assert post.run(subjects_in("b1")).items == ()
@@ -300,8 +300,8 @@ class Recorder:
             ((table, part),) = request["RequestItems"].items()
             done = {table: {**part, "Keys": part["Keys"][:1]}}
             left = {table: {**part, "Keys": part["Keys"][1:]}}
-            answer = self.engine.call(operation, {**request, "RequestItems": done})
-            return {**answer, "UnprocessedKeys": left if left[table]["Keys"] else {}}
+            response = self.engine.call(operation, {**request, "RequestItems": done})
+            return {**response, "UnprocessedKeys": left if left[table]["Keys"] else {}}
         return self.engine.call(operation, request)
 
     def close(self) -> None: ...
@@ -333,13 +333,13 @@ def test_items_deleted_after_the_query_are_left_out_and_counted(recorder: Record
     other = keyplan.connect(engine=recorder.engine)
     recorder.between = lambda: [other.run(remove_mail("b1", "001")), other.run(remove_mail("b2", "002"))]
     page = recorded.run(sent("s"), limit=4)
-    assert [one.at for one in page.items] == [0, 3, 4, 5], "the limit is filled with later entries"
+    assert [message.at for message in page.items] == [0, 3, 4, 5], "the limit is filled with later entries"
     assert (page.deleted, batches(recorder)) == (2, [4, 2])
     recorder.between = lambda: [other.run(remove_mail("b0", "000"))]
     page = recorded.run(sent("s"), page_size=1)
     assert (page.items, page.deleted) == ((), 1), "a page of one request may be empty"
     assert page.cursor is not None
-    assert [one.at for one in recorded.run(sent("s"), cursor=page.cursor).items] == [3, 4, 5]
+    assert [message.at for message in recorded.run(sent("s"), cursor=page.cursor).items] == [3, 4, 5]
 
 
 def test_an_item_changed_after_the_query_is_returned_in_its_new_state(recorder: Recorder, recorded: Connection) -> None:
@@ -353,8 +353,8 @@ def test_an_item_changed_after_the_query_is_returned_in_its_new_state(recorder: 
 
 def test_items_are_fetched_a_hundred_at_a_time(recorder: Recorder, recorded: Connection) -> None:
     letters = [letter(number) for number in range(250)]
-    for one in letters:
-        recorded.run(send_mail(one))
+    for new_letter in letters:
+        recorded.run(send_mail(new_letter))
     recorder.sent.clear()
     assert recorded.run(sent("s")).items == tuple(letters)
     assert batches(recorder) == [100, 100, 50]
@@ -362,8 +362,8 @@ def test_items_are_fetched_a_hundred_at_a_time(recorder: Recorder, recorded: Con
 
 def test_unprocessed_keys_are_requested_again(recorder: Recorder, recorded: Connection) -> None:
     letters = [letter(number) for number in range(5)]
-    for one in letters:
-        recorded.run(send_mail(one))
+    for new_letter in letters:
+        recorded.run(send_mail(new_letter))
     recorder.unprocessed = 3
     assert recorded.run(sent("s")).items == tuple(letters)
     assert batches(recorder) == [5, 4, 3, 2]
@@ -371,11 +371,11 @@ def test_unprocessed_keys_are_requested_again(recorder: Recorder, recorded: Conn
 
 def test_a_hydrated_read_fails_if_no_key_is_read_any_more(recorder: Recorder, recorded: Connection) -> None:
     recorded.run(send_mail(letter(1)))
-    answer = recorder.engine.call
+    real_call = recorder.engine.call
 
     def refuse(operation: str, request: dict[str, Any]) -> Any:
         if operation != "BatchGetItem":
-            return answer(operation, request)
+            return real_call(operation, request)
         return {"Responses": {}, "UnprocessedKeys": request["RequestItems"]}
 
     recorded._call = refuse
@@ -437,9 +437,9 @@ def test_documents_policies_and_comparisons_show_both_requests() -> None:
     text = "\n".join(of_patterns(DESIGN))
     assert "| Query, then BatchGetItem | mail/by_sender |" in text
     assert "view Subject: box, id, subject" in text
-    grants = [(one.action, one.under, one.leading.texts) for one in of_pattern(sent, Bindings({}))]
+    grants = [(access.action, access.under, access.leading.texts) for access in of_pattern(sent, Bindings({}))]
     assert grants == [("Query", "index/by_sender", ("*",)), ("BatchGetItem", "", ("BOX#*",))]
-    hydrated, view, entity = (plan_form(one.plan) for one in (sent, subject_of, whole))
+    hydrated, view, entity = (plan_form(pattern.plan) for pattern in (sent, subject_of, whole))
     assert hydrated["hydration"] is True
     assert {name for name in view if view[name] != entity[name]} == {"view"}
 
@@ -504,14 +504,16 @@ def test_pages_of_a_hydrated_query_contain_the_existing_items(
         connection = Connection(recorder, Context(ManualClock(1_800_000_000.0), b"k", creates_tables=True))
         for number in numbers:
             connection.run(send_mail(letter(number)))
-        gone = {f"MAIL#{number:03d}" for number in removed}
+        removed_keys = {f"MAIL#{number:03d}" for number in removed}
 
         def call(operation: str, request: dict[str, Any]) -> Any:
-            answer = engine.call(operation, request)
+            response = engine.call(operation, request)
             if operation == "BatchGetItem":
-                kept = [one for one in answer["Responses"]["mail"] if one["SK"]["S"] not in gone]
-                return {**answer, "Responses": {"mail": kept}}
-            return answer
+                remaining = [
+                    stored for stored in response["Responses"]["mail"] if stored["SK"]["S"] not in removed_keys
+                ]
+                return {**response, "Responses": {"mail": remaining}}
+            return response
 
         connection._call = call
         entries: list[int] = []
@@ -520,7 +522,7 @@ def test_pages_of_a_hydrated_query_contain_the_existing_items(
             page = connection.run(sent("s"), limit=limit, cursor=cursor)
             assert len(page) <= limit
             assert len(page) == limit or page.cursor is None, "a page with more behind it is full"
-            entries += [one.at for one in page.items]
+            entries += [message.at for message in page.items]
             deleted, cursor = deleted + page.deleted, page.cursor
             if cursor is None:
                 break

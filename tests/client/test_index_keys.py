@@ -49,8 +49,8 @@ CALLS: dict[str, Any] = {
 
 
 def stored(db: Connection) -> dict[str, Any]:
-    answer: dict[str, Any] = db.transport.call("GetItem", {"TableName": "app", "Key": KEY, "ConsistentRead": True})
-    return answer["Item"]  # type: ignore[no-any-return]
+    response: dict[str, Any] = db.transport.call("GetItem", {"TableName": "app", "Key": KEY, "ConsistentRead": True})
+    return response["Item"]  # type: ignore[no-any-return]
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -171,6 +171,6 @@ def test_index_attributes_may_have_any_valid_name() -> None:
     with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
         db.run(place(Order(number="7")))
         db.run(move("7", "sent"))
-        assert [one.number for one in db.run(in_state("sent"))] == ["7"]
+        assert [task.number for task in db.run(in_state("sent"))] == ["7"]
         db.run(move("7", ""))
         assert db.run(in_state("sent")).items == ()

@@ -72,8 +72,8 @@ def due(moments: list[datetime], places: list[str]) -> KeyCondition:
 
 
 @jobs.query(Job)
-def alike(team: str, states: list[State], told: list[str], one: str) -> KeyCondition:
-    return pk(team=team).filter(F.state.is_in(each(states)) & F.state_1.is_in(each(told)) & (F.state_1 == one))
+def alike(team: str, states: list[State], names: list[str], name: str) -> KeyCondition:
+    return pk(team=team).filter(F.state.is_in(each(states)) & F.state_1.is_in(each(names)) & (F.state_1 == name))
 
 
 @jobs.update(Job)
@@ -137,7 +137,7 @@ def test_invalid_lists_are_rejected(board: Any, states: list[State], problem: st
 def test_a_string_is_not_accepted_as_a_list(board: Any) -> None:
     with pytest.raises(TypeError, match=r"in_states\(\) expects teams as list\[str\], got str: 'ab'"):
         board.run(in_states("ab", [State.OPEN]))  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.raises(TypeError, match=r"alike\(\) expects told as list\[str\], got str: 'ab'"):
+    with pytest.raises(TypeError, match=r"alike\(\) expects names as list\[str\], got str: 'ab'"):
         board.run(alike("a", [State.OPEN], "ab", "x"))  # type: ignore[arg-type]  # wrong on purpose
 
 

@@ -82,12 +82,12 @@ def log_of(unit: Unit, db: Any) -> Log:
         pattern.__name__ = name
         return (log.query(Entry) if index is None else log.query(Entry, index=index))(pattern)
 
-    seen = F.seen["at"]
+    attribute = F.seen["at"]
     ranges = {op: reading(f"{op}", None, lambda of, at, op=op: getattr(of.sk, op)(at=at)) for op in ASK}
     ranges |= {f"{op} by_kind": reading(op, "by_kind", lambda of, at, op=op: getattr(of.sk, op)(at=at)) for op in ASK}
     filters = {
-        "lt": reading("f_lt", None, lambda of, at: of.filter(seen < at)),
-        "lte": reading("f_lte", None, lambda of, at: of.filter(seen <= at)),
+        "lt": reading("f_lt", None, lambda of, at: of.filter(attribute < at)),
+        "lte": reading("f_lte", None, lambda of, at: of.filter(attribute <= at)),
         "gt": reading("f_gt", None, lambda of, at: of.filter(F.moved[0]["at"] > at)),
         "gte": reading("f_gte", "by_kind", lambda of, at: of.filter(F.moved[0]["at"] >= at)),
     }
@@ -110,10 +110,10 @@ def log(request: pytest.FixtureRequest) -> Iterator[tuple[Unit, Log]]:
 
 
 COMPARE = {
-    "lt": lambda one, other: one < other,
-    "lte": lambda one, other: one <= other,
-    "gt": lambda one, other: one > other,
-    "gte": lambda one, other: one >= other,
+    "lt": lambda value, other: value < other,
+    "lte": lambda value, other: value <= other,
+    "gt": lambda value, other: value > other,
+    "gte": lambda value, other: value >= other,
 }
 
 
@@ -128,15 +128,15 @@ def test_ranges_and_filters_return_the_items_on_their_side_of_any_timestamp(
 ) -> None:
     unit, patterns = log
     step = unit_of(unit)
-    there = timezone(timedelta(hours=hours_east))
-    at = (START + half_steps * step / 2 + timedelta(microseconds=extra_us)).astimezone(there)
+    zone = timezone(timedelta(hours=hours_east))
+    at = (START + half_steps * step / 2 + timedelta(microseconds=extra_us)).astimezone(zone)
     stored = [START + number * step for number in range(5)]
     for reads in (patterns.ranges, patterns.filters):
         for name, read in reads.items():
             expected = [time for time in stored if COMPARE[name.split()[0]](time, at)]
-            assert [one.at for one in patterns.db.run(read("k", at))] == expected, name
+            assert [event.at for event in patterns.db.run(read("k", at))] == expected, name
     later = at + step * 1.5
-    assert [one.at for one in patterns.db.run(patterns.between("k", at, later))] == [
+    assert [event.at for event in patterns.db.run(patterns.between("k", at, later))] == [
         time for time in stored if at <= time <= later
     ]
 
@@ -180,7 +180,9 @@ def test_a_finer_timestamp_is_stored_in_its_unit_and_can_be_read_back(engine: En
         assert (result.at, result.ended) == (START + timedelta(milliseconds=1_234), None)
         ending = db.run(end("1", result.at, ended))
         assert (ending.ended, ending.part.at) == (START + timedelta(seconds=9), START + timedelta(milliseconds=9_700))
-        ((stored,),) = [[one for one in engine.call("Scan", {"TableName": "events"})["Items"] if "kind" in one]]
+        ((stored,),) = [
+            [scanned for scanned in engine.call("Scan", {"TableName": "events"})["Items"] if "kind" in scanned]
+        ]
         assert stored["happenedAt"] == {"S": "2026-05-04T12:00:01.234Z"}
         assert stored["ended"] == {"S": "2026-05-04T12:00:09Z"}
         assert stored["part"] == {"M": {"at": {"S": "2026-05-04T12:00:09.700Z"}}}

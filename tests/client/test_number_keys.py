@@ -69,7 +69,7 @@ def test_a_batch_get_finds_a_number_in_any_spelling(db: Connection, amount: str,
 
 def test_the_last_of_several_writes_under_one_number_wins(db: Connection) -> None:
     db.run(add([priced("1.50", 2.0, "first"), priced("1.5", 2.0, "last")]))
-    assert [one.text for one in db.all(of_amounts([Decimal("1.5")]))] == ["last"]
+    assert [payment.text for payment in db.all(of_amounts([Decimal("1.5")]))] == ["last"]
     db.run(drop([Decimal("1.5"), Decimal("1.50")], 2.0))
     assert db.all(of_amounts([Decimal("1.5")])) == []
 

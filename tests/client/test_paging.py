@@ -51,8 +51,8 @@ def fill(db: Any) -> None:
 def test_pages_of_every_size_add_up_to_the_whole_result(db: Any) -> None:
     fill(db)
     for call in (board.comments(UID, TID), board.all_tasks(), board.tasks_due_of([UserId(f"u{n}") for n in range(4)])):
-        whole = db.all(call)
-        assert len(whole) in {9, 11}
+        expected = db.all(call)
+        assert len(expected) in {9, 11}
         for sizes in (
             {"limit": 1},
             {"limit": 4},
@@ -62,7 +62,7 @@ def test_pages_of_every_size_add_up_to_the_whole_result(db: Any) -> None:
             {"limit": 5, "page_size": 2},
         ):
             pages = through(db, call, **sizes)
-            assert [one for page in pages for one in page] == whole, sizes
+            assert [entity for page in pages for entity in page] == expected, sizes
             if "limit" in sizes:
                 assert all(len(page) == sizes["limit"] for page in pages[:-1]), sizes
 
@@ -72,8 +72,8 @@ def test_a_limit_counts_results_after_the_filter(db: Any) -> None:
         tags = {"x"} if number % 10 == 9 else set()
         db.run(board.save_task(Task(user_id=UID, task_id=TaskId(f"t{number:02d}"), title="t", tags=tags)))
     page = db.run(board.tasks_tagged(UID, "x"), limit=2)
-    assert [one.task_id for one in page] == ["t09", "t19"]
-    assert [one.task_id for one in db.run(board.tasks_tagged(UID, "x"), limit=2, cursor=page.cursor)] == ["t29"]
+    assert [task.task_id for task in page] == ["t09", "t19"]
+    assert [task.task_id for task in db.run(board.tasks_tagged(UID, "x"), limit=2, cursor=page.cursor)] == ["t29"]
     assert through(db, board.tasks_tagged(UID, "x"), page_size=10)[0][0].task_id == "t09"
 
 
@@ -81,16 +81,16 @@ def test_a_cursor_points_after_the_last_result_even_if_more_items_are_written(db
     db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in (1, 2, 5)]))
     page = db.run(board.comments(UID, TID), limit=2)
     db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in (0, 3)]))
-    assert [one.number for one in db.run(board.comments(UID, TID), cursor=page.cursor)] == [3, 5]
+    assert [comment.number for comment in db.run(board.comments(UID, TID), cursor=page.cursor)] == [3, 5]
 
 
 def test_partitions_are_merged_in_both_orders(db: Any) -> None:
     fill(db)
     users = [UserId(f"u{n}") for n in range(4)]
     up = db.all(board.tasks_due_of(users))
-    assert [one.due_at for one in up] == sorted(one.due_at for one in up)
+    assert [task.due_at for task in up] == sorted(task.due_at for task in up)
     down = db.all(board.tasks_due_of_latest_first(users), page_size=1)
-    assert [one.due_at for one in down] == [one.due_at for one in reversed(up)]
+    assert [task.due_at for task in down] == [task.due_at for task in reversed(up)]
     assert db.run(board.due_count([*users, users[0]])) == 9
     assert db.all(board.tasks_due_of([])) == []
 
@@ -128,22 +128,22 @@ def test_a_modified_cursor_is_rejected(data: st.DataObject) -> None:
                 db.run(board.comments(UID, TID), cursor=changed)
 
 
-def _same_bytes(one: str, other: str) -> bool:
+def _same_bytes(text: str, other: str) -> bool:
     """Base64 has letters whose last bits say nothing."""
     import base64  # noqa: PLC0415 - only here
 
     try:
-        return base64.urlsafe_b64decode(one + "==") == base64.urlsafe_b64decode(other + "==")
+        return base64.urlsafe_b64decode(text + "==") == base64.urlsafe_b64decode(other + "==")
     except ValueError:
         return False
 
 
 def test_connections_with_the_same_cursor_key_share_cursors(engine: Engine, clock: ManualClock) -> None:
-    one, two = (keyplan.connect(engine=engine, cursor_key=b"secret") for _ in range(2))
+    first, second = (keyplan.connect(engine=engine, cursor_key=b"secret") for _ in range(2))
     stranger = keyplan.connect(engine=engine)
-    fill(one)
-    cursor = one.run(board.comments(UID, TID), limit=3).cursor
-    assert [comment.number for comment in two.run(board.comments(UID, TID), limit=2, cursor=cursor)] == [3, 4]
+    fill(first)
+    cursor = first.run(board.comments(UID, TID), limit=3).cursor
+    assert [comment.number for comment in second.run(board.comments(UID, TID), limit=2, cursor=cursor)] == [3, 4]
     with pytest.raises(CursorError):
         stranger.run(board.comments(UID, TID), cursor=cursor)
 
@@ -161,20 +161,20 @@ def test_a_cursor_works_after_a_restart_with_the_same_key(tmp_path: Path, clock:
 
 def test_scan_segments_are_disjoint_and_complete(db: Any) -> None:
     fill(db)
-    whole = sorted(db.all(board.all_tasks()), key=str)
+    expected = sorted(db.all(board.all_tasks()), key=str)
     for total in (1, 3, 40):
         for sizes in ({}, {"page_size": 1}):
             parts = [list(db.iterate(board.all_tasks(), segment=(number, total), **sizes)) for number in range(total)]
-            assert sorted((one for part in parts for one in part), key=str) == whole, (total, sizes)
+            assert sorted((task for part in parts for task in part), key=str) == expected, (total, sizes)
     pages = [db.run(board.all_tasks(), segment=(number, 4)) for number in range(4)]
-    assert sorted((one for page in pages for one in page), key=str) == whole
+    assert sorted((task for page in pages for task in page), key=str) == expected
 
 
 def test_a_cursor_of_a_segment_works_only_in_that_segment(db: Any) -> None:
     fill(db)
-    whole = db.all(board.all_tasks())
+    expected = db.all(board.all_tasks())
     cursor = db.run(board.all_tasks(), segment=(0, 1), limit=2).cursor
-    assert list(db.run(board.all_tasks(), segment=(0, 1), cursor=cursor, limit=20)) == whole[2:]
+    assert list(db.run(board.all_tasks(), segment=(0, 1), cursor=cursor, limit=20)) == expected[2:]
     for other in (None, (0, 2), (1, 2)):
         with pytest.raises(CursorError):
             db.run(board.all_tasks(), segment=other, cursor=cursor)
@@ -202,12 +202,12 @@ def test_sizes_and_keys_of_the_wrong_type_are_rejected(engine: Engine) -> None:
         keyplan.connect(engine=engine, cursor_key="secret")  # type: ignore[arg-type]
 
 
-def spoil(call: Callable[..., Any], table: str, one: Comment | Task) -> None:
+def spoil(call: Callable[..., Any], table: str, entity: Comment | Task) -> None:
     """As another program may leave an item: a number where its entity has a text."""
-    sort = f"TASK#{one.task_id}" + (f"#COMMENT#{one.number:04d}" if isinstance(one, Comment) else "")
+    sort = f"TASK#{entity.task_id}" + (f"#COMMENT#{entity.number:04d}" if isinstance(entity, Comment) else "")
     request = {"UpdateExpression": "SET #a = :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
-    request |= {"ExpressionAttributeNames": {"#a": "text" if isinstance(one, Comment) else "title"}}
-    key = {"PK": {"S": f"USER#{one.user_id}"}, "SK": {"S": sort}}
+    request |= {"ExpressionAttributeNames": {"#a": "text" if isinstance(entity, Comment) else "title"}}
+    key = {"PK": {"S": f"USER#{entity.user_id}"}, "SK": {"S": sort}}
     call("UpdateItem", {"TableName": table, "Key": key, "ConditionExpression": "attribute_exists(PK)", **request})
 
 
@@ -219,12 +219,12 @@ def test_iteration_continues_after_unreadable_items(
     db: Any, raw: Any, call: Call[Page[Any]], page_size: int | None
 ) -> None:
     fill(db)
-    whole = db.all(call)
-    for one in whole[1::4]:
-        spoil(raw(db), db.table_name(board.app), one)
+    entities = db.all(call)
+    for entity in entities[1::4]:
+        spoil(raw(db), db.table_name(board.app), entity)
     errors: list[UnreadableItemError] = []
     items = list(db.iterate(call, page_size=page_size, unreadable=errors.append))
-    assert items == [one for one in whole if one not in whole[1::4]]
-    assert [error.entity for error in errors] == [type(whole[0]).__name__] * len(whole[1::4])
+    assert items == [unreadable for unreadable in entities if unreadable not in entities[1::4]]
+    assert [error.entity for error in errors] == [type(entities[0]).__name__] * len(entities[1::4])
     with pytest.raises(UnreadableItemError):
         db.all(call, page_size=page_size)

@@ -178,7 +178,7 @@ def test_a_query_returns_only_its_entities_in_order(db: Any) -> None:
     assert [task.task_id for task in db.run(board.tasks(UID))] == ["t1", "t2", "t3"]
     assert [task.task_id for task in db.run(board.last_two(UID))] == ["t3", "t2"]
     assert db.run(board.task_count(UID)) == 3
-    assert [type(one).__name__ for one in db.run(board.everything_of(UID))] == [
+    assert [type(entity).__name__ for entity in db.run(board.everything_of(UID))] == [
         "Profile",
         "Task",
         "Comment",
@@ -193,7 +193,7 @@ def test_a_filter_and_a_range_restrict_the_results(db: Any) -> None:
     assert [task.task_id for task in db.run(board.tasks_tagged(UID, "y"))] == ["t2"]
     for number in range(1, 6):
         db.run(board.comment(Comment(user_id=UID, task_id=TID, number=number, text="")))
-    assert [one.number for one in db.run(board.comments_between(UID, TID, 2, 4))] == [2, 3, 4]
+    assert [comment.number for comment in db.run(board.comments_between(UID, TID, 2, 4))] == [2, 3, 4]
     assert len(db.run(board.comments_between(UID, TID, 4, 2))) == 0
     assert len(db.run(board.comments(UID, TID))) == 5
 
@@ -204,14 +204,14 @@ def test_items_enter_and_leave_an_index(db: Any) -> None:
     db.run(board.add_task(a_task("t2", due_at=soon)))
     db.run(board.add_task(a_task("t3")))
     later = MOMENT + timedelta(days=1)
-    assert [one.task_id for one in db.run(board.tasks_due(UID, later))] == ["t1", "t2"]
-    assert [one.task_id for one in db.run(board.tasks_due(UID, soon))] == ["t1"]
+    assert [task.task_id for task in db.run(board.tasks_due(UID, later))] == ["t1", "t2"]
+    assert [task.task_id for task in db.run(board.tasks_due(UID, soon))] == ["t1"]
     db.run(board.finish(UID, TaskId("t1")))
-    assert [one.task_id for one in db.run(board.tasks_due(UID, later))] == ["t2"]
+    assert [task.task_id for task in db.run(board.tasks_due(UID, later))] == ["t2"]
     db.run(board.set_due(UID, TaskId("t3"), MOMENT, "open"))
-    assert [one.task_id for one in db.run(board.tasks_due(UID, later))] == ["t3", "t2"]
+    assert [task.task_id for task in db.run(board.tasks_due(UID, later))] == ["t3", "t2"]
     db.run(board.set_due(UID, TaskId("t3"), None, "open"))
-    assert [one.task_id for one in db.run(board.tasks_due(UID, later))] == ["t2"]
+    assert [task.task_id for task in db.run(board.tasks_due(UID, later))] == ["t2"]
 
 
 def test_known_values_passed_by_the_caller_are_checked(db: Any) -> None:
@@ -235,7 +235,7 @@ def test_fields_stored_only_in_keys_are_read_from_them(db: Any, raw: Any) -> Non
 def test_a_scan_returns_the_requested_entities(db: Any) -> None:
     db.run(board.add_task(a_task("t1", external_ref="e")))
     db.run(board.join(Profile(user_id=UID, email="a@b.c")))
-    assert [one.task_id for one in db.iterate(board.all_tasks())] == ["t1"]
+    assert [task.task_id for task in db.iterate(board.all_tasks())] == ["t1"]
 
 
 def test_a_batch_get_returns_one_entry_per_requested_key(db: Any) -> None:
@@ -243,18 +243,18 @@ def test_a_batch_get_returns_one_entry_per_requested_key(db: Any) -> None:
         db.run(board.save_task(a_task(f"t{number}")))
     ids = [TaskId(f"t{number}") for number in range(130)] + [TaskId("t2"), TaskId("t1")]
     tasks = db.run(board.some_tasks(UID, ids))
-    expected = [one if int(one[1:]) % 2 == 0 else None for one in ids]
-    assert [one and one.task_id for one in tasks] == expected
+    expected = [task_id if int(task_id[1:]) % 2 == 0 else None for task_id in ids]
+    assert [task and task.task_id for task in tasks] == expected
     assert db.run(board.some_tasks(UID, [])) == []
 
 
 def test_a_batch_writes_everything_and_the_last_duplicate_wins(db: Any) -> None:
     new = [Comment(user_id=UID, task_id=TID, number=number, text="old") for number in range(60)]
-    db.run(board.add_comments([*new, *(one.model_copy(update={"text": "new"}) for one in new[:30])]))
+    db.run(board.add_comments([*new, *(comment.model_copy(update={"text": "new"}) for comment in new[:30])]))
     comments = db.all(board.comments(UID, TID))
-    assert [one.text for one in comments] == ["new"] * 30 + ["old"] * 30
+    assert [comment.text for comment in comments] == ["new"] * 30 + ["old"] * 30
     db.run(board.drop_comments(UID, TID, [*range(59), 0, 1]))
-    assert [one.number for one in db.run(board.comments(UID, TID))] == [59]
+    assert [comment.number for comment in db.run(board.comments(UID, TID))] == [59]
 
 
 def test_all_fails_above_the_callers_limit(db: Any) -> None:
@@ -270,9 +270,9 @@ def test_multi_attribute_keys_and_shards_are_queried(db: Any) -> None:
         db.run(board.read_sensor(Reading(sensor=f"s{number}", at=at, level=number)))
     db.run(board.read_sensor(Reading(sensor="s-none", at=MOMENT)))
     db.run(board.sound(board.Alarm(sensor="s3", at=MOMENT, text="hot")))
-    assert [one.level for one in db.run(board.levels("heat", "roof", 8))] == [9, 10, 11]
+    assert [reading.level for reading in db.run(board.levels("heat", "roof", 8))] == [9, 10, 11]
     items = db.all(board.latest())
-    assert [one.at for one in items] == sorted(one.at for one in items)
+    assert [reading.at for reading in items] == sorted(reading.at for reading in items)
     assert len(items) == 13
     assert len(db.all(board.all_latest())) == 14
     assert db.run(board.alarm_count()) == 1
@@ -315,7 +315,7 @@ def test_items_of_several_tables_are_read_in_batches(db: Any) -> None:
     assert (task.task_id, profile.email, counter.count, none) == ("t1", "a@b.c", 2, None)
     assert again == task
     counters = db.batch_get(*[board.counter(f"c{number % 150}") for number in range(300)])
-    assert [one and one.count for one in counters] == [0, 1, 2, *[None] * 147] * 2
+    assert [entity and entity.count for entity in counters] == [0, 1, 2, *[None] * 147] * 2
     assert db.batch_get() == ()
     with pytest.raises(TypeError, match="is not a read of one item"):
         db.batch_get(board.hit("c", 1))
@@ -333,7 +333,7 @@ def test_a_batch_sends_each_key_once_and_reads_consistently_if_one_read_requires
 
     db._call = call
     db.batch_get(board.counter("a"), board.counter("a"), board.task(UID, TID), board.task_now(UID, TID))
-    ((app, counters),) = [(one["app"], one["counters"]) for one in sent]
+    ((app, counters),) = [(request["app"], request["counters"]) for request in sent]
     assert (len(app["Keys"]), app["ConsistentRead"]) == (1, True)
     assert counters == {"Keys": [{"name": {"S": "a"}}]}
 

@@ -127,10 +127,10 @@ def local(engine: Engine) -> Iterator[Any]:
 
 def test_a_local_index_with_keys_only_returns_whole_entities(local: Any) -> None:
     result = local.run(by_size("o"))
-    assert [one.number for one in result] == [1, 2, 3, 4, 5]
-    assert all(one.text == "x" * 5000 and one.tags == ["t"] for one in result)
+    assert [entry.number for entry in result] == [1, 2, 3, 4, 5]
+    assert all(entry.text == "x" * 5000 and entry.tags == ["t"] for entry in result)
     assert len(local.all(everywhere(), at_most=10)) == 5
-    assert [one.text[0] for one in local.run(by_rank("o"))] == ["x"] * 5
+    assert [entry.text[0] for entry in local.run(by_rank("o"))] == ["x"] * 5
 
 
 def test_whole_items_are_requested_only_if_the_index_does_not_project_them() -> None:
@@ -390,18 +390,18 @@ def by_subject(box: str, subject: str) -> KeyCondition:
 
 
 def test_a_view_reads_exactly_the_projected_attributes(engine: Engine) -> None:
-    assert not any(one.plan.faults for one in (subjects, all_subjects, subjects_in, by_subject))
+    assert not any(pattern.plan.faults for pattern in (subjects, all_subjects, subjects_in, by_subject))
     with keyplan.connect(engine=engine) as db:
         for number in range(3):
             db.run(send_letter(Letter(box="b", id=str(number), sender="s", at=number, subject="x", body="long")))
-        gone = datetime(2020, 1, 1, tzinfo=UTC)
-        db.run(send_letter(Letter(box="b", id="9", sender="s", at=9, subject="x", body="long", until=gone)))
+        expired = datetime(2020, 1, 1, tzinfo=UTC)
+        db.run(send_letter(Letter(box="b", id="9", sender="s", at=9, subject="x", body="long", until=expired)))
         db.run(save_draft(Draft(box="b", id="1", sender="s", at=5, subject="draft")))
-        wanted = tuple(Subject(box="b", id=str(number), subject="x") for number in range(3))
-        assert db.run(subjects("s", 1)).items == wanted[1:], "expired letters and drafts are left out"
-        assert sorted(db.run(all_subjects()).items, key=lambda one: one.id) == list(wanted)
-        assert db.run(subjects_in("b")).items == wanted
-        assert db.run(by_subject("b", "x")).items == wanted
+        subjects_expected = tuple(Subject(box="b", id=str(number), subject="x") for number in range(3))
+        assert db.run(subjects("s", 1)).items == subjects_expected[1:], "expired letters and drafts are left out"
+        assert sorted(db.run(all_subjects()).items, key=lambda view: view.id) == list(subjects_expected)
+        assert db.run(subjects_in("b")).items == subjects_expected
+        assert db.run(by_subject("b", "x")).items == subjects_expected
     assert "Select" not in build(by_subject.plan, {"box": "b", "subject": "x"}), "nothing is fetched from the table"
 
 

@@ -108,7 +108,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 moments = st.integers(0, 5).map(lambda n: START + timedelta(milliseconds=n))
 numbers = st.integers(0, 4)
 entries = st.lists(
-    st.builds(Entry, number=numbers, at=moments, size=numbers), max_size=12, unique_by=lambda one: (one.number, one.at)
+    st.builds(Entry, number=numbers, at=moments, size=numbers),
+    max_size=12,
+    unique_by=lambda event: (event.number, event.at),
 )
 
 
@@ -129,26 +131,26 @@ def test_ranges_return_the_items_that_comparison_selects(
 ) -> None:
     db = keyplan.connect(engine=engine)
     owner = f"o{next(_owners)}"
-    expected = [one.model_copy(update={"owner": owner}) for one in expected]
+    expected = [event.model_copy(update={"owner": owner}) for event in expected]
     db.run(write(expected))
     db.run(head([Head(owner=owner, number=number) for number in range(5)]))
     calls = [
-        (number_lt(owner, n), lambda one: one.number < n),
-        (number_lte(owner, n), lambda one: one.number <= n),
-        (number_gt(owner, n), lambda one: one.number > n),
-        (number_gte(owner, n), lambda one: one.number >= n),
-        (number_between(owner, n, m), lambda one: n <= one.number <= m),
-        (at_lt(owner, n, at), lambda one: one.number == n and one.at < at),
-        (at_gte(owner, n, at), lambda one: one.number == n and one.at >= at),
-        (timestamp_gt(owner, at), lambda one: one.at > at),
-        (timestamp_lte(owner, at), lambda one: one.at <= at),
-        (size_between(owner, n, m), lambda one: n <= one.size <= m),
+        (number_lt(owner, n), lambda event: event.number < n),
+        (number_lte(owner, n), lambda event: event.number <= n),
+        (number_gt(owner, n), lambda event: event.number > n),
+        (number_gte(owner, n), lambda event: event.number >= n),
+        (number_between(owner, n, m), lambda event: n <= event.number <= m),
+        (at_lt(owner, n, at), lambda event: event.number == n and event.at < at),
+        (at_gte(owner, n, at), lambda event: event.number == n and event.at >= at),
+        (timestamp_gt(owner, at), lambda event: event.at > at),
+        (timestamp_lte(owner, at), lambda event: event.at <= at),
+        (size_between(owner, n, m), lambda event: n <= event.size <= m),
     ]
     for call, matches in calls:
         given_back = db.all(call, page_size=data.draw(st.sampled_from([1, 2, 5, 100])))
-        key_of = lambda one: (one.number, one.at)  # noqa: E731 - it names an order
+        key_of = lambda event: (event.number, event.at)  # noqa: E731 - it names an order
         assert sorted(given_back, key=key_of) == sorted(filter(matches, expected), key=key_of), call
-    assert db.run(count_gt(owner, n)) == sum(one.number > n for one in expected)
+    assert db.run(count_gt(owner, n)) == sum(event.number > n for event in expected)
 
 
 usage = Table("usage", pk="PK", sk="SK", indexes=[GSI("by_minute", pk="G", sk="GS")])
@@ -187,17 +189,21 @@ SECONDS = st.integers(-400, 400).map(lambda seconds: datetime(2026, 5, 4, 12, tz
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(SECONDS, max_size=12), SECONDS, SECONDS)
 def test_a_range_over_one_item_per_minute_returns_items_within_it(
-    times: list[datetime], one: datetime, other: datetime
+    times: list[datetime], first: datetime, second: datetime
 ) -> None:
-    start, end = sorted((one, other))
-    kept = {at.replace(second=0): Minute(at=at) for at in times}
+    start, end = sorted((first, second))
+    stored = {at.replace(second=0): Minute(at=at) for at in times}
     with keyplan.connect(":memory:") as db:
-        if kept:
-            db.run(count(list(kept.values())))
-        there = sorted(minute.at for minute in kept.values())
-        assert [minute.at for minute in db.all(minutes("o", start, end))] == [at for at in there if start <= at <= end]
-        assert [minute.at for minute in db.all(minutes_before("o", one))] == [at for at in there[::-1] if at < one]
-        assert [minute.at for minute in db.all(minutes_from("o", one))] == [at for at in there if at >= one]
+        if stored:
+            db.run(count(list(stored.values())))
+        times_stored = sorted(minute.at for minute in stored.values())
+        assert [minute.at for minute in db.all(minutes("o", start, end))] == [
+            at for at in times_stored if start <= at <= end
+        ]
+        assert [minute.at for minute in db.all(minutes_before("o", first))] == [
+            at for at in times_stored[::-1] if at < first
+        ]
+        assert [minute.at for minute in db.all(minutes_from("o", first))] == [at for at in times_stored if at >= first]
 
 
 def test_a_range_over_an_index_returns_several_items_per_minute_in_any_order() -> None:
@@ -346,6 +352,6 @@ def test_all_levels_below_one_are_read_and_no_others() -> None:
     texas, austin = State(country="us", state="tx"), City(country="us", state="tx", city="austin")
     with keyplan.connect(":memory:") as db:
         db.create_tables(places)
-        for one in (texas, austin, State(country="usa", state="x"), City(country="de", state="be", city="berlin")):
-            db.put(one)
+        for place in (texas, austin, State(country="usa", state="x"), City(country="de", state="be", city="berlin")):
+            db.put(place)
         assert db.run(below("us")) == [texas, austin]

@@ -33,8 +33,8 @@ def within(name: str, first: datetime, last: datetime) -> KeyCondition:
 
 
 @log.query(Line)
-def of_two(one: str, other: str) -> KeyCondition:
-    return pk(name=each([one, other]))
+def of_two(name: str, other: str) -> KeyCondition:
+    return pk(name=each([name, other]))
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

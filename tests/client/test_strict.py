@@ -29,8 +29,8 @@ class Thing(Entity):
 
 
 @things.put(Thing)
-def save(thing: Thing) -> ItemWrite:
-    return item(thing)
+def save(new: Thing) -> ItemWrite:
+    return item(new)
 
 
 @things.get(Thing)
@@ -45,7 +45,7 @@ def change(id: UUID, whatever: Any) -> ItemWrite:
 
 @pytest.mark.parametrize("whatever", [None, 1, "a", [None], {"a": b"x"}])
 def test_written_items_are_read_back(whatever: Any) -> None:
-    thing = Thing(
+    entity = Thing(
         id=UUID(int=1),
         day=date(2026, 1, 1),
         at=datetime(2026, 1, 1, tzinfo=UTC),
@@ -56,7 +56,7 @@ def test_written_items_are_read_back(whatever: Any) -> None:
     )
     db = keyplan.connect(":memory:")
     db.create_tables(things)
-    db.run(save(thing))
-    assert db.run(thing_of(thing.id)) == thing
-    assert db.run(change(thing.id, None)).whatever is None
-    assert db.run(change(thing.id, whatever)) == thing
+    db.run(save(entity))
+    assert db.run(thing_of(entity.id)) == entity
+    assert db.run(change(entity.id, None)).whatever is None
+    assert db.run(change(entity.id, whatever)) == entity

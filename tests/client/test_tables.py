@@ -33,26 +33,28 @@ from keyplan.server.thread import ThreadedServer
 def test_tables_are_created_as_declared_and_a_second_call_changes_nothing(db: Any) -> None:
     db.create_tables(*TABLES)
     db.create_tables(*TABLES)
-    there = db.describe(board.app)
-    assert there["TableStatus"] == "ACTIVE"
-    assert [(part["AttributeName"], part["KeyType"]) for part in there["KeySchema"]] == [
+    description = db.describe(board.app)
+    assert description["TableStatus"] == "ACTIVE"
+    assert [(part["AttributeName"], part["KeyType"]) for part in description["KeySchema"]] == [
         ("PK", "HASH"),
         ("SK", "RANGE"),
     ]
-    indexes = {index["IndexName"]: index for index in there["GlobalSecondaryIndexes"]}
+    indexes = {index["IndexName"]: index for index in description["GlobalSecondaryIndexes"]}
     assert indexes["by_points"]["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["title"]}
-    types = {one["AttributeName"]: one["AttributeType"] for one in there["AttributeDefinitions"]}
+    types = {
+        definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
+    }
     assert types["points"] == "N"
-    assert there["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+    assert description["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
     composite = db.describe(board.readings)["GlobalSecondaryIndexes"][0]["KeySchema"]
     assert [part["KeyType"] for part in composite] == ["HASH", "HASH", "RANGE"]
 
 
 def test_expiry_is_enabled_on_a_table(db: Any, raw: Any) -> None:
     db.create_tables(board.app)
-    answer = raw(db)("DescribeTimeToLive", {"TableName": db.table_name(board.app)})
-    assert answer["TimeToLiveDescription"]["AttributeName"] == "expires_at"
-    assert answer["TimeToLiveDescription"]["TimeToLiveStatus"] in {"ENABLED", "ENABLING"}
+    response = raw(db)("DescribeTimeToLive", {"TableName": db.table_name(board.app)})
+    assert response["TimeToLiveDescription"]["AttributeName"] == "expires_at"
+    assert response["TimeToLiveDescription"]["TimeToLiveStatus"] in {"ENABLED", "ENABLING"}
 
 
 def test_differences_of_an_existing_table_are_listed(engine: Engine) -> None:
@@ -115,9 +117,9 @@ def test_provisioned_capacity_and_other_settings_are_in_the_request() -> None:
     request = create_request(table, "real")
     assert request["TableName"] == "real"
     assert request["ProvisionedThroughput"] == {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
-    one, two = request["GlobalSecondaryIndexes"]
-    assert one["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
-    assert two["ProvisionedThroughput"] == {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
+    first, second = request["GlobalSecondaryIndexes"]
+    assert first["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
+    assert second["ProvisionedThroughput"] == {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
     assert request["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
     assert request["DeletionProtectionEnabled"] is True
 
@@ -126,9 +128,9 @@ def test_a_table_above_the_default_throughput_is_created_warm(engine: Engine) ->
     warm = Table("shop", pk="id", billing=OnDemand(warm_write=9_000), indexes=[GSI("by_day", pk="day")])
     db = keyplan.connect(engine=engine)
     db.create_tables(warm)
-    there = db.describe(warm)
-    assert there is not None
-    for part in (there, there["GlobalSecondaryIndexes"][0]):
+    description = db.describe(warm)
+    assert description is not None
+    for part in (description, description["GlobalSecondaryIndexes"][0]):
         assert part["WarmThroughput"]["WriteUnitsPerSecond"] == 9_000
         assert part["WarmThroughput"]["ReadUnitsPerSecond"] == 12_000
     assert "WarmThroughput" not in create_request(Table("shop", pk="id", billing=OnDemand(warm_read=5)), "real")
@@ -138,9 +140,9 @@ def test_the_embedded_engine_creates_tables_on_first_use(engine: Engine) -> None
     db = keyplan.connect(engine=engine)
     assert db.describe(board.app) is None
     assert db.run(board.task(UserId("u"), TaskId("t"))) is None
-    there = db.describe(board.app)
-    assert there is not None
-    assert len(there["GlobalSecondaryIndexes"]) == 2
+    description = db.describe(board.app)
+    assert description is not None
+    assert len(description["GlobalSecondaryIndexes"]) == 2
 
 
 def test_a_missing_table_elsewhere_is_reported_with_a_fix(engine: Engine) -> None:

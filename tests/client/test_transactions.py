@@ -159,8 +159,8 @@ def test_concurrent_transactions_never_overdraw_the_stock() -> None:
             return amount
 
         with ThreadPoolExecutor(8) as pool:
-            taken = sum(pool.map(take, range(90)))
+            total = sum(pool.map(take, range(90)))
         profile = db.run(board.profile(UID))
         assert profile is not None
-        assert taken + profile.open_tasks == 50
+        assert total + profile.open_tasks == 50
         assert 0 <= profile.open_tasks < 3, "somebody was refused, who wanted three at most"

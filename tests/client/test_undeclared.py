@@ -198,7 +198,7 @@ def test_partitions_and_texts_are_accepted_as_in_patterns(db: Any) -> None:
     task = db.create(a_task(due_at=MOMENT))
     db.create(Task(user_id=UserId("v"), task_id=TID, title="t", due_at=MOMENT))
     both = db.query(Task, pk(user_id=each(["u", "v", "w"])), index="due")
-    assert [one.user_id for one in both] == ["u", "v"]
+    assert [owned.user_id for owned in both] == ["u", "v"]
     assert db.query(Task, pk.text("USER#u").sk.text("begins_with", "TASK#")) == [task]
     assert db.query(Task, pk.text("USER#u").sk.text("between", "TASK#", "TASK#s")) == []
     assert db.query(Task, pk.text("USER#{user_id}")) == [], "braces are plain text: an ad-hoc call has no parameters"
@@ -380,12 +380,12 @@ def test_keys_without_fields_shards_and_views_are_supported() -> None:
         for number in range(6):
             db.create(Note(owner=f"o{number}", number=number, kind="k", size=number, text="x"))
         shards = pk(kind="k", owner=every_shard())
-        assert [one.number for one in db.query(NoteSize, shards, index="by_kind")] == list(range(6))
+        assert [note.number for note in db.query(NoteSize, shards, index="by_kind")] == list(range(6))
         assert isinstance(db.query(NoteSize, shards, index="by_kind")[0], NoteSize)
         assert db.get(NoteSize, owner="o1", number=1) == NoteSize(owner="o1", number=1, size=1)
         with pytest.raises(DesignError, match="KP306"):
             db.query(Note, shards, index="by_kind")
-        assert [one.text for one in db.query(Note, shards, index="by_kind", hydrate=True)] == ["x"] * 6
+        assert [note.text for note in db.query(Note, shards, index="by_kind", hydrate=True)] == ["x"] * 6
         unchecked: Any = db
         with pytest.raises(TypeError, match="delete\\(\\) expects an entity class"):
             unchecked.delete(NoteSize, owner="o1", number=1)

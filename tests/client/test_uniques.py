@@ -60,8 +60,8 @@ def test_a_value_is_released_when_it_changes_or_its_item_is_deleted(db: Any, raw
     db.run(board.add_task(a_task("t2", "x")))
     assert sentinels(db, raw) == {"UNIQUE#Task#external_ref#x": "TASK#t2", "UNIQUE#Task#external_ref#y": "TASK#t1"}
     db.run(board.refer(UID, T1, None))
-    gone = db.run(board.drop(UID, T2))
-    assert gone.external_ref == "x"
+    deleted = db.run(board.drop(UID, T2))
+    assert deleted.external_ref == "x"
     assert sentinels(db, raw) == {}
 
 
@@ -115,9 +115,9 @@ def test_exactly_one_of_many_threads_claims_a_value() -> None:
             return f"u{number}"
 
         with ThreadPoolExecutor(8) as pool:
-            got = [one for one in pool.map(want, range(24)) if one is not None]
+            got = [profile for profile in pool.map(want, range(24)) if profile is not None]
         assert len(got) == 1
-        assert [one.user_id for one in db.iterate(board.all_profiles())] == got
+        assert [profile.user_id for profile in db.iterate(board.all_profiles())] == got
 
 
 def test_threads_that_change_the_same_value_leave_one_sentinel(raw: Any) -> None:

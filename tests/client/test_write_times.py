@@ -237,10 +237,10 @@ def test_racing_upserts_all_return_the_time_of_the_first(tmp_path: Path) -> None
 
         with keyplan.connect(engine=engine) as db:
             db.create_tables(table)
-            seen = together(saved)
-            stored = {one.name: one.created_at for one in db.all(by_creation("s"))}
+            times_returned = together(saved)
+            stored = {entity.name: entity.created_at for entity in db.all(by_creation("s"))}
     assert len(stored) == 20
-    assert all(row[turn] == stored[str(turn)] for row in seen for turn in range(20))
+    assert all(row[turn] == stored[str(turn)] for row in times_returned for turn in range(20))
 
 
 def test_a_retried_create_has_the_time_of_its_first_attempt(engine: Engine, clock: ManualClock) -> None:
@@ -250,11 +250,11 @@ def test_a_retried_create_has_the_time_of_its_first_attempt(engine: Engine, cloc
     class Slow:
         def call(self, operation: str, request: dict[str, Any]) -> Any:
             sent.append(operation)
-            answer = engine.call(operation, request)
+            response = engine.call(operation, request)
             if sent.count("PutItem") == 1 and operation == "PutItem":
                 clock.advance(5)
                 raise NoAnswerError("read timeout", sent=True)
-            return answer
+            return response
 
         def close(self) -> None: ...
 

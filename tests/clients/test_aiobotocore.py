@@ -33,7 +33,7 @@ def test_items_are_written_and_read_concurrently(run: Callable[[Work], None], ta
     async def work(client: Any) -> None:
         await asyncio.gather(*(client.put_item(TableName=table, Item=item(n)) for n in range(20)))
         got = await asyncio.gather(*(client.get_item(TableName=table, Key=item(n)) for n in range(20)))
-        assert [answer["Item"] for answer in got] == [item(n) for n in range(20)]
+        assert [response["Item"] for response in got] == [item(n) for n in range(20)]
 
     run(work)
 

@@ -35,7 +35,7 @@ def aws(http_endpoint: str) -> Run:
 
 
 @pytest.fixture
-def answer(aws: Run) -> Callable[..., Any]:
+def output_of(aws: Run) -> Callable[..., Any]:
     """Return a function that runs a command, requires that it succeeds and returns its parsed output."""
 
     def run(service: str, *arguments: Any) -> Any:
@@ -49,20 +49,20 @@ def answer(aws: Run) -> Callable[..., Any]:
 KEY = {"customer": {"S": "ann"}, "placed": {"N": "1"}}
 
 
-def test_a_table_is_created_and_deleted(answer: Callable[..., Any], orders: dict[str, Any]) -> None:
-    answer("dynamodb", "create-table", "--cli-input-json", orders)
-    answer("dynamodb", "wait", "table-exists", "--table-name", "orders")
-    assert answer("dynamodb", "list-tables")["TableNames"] == ["orders"]
-    described = answer("dynamodb", "describe-table", "--table-name", "orders")
+def test_a_table_is_created_and_deleted(output_of: Callable[..., Any], orders: dict[str, Any]) -> None:
+    output_of("dynamodb", "create-table", "--cli-input-json", orders)
+    output_of("dynamodb", "wait", "table-exists", "--table-name", "orders")
+    assert output_of("dynamodb", "list-tables")["TableNames"] == ["orders"]
+    described = output_of("dynamodb", "describe-table", "--table-name", "orders")
     assert described["Table"]["TableStatus"] == "ACTIVE"
-    answer("dynamodb", "delete-table", "--table-name", "orders")
-    assert answer("dynamodb", "list-tables")["TableNames"] == []
+    output_of("dynamodb", "delete-table", "--table-name", "orders")
+    assert output_of("dynamodb", "list-tables")["TableNames"] == []
 
 
-def test_items_are_written_and_read(answer: Callable[..., Any], table: str) -> None:
+def test_items_are_written_and_read(output_of: Callable[..., Any], table: str) -> None:
     named = ("--table-name", table)
-    answer("dynamodb", "put-item", *named, "--item", {**KEY, "total": {"N": "5"}})
-    answer(
+    output_of("dynamodb", "put-item", *named, "--item", {**KEY, "total": {"N": "5"}})
+    output_of(
         "dynamodb",
         "update-item",
         *named,
@@ -75,9 +75,9 @@ def test_items_are_written_and_read(answer: Callable[..., Any], table: str) -> N
         "--expression-attribute-values",
         {":n": {"N": "2"}},
     )
-    response = answer("dynamodb", "get-item", *named, "--key", KEY, "--consistent-read")
+    response = output_of("dynamodb", "get-item", *named, "--key", KEY, "--consistent-read")
     assert response["Item"] == {**KEY, "total": {"N": "7"}}
-    queried = answer(
+    queried = output_of(
         "dynamodb",
         "query",
         *named,
@@ -87,25 +87,25 @@ def test_items_are_written_and_read(answer: Callable[..., Any], table: str) -> N
         {":c": {"S": "ann"}},
     )
     assert (queried["Count"], queried["Items"]) == (1, [response["Item"]])
-    answer("dynamodb", "delete-item", *named, "--key", KEY)
-    assert answer("dynamodb", "scan", *named)["Items"] == []
+    output_of("dynamodb", "delete-item", *named, "--key", KEY)
+    assert output_of("dynamodb", "scan", *named)["Items"] == []
 
 
-def test_batches_and_transactions(answer: Callable[..., Any], table: str) -> None:
+def test_batches_and_transactions(output_of: Callable[..., Any], table: str) -> None:
     puts = [{"PutRequest": {"Item": {**KEY, "placed": {"N": str(n)}}}} for n in range(3)]
-    answer("dynamodb", "batch-write-item", "--request-items", {table: puts})
+    output_of("dynamodb", "batch-write-item", "--request-items", {table: puts})
     delete = {"Delete": {"TableName": table, "Key": KEY}}
-    answer("dynamodb", "transact-write-items", "--transact-items", [delete])
-    assert answer("dynamodb", "scan", "--table-name", table, "--select", "COUNT")["Count"] == 2
+    output_of("dynamodb", "transact-write-items", "--transact-items", [delete])
+    assert output_of("dynamodb", "scan", "--table-name", table, "--select", "COUNT")["Count"] == 2
 
 
-def test_streams_are_read(answer: Callable[..., Any], table: str) -> None:
-    answer("dynamodb", "put-item", "--table-name", table, "--item", KEY)
-    (stream,) = answer("dynamodbstreams", "list-streams", "--table-name", table)["Streams"]
-    described = answer("dynamodbstreams", "describe-stream", "--stream-arn", stream["StreamArn"])
+def test_streams_are_read(output_of: Callable[..., Any], table: str) -> None:
+    output_of("dynamodb", "put-item", "--table-name", table, "--item", KEY)
+    (stream,) = output_of("dynamodbstreams", "list-streams", "--table-name", table)["Streams"]
+    described = output_of("dynamodbstreams", "describe-stream", "--stream-arn", stream["StreamArn"])
     records = []
     for shard in described["StreamDescription"]["Shards"]:
-        iterator = answer(
+        iterator = output_of(
             "dynamodbstreams",
             "get-shard-iterator",
             "--stream-arn",
@@ -115,7 +115,7 @@ def test_streams_are_read(answer: Callable[..., Any], table: str) -> None:
             "--shard-iterator-type",
             "TRIM_HORIZON",
         )["ShardIterator"]
-        records += answer("dynamodbstreams", "get-records", "--shard-iterator", iterator)["Records"]
+        records += output_of("dynamodbstreams", "get-records", "--shard-iterator", iterator)["Records"]
     assert [record["dynamodb"]["NewImage"] for record in records] == [KEY]
 
 

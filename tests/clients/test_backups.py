@@ -68,7 +68,7 @@ def test_backups_are_listed_in_pages_and_by_time(client: Any, clock: ManualClock
     assert [len(page["BackupSummaries"]) for page in pages] == [2, 2, 1]
     bounds = {"TimeRangeLowerBound": entries[1] - MINUTE / 2, "TimeRangeUpperBound": entries[3] - MINUTE / 2}
     summaries = client.list_backups(TableName="orders", **bounds)["BackupSummaries"]
-    assert [each["BackupName"] for each in summaries] == ["b-1", "b-2"]
+    assert [summary["BackupName"] for summary in summaries] == ["b-1", "b-2"]
 
 
 def test_a_table_is_restored_to_a_point_in_time(client: Any, clock: ManualClock, orders: dict[str, Any]) -> None:
@@ -79,8 +79,8 @@ def test_a_table_is_restored_to_a_point_in_time(client: Any, clock: ManualClock,
     clock.advance(60)
     client.put_item(TableName="orders", Item=order("bob"))
     client.delete_item(TableName="orders", Key={name: order("ann")[name] for name in ("customer", "placed")})
-    answer = client.describe_continuous_backups(TableName="orders")["ContinuousBackupsDescription"]
-    window = answer["PointInTimeRecoveryDescription"]
+    description = client.describe_continuous_backups(TableName="orders")["ContinuousBackupsDescription"]
+    window = description["PointInTimeRecoveryDescription"]
     earliest, latest = window["EarliestRestorableDateTime"], window["LatestRestorableDateTime"]
     assert latest - earliest == MINUTE + datetime.timedelta(seconds=0.6)
     source = {"SourceTableName": "orders"}

@@ -26,8 +26,8 @@ def fill(client: Any, table: str, customer: str, count: int) -> None:
             {"PutRequest": {"Item": order(customer, n, total={"N": str(n % 10)}, state={"S": "new"})}}
             for n in range(first, min(first + 25, count))
         ]
-        answer = client.batch_write_item(RequestItems={table: puts})
-        assert answer["UnprocessedItems"] == {}
+        response = client.batch_write_item(RequestItems={table: puts})
+        assert response["UnprocessedItems"] == {}
 
 
 def test_a_table_is_created_described_listed_and_deleted(client: Any, orders: dict[str, Any]) -> None:
@@ -173,18 +173,18 @@ def test_indexes_are_queried(client: Any, table: str) -> None:
 def test_segments_of_a_scan_are_disjoint_and_complete(client: Any, table: str) -> None:
     for n in range(20):
         client.put_item(TableName=table, Item=order(f"customer-{n}", n))
-    seen = []
+    placed = []
     for segment in range(3):
         pages = client.get_paginator("scan").paginate(
             TableName=table, Segment=segment, TotalSegments=3, PaginationConfig={"PageSize": 4}
         )
-        seen += [item["placed"]["N"] for page in pages for item in page["Items"]]
-    assert sorted(seen, key=int) == [str(n) for n in range(20)]
+        placed += [item["placed"]["N"] for page in pages for item in page["Items"]]
+    assert sorted(placed, key=int) == [str(n) for n in range(20)]
 
 
 def test_batches_read_the_items_that_batches_wrote(client: Any, table: str) -> None:
     fill(client, table, "ann", 50)
-    answer = client.batch_get_item(
+    response = client.batch_get_item(
         RequestItems={
             table: {
                 "Keys": [key("ann", n) for n in (3, 30, 300)],
@@ -192,8 +192,8 @@ def test_batches_read_the_items_that_batches_wrote(client: Any, table: str) -> N
             }
         }
     )
-    results = sorted(item["placed"]["N"] for item in answer["Responses"][table])
-    assert (results, answer["UnprocessedKeys"]) == (["3", "30"], {})
+    results = sorted(item["placed"]["N"] for item in response["Responses"][table])
+    assert (results, response["UnprocessedKeys"]) == (["3", "30"], {})
 
 
 def test_a_transaction_writes_all_or_nothing(client: Any, table: str) -> None:

@@ -61,12 +61,12 @@ def test_conditions_are_sent_as_expressions(orders_table: Any) -> None:
     with orders_table.batch_writer() as batch:
         for n in range(30):
             batch.put_item(Item={"customer": "ann", "placed": n, "total": n % 3, "state": "new"})
-    answer = orders_table.query(
+    response = orders_table.query(
         KeyConditionExpression=Key("customer").eq("ann") & Key("placed").between(10, 19),
         FilterExpression=Attr("total").is_in([1, 2]) & ~Attr("missing").exists(),
         ProjectionExpression="placed",
     )
-    assert [item["placed"] for item in answer["Items"]] == [10, 11, 13, 14, 16, 17, 19]
+    assert [item["placed"] for item in response["Items"]] == [10, 11, 13, 14, 16, 17, 19]
     by_state = orders_table.query(
         IndexName="by-state",
         KeyConditionExpression=Key("state").eq("new") & Key("placed").lt(2),
@@ -98,19 +98,19 @@ def test_a_failed_condition_has_the_item_as_python_values(
 
 
 def test_an_update_returns_python_values(orders_table: Any) -> None:
-    answer = orders_table.update_item(
+    response = orders_table.update_item(
         Key={"customer": "ann", "placed": 1},
         UpdateExpression="SET tags = :t ADD hits :one",
         ConditionExpression=Attr("customer").not_exists(),
         ExpressionAttributeValues={":t": {"a"}, ":one": 1},
         ReturnValues="ALL_NEW",
     )
-    assert answer["Attributes"] == {"customer": "ann", "placed": 1, "tags": {"a"}, "hits": 1}
+    assert response["Attributes"] == {"customer": "ann", "placed": 1, "tags": {"a"}, "hits": 1}
 
 
 def test_batches_across_tables(resource: Any, orders_table: Any) -> None:
     resource.batch_write_item(
         RequestItems={orders_table.name: [{"PutRequest": {"Item": {"customer": "ann", "placed": n}}} for n in range(3)]}
     )
-    answer = resource.batch_get_item(RequestItems={orders_table.name: {"Keys": [{"customer": "ann", "placed": 2}]}})
-    assert answer["Responses"][orders_table.name] == [{"customer": "ann", "placed": 2}]
+    response = resource.batch_get_item(RequestItems={orders_table.name: {"Keys": [{"customer": "ann", "placed": 2}]}})
+    assert response["Responses"][orders_table.name] == [{"customer": "ann", "placed": 2}]

@@ -138,13 +138,13 @@ def clients(engine: Engine, http_endpoint: str) -> tuple[Any, Any]:
 def outcome(client: Any, method: str, params: dict[str, Any]) -> Any:
     """Return the answer, or the exception with all its attributes; without values that differ per request."""
     try:
-        answer = getattr(client, method)(**params)
+        response = getattr(client, method)(**params)
     except ClientError as error:
-        answer = {**error.response, "class": type(error).__name__, "text": str(error)}
+        response = {**error.response, "class": type(error).__name__, "text": str(error)}
     except ParamValidationError:
         return "never sent"
-    metadata = answer.pop("ResponseMetadata")
-    return {**answer, "status": metadata["HTTPStatusCode"], "tries": metadata["RetryAttempts"]}
+    metadata = response.pop("ResponseMetadata")
+    return {**response, "status": metadata["HTTPStatusCode"], "tries": metadata["RetryAttempts"]}
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -195,11 +195,11 @@ def _spoilt(draw: st.DrawFn, value: Any) -> Any:
 
 @st.composite
 def _spoilt_dict(draw: st.DrawFn, value: dict[str, Any]) -> dict[str, Any]:
-    what = draw(st.sampled_from(["inside", "inside", "inside", "add", "remove"]))
-    if not value or what == "add":
+    change = draw(st.sampled_from(["inside", "inside", "inside", "add", "remove"]))
+    if not value or change == "add":
         return {**value, draw(st.sampled_from(["Unknown", "Limit", "S", "Item"])): draw(JUNK)}
     name = draw(st.sampled_from(sorted(value)))
-    if what == "remove":
+    if change == "remove":
         return {other: input_value for other, input_value in value.items() if other != name}
     return {**value, name: draw(_spoilt(value[name]))}
 

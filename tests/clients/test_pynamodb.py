@@ -160,10 +160,10 @@ def test_versions_are_checked(endpoint: str | None) -> None:
 
     Counter.create_table(wait=True)
     Counter("a").save()
-    one, other = Counter.get("a"), Counter.get("a")
-    one.save()
+    first, second = Counter.get("a"), Counter.get("a")
+    first.save()
     with pytest.raises(PutError):
-        other.save()
+        second.save()
 
 
 def test_a_missing_table_is_reported(endpoint: str | None) -> None:

@@ -183,7 +183,7 @@ def test_a_query_of_a_partition_also_reads_the_items_that_it_does_not_return() -
         return pk(room=room)
 
     of = (1 + 5 + 400, 6)
-    assert [(expected(one).evaluated, expected(one).returned) for one in (room, expected_in)] == [of, of]
+    assert [(expected(pattern).evaluated, expected(pattern).returned) for pattern in (room, expected_in)] == [of, of]
     assert expected(room).units.read == pytest.approx(0.5 * -(-(6 * 200 + 400 * 400) // 4096))
     assert (expected(rooms).evaluated, expected(rooms).returned) == (2 * 406, 12)
     assert expected(some).evaluated == 3 + 200, "half of what is asked for, after as much of the rest"
@@ -268,7 +268,7 @@ def jobs() -> Table:
     ],
 )
 def test_a_read_evaluates_the_share_of_items_that_its_key_selects(pattern: str, evaluated: float) -> None:
-    (matching,) = [one for one in jobs().patterns if one.name == pattern]
+    (matching,) = [pattern_cost for pattern_cost in jobs().patterns if pattern_cost.name == pattern]
     assert expected(matching).evaluated == pytest.approx(evaluated)
 
 
@@ -438,9 +438,9 @@ def test_the_size_of_a_batch_is_declared_or_assumed_to_be_one() -> None:
     def notes(ids: list[str]) -> ItemKey:
         return item(id=each(ids))
 
-    estimates = [expected(one) for one in (drop, drop_both, notes)]
-    assert [one.evaluated for one in estimates] == [1, 2, 3]
-    assert [one.guesses for one in estimates] == [("a call of drop is about one item",), (), ()]
+    estimates = [expected(pattern) for pattern in (drop, drop_both, notes)]
+    assert [estimate.evaluated for estimate in estimates] == [1, 2, 3]
+    assert [estimate.guesses for estimate in estimates] == [("a call of drop is about one item",), (), ()]
 
 
 def test_fields_before_a_range_select_and_the_range_does_not() -> None:
@@ -468,7 +468,7 @@ def test_fields_before_a_range_select_and_the_range_does_not() -> None:
     def near(device: str, state: str, area: str) -> KeyCondition:
         return pk(device=device).sk(state=state).sk.begins_with(cell=area)
 
-    assert [expected(one).evaluated for one in (between, since, near)] == [1, 1, 100]
+    assert [expected(pattern).evaluated for pattern in (between, since, near)] == [1, 1, 100]
 
 
 def test_a_query_of_several_named_partitions_is_one_request_per_partition() -> None:
@@ -506,7 +506,7 @@ def test_a_query_of_several_named_partitions_is_one_request_per_partition() -> N
     [("begin", 1), ("keep", 0.01), ("forget", 0.01), ("end", 1), ("take_back", 1), ("rename", 2)],
 )
 def test_new_items_enter_and_completed_items_leave_a_sparse_index(pattern: str, units: float) -> None:
-    (matching,) = [one for one in loans().patterns if one.name == pattern]
+    (matching,) = [pattern_cost for pattern_cost in loans().patterns if pattern_cost.name == pattern]
     assert expected(matching).units.indexes == {"out": pytest.approx(units)}
 
 
@@ -534,7 +534,7 @@ def test_an_update_whose_condition_excludes_an_index_writes_no_entry() -> None:
 def test_assumptions_about_new_items_are_listed() -> None:
     begin, *rest = loans().patterns
     assert expected(begin).guesses == ("every new Loan is in index out, by its defaults",)
-    assert not any(expected(one).guesses for one in rest)
+    assert not any(expected(pattern).guesses for pattern in rest)
 
 
 def test_new_items_whose_defaults_exclude_an_index_are_estimated_like_stored_items() -> None:
@@ -624,8 +624,13 @@ def test_the_number_of_returned_items_does_not_determine_the_number_read() -> No
     def of_kind(category: str, kind: str, cents: int) -> KeyCondition:
         return pk(category=category).sk.between(sku=(kind, kind)).filter(F.cents < cents)
 
-    estimates = [expected(one) for one in (cheaper, measured, anywhere, of_kind)]
-    assert [(one.evaluated, one.returned) for one in estimates] == [(500, 1), (20, 1), (50_000, 1), (1, 1)]
+    estimates = [expected(pattern) for pattern in (cheaper, measured, anywhere, of_kind)]
+    assert [(estimate.evaluated, estimate.returned) for estimate in estimates] == [
+        (500, 1),
+        (20, 1),
+        (50_000, 1),
+        (1, 1),
+    ]
 
 
 club = Table("club", pk="member", ttl="until")
@@ -733,7 +738,7 @@ def test_a_first_unique_value_releases_no_other() -> None:
     def number_known(bill: str, number: str) -> ItemWrite:
         return item(bill=bill).set(number=number).assuming(number=None)
 
-    assert [expected(one).units.written for one in (renumber, number_it, number_known)] == [6, 4, 4]
+    assert [expected(pattern).units.written for pattern in (renumber, number_it, number_known)] == [6, 4, 4]
 
 
 def test_a_batch_writes_its_declared_number_of_items_and_other_writes_one() -> None:
@@ -755,7 +760,7 @@ def test_a_batch_writes_its_declared_number_of_items_and_other_writes_one() -> N
     def keep_one(mark: Mark) -> ItemWrite:
         return item(mark)
 
-    assert [expected(one).units.written for one in (keep, keep_some, keep_one)] == [100, 4, 4]
+    assert [expected(pattern).units.written for pattern in (keep, keep_some, keep_one)] == [100, 4, 4]
 
 
 def test_a_large_item_read_before_a_write_is_charged_in_blocks() -> None:
@@ -802,7 +807,7 @@ def test_the_number_of_pages_follows_from_the_megabytes_read() -> None:
     def every() -> KeyCondition:
         return everything()
 
-    actual_pages = [pages(one) for one in (of_book, now_of_book, every, keep, one)]
+    actual_pages = [pages(pattern) for pattern in (of_book, now_of_book, every, keep, one)]
     assert actual_pages == pytest.approx([9.765625, 9.765625, 976.5625, 0, 0])
 
 
@@ -883,7 +888,7 @@ def test_a_stored_field_is_selected_by_its_value_and_not_by_its_prefix() -> None
     def beginning(kind: str, letters: str) -> KeyCondition:
         return pk(kind=kind).sk.begins_with(title=letters)
 
-    assert [expected(one).evaluated for one in (called, beginning)] == [10, 1000]
+    assert [expected(pattern).evaluated for pattern in (called, beginning)] == [10, 1000]
 
 
 goods = Table("goods", pk="category", sk="sku", indexes=[GSI("of_state", pk="state")])

@@ -97,9 +97,9 @@ class Counting:
         self.inner, self.read = inner, 0
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        answer = self.inner.call(operation, request)
-        self.read += answer["ScannedCount"]
-        return answer
+        response = self.inner.call(operation, request)
+        self.read += response["ScannedCount"]
+        return response
 
     def close(self) -> None:
         self.inner.close()

@@ -86,7 +86,7 @@ def measured(table: Table, task: Entity, plan: Plan) -> Units:
         request = write_request(plan).request({}, table.name)
         capacity = engine.call("UpdateItem", {**request, "ReturnConsumedCapacity": "INDEXES"})["ConsumedCapacity"]
     indexes = {**capacity.get("GlobalSecondaryIndexes", {}), **capacity.get("LocalSecondaryIndexes", {})}
-    results = {name: one["CapacityUnits"] for name, one in indexes.items()}
+    results = {name: usage["CapacityUnits"] for name, usage in indexes.items()}
     return Units(write=capacity["Table"]["CapacityUnits"], indexes=results)
 
 
@@ -96,7 +96,7 @@ changes = values.flatmap(
         st.just(item),
         st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, unique=True).flatmap(
             lambda names: st.fixed_dictionaries(
-                {name: st.sampled_from([one for one in FIELDS[name] if one != item[name]]) for name in names}
+                {name: st.sampled_from([value for value in FIELDS[name] if value != item[name]]) for name in names}
             )
         ),
     )
@@ -107,7 +107,7 @@ def of_size(bytes_: int, item: dict[str, Any], changed: dict[str, Any]) -> tuple
     """Return a table, and an item that has this size before or after the change and stays below the next unit."""
     table, model = tasks(bytes_)
     (spec,) = table.entities
-    sizes = [size_of(spec, model(id="a", line="b", text="", **one)) for one in (item, {**item, **changed})]
+    sizes = [size_of(spec, model(id="a", line="b", text="", **example)) for example in (item, {**item, **changed})]
     assume(write_units(bytes_) == write_units(bytes_ - max(sizes) + min(sizes)))
     return table, model, model(id="a", line="b", text="x" * (bytes_ - max(sizes)), **item)
 
@@ -116,11 +116,11 @@ SIZES = st.sampled_from([300, 1_024, 1_100, 2_048, 2_149])
 
 
 @settings(max_examples=examples(200), deadline=None)
-@given(drawn=changes, size=SIZES)
+@given(example=changes, size=SIZES)
 def test_an_update_with_known_values_costs_the_expected_units(
-    drawn: tuple[dict[str, Any], dict[str, Any]], size: int
+    example: tuple[dict[str, Any], dict[str, Any]], size: int
 ) -> None:
-    item, changed = drawn
+    item, changed = example
     table, model, task = of_size(size, item, changed)
     change = change_of(changed)
     for name, value in item.items():
@@ -131,9 +131,9 @@ def test_an_update_with_known_values_costs_the_expected_units(
 
 
 @settings(max_examples=examples(200), deadline=None)
-@given(drawn=changes, size=SIZES)
-def test_an_update_never_costs_more_than_expected(drawn: tuple[dict[str, Any], dict[str, Any]], size: int) -> None:
-    item, changed = drawn
+@given(example=changes, size=SIZES)
+def test_an_update_never_costs_more_than_expected(example: tuple[dict[str, Any], dict[str, Any]], size: int) -> None:
+    item, changed = example
     table, model, task = of_size(size, item, changed)
     pattern = table.update(model)(lambda: change_of(changed))
     if pattern.plan.faults:

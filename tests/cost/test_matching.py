@@ -13,7 +13,7 @@ from keyplan.design.declaring.kinds import QueryOptions
 from keyplan.design.declaring.patterns import Pattern
 
 
-def found(table: Table) -> dict[str, float]:
+def evaluated_by_pattern(table: Table) -> dict[str, float]:
     """By pattern, how many items it reads."""
     return {pattern.name: pytest.approx(expected(pattern).evaluated) for pattern in table.patterns}  # type: ignore[misc]
 
@@ -61,7 +61,13 @@ def jobs() -> Table:
 
 
 def test_shares_of_requested_values_are_added_up() -> None:
-    assert found(jobs()) == {"none_of_it": 0, "two": 800, "loud": 300, "written": 100, "of_state": 1_000 / 3}
+    assert evaluated_by_pattern(jobs()) == {
+        "none_of_it": 0,
+        "two": 800,
+        "loud": 300,
+        "written": 100,
+        "of_state": 1_000 / 3,
+    }
 
 
 def test_several_values_select_their_combined_share_up_to_all_items() -> None:
@@ -84,7 +90,7 @@ def test_several_values_select_their_combined_share_up_to_all_items() -> None:
     def written() -> KeyCondition:
         return pk.text("a")
 
-    assert found(table) == {"three": 750, "six": 1_000, "written": 250}
+    assert evaluated_by_pattern(table) == {"three": 750, "six": 1_000, "written": 250}
 
 
 def test_a_query_for_unknown_values_finds_no_more_than_the_existing_items() -> None:
@@ -99,7 +105,7 @@ def test_a_query_for_unknown_values_finds_no_more_than_the_existing_items() -> N
     def tools(tool: str) -> KeyCondition:
         return pk(tool=tool)
 
-    assert found(table) == {"tools": 12}
+    assert evaluated_by_pattern(table) == {"tools": 12}
 
 
 @pytest.mark.parametrize("index", [None, "by_state", "by_two"])
@@ -126,7 +132,7 @@ def test_a_query_for_unknown_values_does_not_read_everything(index: str | None, 
     def tools() -> KeyCondition:
         return pk(**{field: "lent"})
 
-    assert found(table) == {"tools": 3_200_000 if (index, field) == ("by_state", "state") else 20}
+    assert evaluated_by_pattern(table) == {"tools": 3_200_000 if (index, field) == ("by_state", "state") else 20}
 
 
 def test_a_range_between_two_bounds_selects_by_their_common_fields() -> None:
@@ -149,7 +155,7 @@ def test_a_range_between_two_bounds_selects_by_their_common_fields() -> None:
     def at(device: str, kind: str, at: int) -> KeyCondition:
         return pk(device=device).sk(kind=kind, at=at)
 
-    assert found(table) == {"of_kind": 200, "at": 1}
+    assert evaluated_by_pattern(table) == {"of_kind": 200, "at": 1}
 
 
 def test_a_key_prefix_selects_by_its_complete_fields() -> None:
@@ -181,12 +187,12 @@ def test_a_key_prefix_selects_by_its_complete_fields() -> None:
         return pk(device=device).sk.text("begins_with", "{kind}#{name}")
 
     @table.query(Log)
-    def exact(device: str, kind: str, what: str) -> KeyCondition:
-        return pk(device=device).sk.text("=", "{kind}#{what}")
+    def exact(device: str, kind: str, text: str) -> KeyCondition:
+        return pk(device=device).sk.text("=", "{kind}#{text}")
 
-    assert found(table) == {"of_kind": 200, "like": 200, "written_like": 200, "written": 2, "exact": 200}
+    assert evaluated_by_pattern(table) == {"of_kind": 200, "like": 200, "written_like": 200, "written": 2, "exact": 200}
     assert guesses(written_like) == ()
-    assert guesses(exact) == ("how many values Log.what has is not declared",)
+    assert guesses(exact) == ("how many values Log.text has is not declared",)
 
 
 def test_only_values_that_a_sparse_index_may_contain_count() -> None:
@@ -221,7 +227,7 @@ def test_only_values_that_a_sparse_index_may_contain_count() -> None:
     def of_none(state: str) -> KeyCondition:
         return pk(state=state)
 
-    assert found(table) == {"of_any": 1_000 / 3, "of_two": 200, "of_one": 100, "of_none": 0}
+    assert evaluated_by_pattern(table) == {"of_any": 1_000 / 3, "of_two": 200, "of_one": 100, "of_none": 0}
 
 
 def test_a_field_in_both_key_parts_selects_once() -> None:
@@ -239,10 +245,10 @@ def test_a_field_in_both_key_parts_selects_once() -> None:
     def twice() -> KeyCondition:
         return pk(state="open").sk(state="open")
 
-    assert found(table) == {"twice": 100}
+    assert evaluated_by_pattern(table) == {"twice": 100}
 
 
-def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., Any]]:
+def hub(repositories: int | None, **counts: int) -> tuple[Table, Pattern[..., Any]]:
     """Issues of repositories, which are known by owner and name."""
     table = Table("hub", pk="PK", sk="SK")
 
@@ -255,7 +261,7 @@ def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., Any]
         name: str
 
     @table.entity(
-        key=key("REPO#{owner}#{name}", "ISSUE#{number:06d}"), volume=Volume(20_000, bytes=Bytes(400), distinct=told)
+        key=key("REPO#{owner}#{name}", "ISSUE#{number:06d}"), volume=Volume(20_000, bytes=Bytes(400), distinct=counts)
     )
     class Issue(Entity):
         owner: str
@@ -285,7 +291,7 @@ def test_combinations_are_limited_by_the_number_of_items_that_they_identify(
     repositories: int | None, estimate: dict[str, int], evaluated: float
 ) -> None:
     table, _ = hub(repositories, **estimate)
-    assert found(table) == {"issues": evaluated}
+    assert evaluated_by_pattern(table) == {"issues": evaluated}
 
 
 def test_assumptions_are_listed() -> None:
@@ -320,7 +326,7 @@ def test_a_field_used_in_full_has_its_own_values_and_not_those_of_its_shard() ->
     def same_shard(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
-    assert found(table) == {"of_owner": 4, "same_shard": 100}
+    assert evaluated_by_pattern(table) == {"of_owner": 4, "same_shard": 100}
 
 
 def test_the_longest_of_nested_keys_determines_the_number_of_values_and_disjoint_keys_combine() -> None:
@@ -370,7 +376,7 @@ def test_the_longest_of_nested_keys_determines_the_number_of_values_and_disjoint
     def issue(owner: str, name: str, number: str) -> KeyCondition:
         return pk(owner=owner, name=name).sk(number=number)
 
-    assert found(table) == {"comments": 30, "visits": 120, "issue": 1}
+    assert evaluated_by_pattern(table) == {"comments": 30, "visits": 120, "issue": 1}
     assert guesses(issue) == ()
 
 
@@ -392,7 +398,7 @@ def test_fields_of_other_types_do_not_identify_an_entity() -> None:
     def issues(owner: str, name: str) -> KeyCondition:
         return pk(owner=owner, name=name)
 
-    assert found(table) == {"issues": 20_000}
+    assert evaluated_by_pattern(table) == {"issues": 20_000}
 
 
 def test_another_entity_determines_the_values_of_a_field_only_if_its_count_is_declared() -> None:
@@ -416,7 +422,7 @@ def test_another_entity_determines_the_values_of_a_field_only_if_its_count_is_de
     def orders(customer: str) -> KeyCondition:
         return pk(customer=customer)
 
-    assert found(table) == {"orders": 20}
+    assert evaluated_by_pattern(table) == {"orders": 20}
     assert guesses(orders) == ("Order.customer is assumed to have as many values as Note.customer",)
 
 
@@ -442,7 +448,7 @@ def test_a_partition_field_is_matched_by_position_even_if_another_has_its_name()
     def all_of(realm: str, name: str) -> KeyCondition:
         return pk(realm=realm, name=name)
 
-    assert found(table) == {"all_of": 10}
+    assert evaluated_by_pattern(table) == {"all_of": 10}
 
 
 def orders() -> Table:
@@ -495,7 +501,13 @@ def orders() -> Table:
 def test_an_undeclared_index_partition_key_has_the_values_of_its_field() -> None:
     table = orders()
     # Its own id and a unique value once each, another id as often as usual; of a shop nothing is known.
-    assert found(table) == {"of_order": 1, "of_mail": 1, "of_request": 20, "of_shop": 100_000, "of_state": 25_000}
+    assert evaluated_by_pattern(table) == {
+        "of_order": 1,
+        "of_mail": 1,
+        "of_request": 20,
+        "of_shop": 100_000,
+        "of_state": 25_000,
+    }
     assert {pattern.name: guesses(pattern) for pattern in table.patterns} == {
         "of_order": ("Order.order_id is assumed to differ in each Order",),
         "of_mail": (),

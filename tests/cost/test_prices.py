@@ -171,8 +171,8 @@ def test_the_monthly_cost_covers_table_classes_recovery_and_transactions() -> No
         kind: str
 
     @kept.create(Kept, rate=Rate.monthly(1_000_000, peak=10))
-    def keep(one: Kept) -> ItemWrite:
-        return item(one)
+    def keep(entity: Kept) -> ItemWrite:
+        return item(entity)
 
     @kept.get(Kept)
     def look_up(id: str) -> ItemKey:
@@ -183,16 +183,16 @@ def test_the_monthly_cost_covers_table_classes_recovery_and_transactions() -> No
         return item(id=id)
 
     @archive.create(Old)
-    def file(one: Old) -> ItemWrite:
-        return item(one)
+    def file(entity: Old) -> ItemWrite:
+        return item(entity)
 
     @archive.query(Old, index="by_kind", expected_items=1, rate=Rate.monthly(4_000_000))
     def of_kind(kind: str) -> KeyCondition:
         return pk(kind=kind)
 
     @transaction(rate=Rate.monthly(1_000_000, peak=5))
-    def put_away(id: str, one: Old) -> list[WriteCall[Any]]:
-        return [forget(id), file(one)]
+    def put_away(id: str, entity: Old) -> list[WriteCall[Any]]:
+        return [forget(id), file(entity)]
 
     month = estimate(Design("records", (kept, archive), (put_away,)), book())
     standard, rare = month.tables

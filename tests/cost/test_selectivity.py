@@ -136,8 +136,8 @@ def test_values_that_no_item_has_get_no_share() -> None:
 
 statuses = st.sampled_from(["open", "held", "done"])
 leaves = st.one_of(
-    statuses.map(lambda one: F.status == one),
-    statuses.map(lambda one: F.status != one),
+    statuses.map(lambda value: F.status == value),
+    statuses.map(lambda value: F.status != value),
     st.lists(statuses, min_size=1, max_size=3, unique=True).map(lambda some: F.status.is_in(*some)),
     st.just(F.due.exists()),
 )
@@ -146,7 +146,7 @@ conditions = st.recursive(
     lambda inner: st.one_of(
         st.tuples(inner, inner).map(lambda pair: pair[0] & pair[1]),
         st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
-        inner.map(lambda one: ~one),
+        inner.map(lambda value: ~value),
     ),
     max_leaves=6,
 )

@@ -67,14 +67,14 @@ def engine() -> Iterator[Engine]:
 
 texts = st.text(min_size=1, max_size=5)
 items = st.fixed_dictionaries(
-    {"pk": st.just({"S": "p"}), "sk": st.sampled_from(["1", "2", "3"]).map(lambda one: {"S": one})},
+    {"pk": st.just({"S": "p"}), "sk": st.sampled_from(["1", "2", "3"]).map(lambda value: {"S": value})},
     optional={
-        "a": texts.map(lambda one: {"S": one}),
-        "b": texts.map(lambda one: {"S": one}),
-        "n": st.integers(-(10**20), 10**20).map(lambda one: {"N": str(one)}),
+        "a": texts.map(lambda value: {"S": value}),
+        "b": texts.map(lambda value: {"S": value}),
+        "n": st.integers(-(10**20), 10**20).map(lambda value: {"N": str(value)}),
         "text": st.integers(0, 5000).map(lambda length: {"S": "x" * length}),
-        "tags": st.sets(texts, min_size=1, max_size=3).map(lambda one: {"SS": sorted(one)}),
-        "list": st.lists(st.booleans().map(lambda one: {"BOOL": one}), max_size=3).map(lambda one: {"L": one}),
+        "tags": st.sets(texts, min_size=1, max_size=3).map(lambda value: {"SS": sorted(value)}),
+        "list": st.lists(st.booleans().map(lambda value: {"BOOL": value}), max_size=3).map(lambda value: {"L": value}),
     },
 )
 steps = st.tuples(st.sampled_from(["PutItem", "UpdateItem", "DeleteItem", "transaction"]), items)
@@ -93,7 +93,8 @@ def stored(engine: Engine, item: Item) -> Item | None:
 def units_of(capacity: dict[str, Any]) -> Units:
     indexes = {**capacity.get("GlobalSecondaryIndexes", {}), **capacity.get("LocalSecondaryIndexes", {})}
     return Units(
-        write=capacity["Table"]["CapacityUnits"], indexes={name: one["CapacityUnits"] for name, one in indexes.items()}
+        write=capacity["Table"]["CapacityUnits"],
+        indexes={name: usage["CapacityUnits"] for name, usage in indexes.items()},
     )
 
 
@@ -108,16 +109,16 @@ def write(engine: Engine, operation: str, item: Item) -> tuple[Item | None, Unit
     elif operation == "UpdateItem":
         rest = [name for name in item if name not in key]
         update: dict[str, Any] = (
-            {"UpdateExpression": "SET " + ", ".join(f"#{one} = :{one}" for one in rest)} if rest else {}
+            {"UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in rest)} if rest else {}
         )
         if rest:
-            update["ExpressionAttributeNames"] = {f"#{one}": one for one in rest}
-            update["ExpressionAttributeValues"] = {f":{one}": item[one] for one in rest}
+            update["ExpressionAttributeNames"] = {f"#{name}": name for name in rest}
+            update["ExpressionAttributeValues"] = {f":{name}": item[name] for name in rest}
         capacity = engine.call("UpdateItem", {**asks, "Key": key, **update})["ConsumedCapacity"]
     else:
         put = {"Put": {"TableName": "things", "Item": item}}
-        answer = engine.call("TransactWriteItems", {"TransactItems": [put], "ReturnConsumedCapacity": "INDEXES"})
-        (capacity,) = answer["ConsumedCapacity"]
+        response = engine.call("TransactWriteItems", {"TransactItems": [put], "ReturnConsumedCapacity": "INDEXES"})
+        (capacity,) = response["ConsumedCapacity"]
     return stored(engine, item), units_of(capacity)
 
 
@@ -149,8 +150,8 @@ def test_reads_by_key_cost_the_predicted_units(engine: Engine, item: Item, consi
 def test_a_page_is_summed_and_rounded_once(engine: Engine, written: list[Item], consistent: bool) -> None:
     for sk in ("1", "2", "3"):
         engine.call("DeleteItem", {"TableName": "things", "Key": {"pk": {"S": "p"}, "sk": {"S": sk}}})
-    there = {item["sk"]["S"]: item for item in written}
-    for item in there.values():
+    stored_items = {item["sk"]["S"]: item for item in written}
+    for item in stored_items.values():
         engine.call("PutItem", {"TableName": "things", "Item": item})
     asks = {
         "TableName": "things",
@@ -159,7 +160,7 @@ def test_a_page_is_summed_and_rounded_once(engine: Engine, written: list[Item], 
         "ConsistentRead": consistent,
         "ReturnConsumedCapacity": "TOTAL",
     }
-    sizes = [item_bytes(normalise_item(item, wire=False)[0]) for item in there.values()]
+    sizes = [item_bytes(normalise_item(item, wire=False)[0]) for item in stored_items.values()]
     capacity = engine.call("Query", asks)["ConsumedCapacity"]["CapacityUnits"]
     assert capacity == page_read(sizes, consistent=consistent).read
 

@@ -19,13 +19,13 @@ def rendered(condition: SortCondition, arguments: Mapping[str, Any]) -> Rendered
     """Return the operator of a condition, and its texts or numbers."""
     values = [condition.low] if condition.high is None else [condition.low, condition.high]
     created = [key_value_maker(value)(arguments) for value in values]
-    return (condition.op, *(next(iter(one.values())) for one in created))
+    return (condition.op, *(next(iter(value.values())) for value in created))
 
 
 def sort_of(plan: Plan, **arguments: Any) -> list[Rendered]:
     """Return the conditions on the sort key, rendered."""
     assert plan.key is not None
-    return [rendered(one, arguments) for one in plan.key.sort]
+    return [rendered(attribute, arguments) for attribute in plan.key.sort]
 
 
 def partition_of(plan: Plan, **arguments: Any) -> list[str]:
@@ -72,7 +72,7 @@ def selects(plan: Plan, item: Mapping[str, Any], values: Mapping[str, Any], argu
     assert isinstance(key, KeySelection)
     if any(item.get(part.attribute) != key_value_maker(part)(arguments) for part in key.partition):
         return False
-    if not all(_in_range(one, item, arguments) for one in key.sort):
+    if not all(_in_range(attribute, item, arguments) for attribute in key.sort):
         return False
     if plan.residue is None:
         return True

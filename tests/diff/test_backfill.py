@@ -77,8 +77,8 @@ def stored(engine: Engine, comparison: Comparison) -> list[dict[str, Any]]:
     db.create_tables(table)
     model: Any = table.entities[0].model
     pattern = comparison.old.pattern("stock")
-    made = [{"shop_id": f"{n:04}", "city": "Ulm", "state": "open" if n % 4 == 0 else "shut"} for n in range(COUNT)]
-    db.run(pattern([model(**one, text="x") for one in made]))
+    rows = [{"shop_id": f"{n:04}", "city": "Ulm", "state": "open" if n % 4 == 0 else "shut"} for n in range(COUNT)]
+    db.run(pattern([model(**row, text="x") for row in rows]))
     items: list[dict[str, Any]] = engine.call("Scan", {"TableName": "shop"})["Items"]
     for item in items:
         item["text"]["S"] += "x" * (BYTES - item_bytes(item))
@@ -104,10 +104,10 @@ class Meter:
         for consumed in self._engine.call("TransactWriteItems", request)["ConsumedCapacity"]:
             self._take(consumed)
 
-    def _take(self, told: dict[str, Any]) -> None:
-        self.units[told["TableName"]] += told["Table"]["CapacityUnits"]
-        for name, one in told.get("GlobalSecondaryIndexes", {}).items():
-            self.units[name] += one["CapacityUnits"]
+    def _take(self, capacity: dict[str, Any]) -> None:
+        self.units[capacity["TableName"]] += capacity["Table"]["CapacityUnits"]
+        for name, usage in capacity.get("GlobalSecondaryIndexes", {}).items():
+            self.units[name] += usage["CapacityUnits"]
 
 
 def units_of(backfill: Backfill) -> dict[str, float]:
@@ -205,8 +205,8 @@ def test_sentinels_of_an_item_with_a_changed_key_store_the_new_key(tmp_path: Pat
 
 def test_an_item_with_a_removed_value_is_rewritten_with_its_entries(tmp_path: Path) -> None:
     keyed = ('key("SHOPS")', 'key("SHOPS#{state}")')
-    gone = ('Literal["open", "shut"]', 'Literal["shut"]')
-    comparison = compared(tmp_path, changed(keyed), changed(keyed, gone))
+    without = ('Literal["open", "shut"]', 'Literal["shut"]')
+    comparison = compared(tmp_path, changed(keyed), changed(keyed, without))
     (backfill,) = comparison.backfills
     with Engine.memory() as engine:
         items, meter = stored(engine, comparison), Meter(engine)
@@ -324,7 +324,7 @@ def test_cleanup_is_a_separate_pass(tmp_path: Path) -> None:
     unique = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
     other = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["city"],')
     first, last = compared(tmp_path, changed(unique), changed(other)).backfills
-    assert [(one.is_cleaning, one.what, units_of(one)) for one in (first, last)] == [
+    assert [(step.is_cleaning, step.what, units_of(step)) for step in (first, last)] == [
         (False, "sentinels of Shop", {"shop": (2 + 4) * COUNT}),
         (True, "sentinels of Shop", {"shop": COUNT}),
     ]

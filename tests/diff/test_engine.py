@@ -23,7 +23,7 @@ MORE = [
     pair("much at once", setting("billing=OnDemand(warm_write=8_000), deletion_protection=True"),
          setting('stream="KEYS_ONLY", ttl="until", point_in_time_recovery=True'), says=[]),
 ]  # fmt: skip
-SERVED = [one for one in (*PAIRS, *MORE) if all(verdict != "new table" for _, verdict, _ in one.expected)]
+SERVED = [case for case in (*PAIRS, *MORE) if all(verdict != "new table" for _, verdict, _ in case.expected)]
 SETTINGS = [
     'stream="NEW_IMAGE"',
     'stream="OLD_IMAGE"',
@@ -65,8 +65,12 @@ def described(engine: Engine, name: str) -> dict[str, Any]:
     is_provisioned = table.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED") == "PROVISIONED"
     return {
         "key": table["KeySchema"],
-        "types": {one["AttributeName"]: one["AttributeType"] for one in table["AttributeDefinitions"]},
-        "indexes": {one["IndexName"]: shape(one, is_provisioned) for one in table.get("GlobalSecondaryIndexes", ())},
+        "types": {
+            definition["AttributeName"]: definition["AttributeType"] for definition in table["AttributeDefinitions"]
+        },
+        "indexes": {
+            index["IndexName"]: shape(index, is_provisioned) for index in table.get("GlobalSecondaryIndexes", ())
+        },
         "units": (units["ReadCapacityUnits"], units["WriteCapacityUnits"]) if is_provisioned else None,
         "stream": table.get("StreamSpecification"),
         "class": table.get("TableClassSummary", {}).get("TableClass", "STANDARD"),
@@ -90,10 +94,10 @@ def fresh(table: Table) -> dict[str, Any]:
         return described(engine, table.name)
 
 
-@pytest.mark.parametrize("one", SERVED, ids=lambda one: one.name)
-def test_rollout_requests_turn_the_old_tables_into_the_new_ones(one: Pair, tmp_path: Path) -> None:
-    assert_reached(compared(tmp_path, BASE, one.source))
-    assert_reached(compared(tmp_path, one.source, BASE))
+@pytest.mark.parametrize("case", SERVED, ids=lambda case: case.name)
+def test_rollout_requests_turn_the_old_tables_into_the_new_ones(case: Pair, tmp_path: Path) -> None:
+    assert_reached(compared(tmp_path, BASE, case.source))
+    assert_reached(compared(tmp_path, case.source, BASE))
 
 
 @pytest.mark.parametrize("new", SETTINGS)
@@ -111,20 +115,20 @@ def assert_reached(comparison: Comparison) -> None:
         rolled_out(engine, comparison)
         for table in comparison.new.tables:
             if table.name in old:
-                there, expected = described(engine, table.name), fresh(table)
-                if None not in {expected["warm"], there["warm"]}:  # which is never less than it was
+                actual, expected = described(engine, table.name), fresh(table)
+                if None not in {expected["warm"], actual["warm"]}:  # which is never less than it was
                     expected["warm"] = max(expected["warm"], old[table.name]["warm"] or 0)
                 for name in in_place & expected["indexes"].keys():  # it is there under another name
                     expected["indexes"][f"{name}_2"] = expected["indexes"].pop(name)
-                assert there == expected
+                assert actual == expected
 
 
-NEW_TABLES = [one for one in PAIRS if any(verdict == "new table" for _, verdict, _ in one.expected)]
+NEW_TABLES = [case for case in PAIRS if any(verdict == "new table" for _, verdict, _ in case.expected)]
 
 
-@pytest.mark.parametrize("one", NEW_TABLES, ids=lambda one: one.name)
-def test_changes_that_need_a_new_table_have_no_request(one: Pair, tmp_path: Path) -> None:
-    comparison = compared(tmp_path, BASE, one.source)
+@pytest.mark.parametrize("case", NEW_TABLES, ids=lambda case: case.name)
+def test_changes_that_need_a_new_table_have_no_request(case: Pair, tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE, case.source)
     names = {change.table for change in comparison.changes if change.verdict == "new table"}
     with Engine.memory() as engine:
         created(engine, comparison.old.tables)
@@ -134,9 +138,9 @@ def test_changes_that_need_a_new_table_have_no_request(one: Pair, tmp_path: Path
                 continue
             request = create_request(table, table.name)
             members = ("KeySchema", "AttributeDefinitions", "LocalSecondaryIndexes")
-            asked = {member: request[member] for member in members if member in request}
+            settings = {member: request[member] for member in members if member in request}
             with pytest.raises(ServiceError) as refused:
-                engine.call("UpdateTable", {"TableName": table.name, **asked})
+                engine.call("UpdateTable", {"TableName": table.name, **settings})
             assert refused.value.code in {"ValidationException", "ResourceNotFoundException"}
         assert {name: described(engine, name) for name in old} == old
 
@@ -154,12 +158,12 @@ def test_changes_that_need_several_steps_are_rejected_in_one_request(tmp_path: P
     result = [
         {
             "Create": {
-                "IndexName": f"by_{one['AttributeName']}",
-                "KeySchema": [{"AttributeName": one["AttributeName"], "KeyType": "HASH"}],
+                "IndexName": f"by_{definition['AttributeName']}",
+                "KeySchema": [{"AttributeName": definition["AttributeName"], "KeyType": "HASH"}],
                 "Projection": {"ProjectionType": "ALL"},
             }
         }
-        for one in types
+        for definition in types
     ]
     same = {**result[0]["Create"], "IndexName": "by_state"}
     with Engine.memory() as engine:

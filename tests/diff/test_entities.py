@@ -96,7 +96,7 @@ def test_an_item_with_a_changed_key_is_updated_in_its_sentinels(tmp_path: Path) 
     owned = ', unique=["courier"]'
     comparison = compared(tmp_path, design(options=owned), design(OTHER, options=owned))
     (change,) = comparison.of("key changed")
-    (step,) = (one for one in change.steps if one.phase == "backfill")
+    (step,) = (candidate for candidate in change.steps if candidate.phase == "backfill")
     assert step.operation == "TransactWriteItems"
     assert step.text.endswith("delete it under the old one, in one transaction, and store the new key in its sentinels")
 
@@ -105,7 +105,7 @@ WHEN = ', only_if=F.state == "open"'
 
 
 @pytest.mark.parametrize(
-    ("new", "what", "written"),
+    ("new", "part", "written"),
     [
         (("{due}", "{due:month}"), "the key of Task in index due changed from GSI1SK = {due} to GSI1SK = {due:month}", "GSI1SK"),  # noqa: E501
         (("DUE#", "OPEN#"), "the key of Task in index due changed from GSI1PK = DUE#{user} to GSI1PK = OPEN#{user}", "GSI1PK"),  # noqa: E501
@@ -122,11 +122,11 @@ WHEN = ', only_if=F.state == "open"'
     ids=["sort key", "partition key", "members", "both"],
 )  # fmt: skip
 def test_only_the_changed_part_of_an_index_key_is_named(
-    new: tuple[str, str], what: str, written: str, tmp_path: Path
+    new: tuple[str, str], part: str, written: str, tmp_path: Path
 ) -> None:
     changes = compared(tmp_path, BASE, BASE.replace(*new)).of("key changed")
-    (change,) = (one for one in changes if one.facts.get("index") == "due")
-    assert change.what == what
+    (change,) = (candidate for candidate in changes if candidate.facts.get("index") == "due")
+    assert change.what == part
     assert [step.text for step in change.steps if step.phase == "backfill"] == [
         f"set {written} of every stored Task again"
     ]

@@ -39,9 +39,9 @@ def keep(loan: Loan) -> ItemWrite:
 
 def change_of(folder: Path, old: str, new: str, *edits: tuple[str, str]) -> DesignChange:
     after = LOANS.replace("FIELDS", new)
-    for one, other in edits:
-        assert one in after
-        after = after.replace(one, other)
+    for before, other in edits:
+        assert before in after
+        after = after.replace(before, other)
     (change,) = compared(folder, LOANS.replace("FIELDS", old), after).changes
     return change
 

@@ -22,23 +22,25 @@ def names(pairs: tuple[tuple[Thing, Thing], ...]) -> list[tuple[str, str]]:
 
 
 def test_equal_names_match_first() -> None:
-    matching = matched([Thing("a", "x"), Thing("b", "y")], [Thing("b", "x"), Thing("c", "z")], lambda one: one.shape)
+    matching = matched(
+        [Thing("a", "x"), Thing("b", "y")], [Thing("b", "x"), Thing("c", "z")], lambda table: table.shape
+    )
     assert names(matching.kept) == [("b", "b")]
-    assert [one.name for one in matching.removed] == ["a"]
-    assert [one.name for one in matching.added] == ["c"]
+    assert [table.name for table in matching.removed] == ["a"]
+    assert [table.name for table in matching.added] == ["c"]
 
 
 def test_a_single_lookalike_is_a_rename() -> None:
-    matching = matched([Thing("a", "x")], [Thing("b", "x")], lambda one: one.shape)
+    matching = matched([Thing("a", "x")], [Thing("b", "x")], lambda table: table.shape)
     assert names(matching.renamed) == names(matching.pairs) == [("a", "b")]
     assert not matching.removed
     assert not matching.added
 
 
 def test_several_lookalikes_and_items_without_a_shape_are_not_renames() -> None:
-    twins = matched([Thing("a", "x")], [Thing("b", "x"), Thing("c", "x")], lambda one: one.shape)
+    twins = matched([Thing("a", "x")], [Thing("b", "x"), Thing("c", "x")], lambda table: table.shape)
     assert (twins.renamed, len(twins.removed), len(twins.added)) == ((), 1, 2)
-    formless = matched([Thing("a")], [Thing("b")], lambda one: one.shape)
+    formless = matched([Thing("a")], [Thing("b")], lambda table: table.shape)
     assert not formless.renamed
 
 
@@ -49,7 +51,7 @@ def test_the_first_of_two_equal_names_counts() -> None:
 
 def test_a_lookalike_is_the_only_one_with_its_shape() -> None:
     old, new = [Thing("a", "x"), Thing("b", "y"), Thing("c", "y")], [Thing("d", "x"), Thing("e", "y")]
-    assert lookalikes(old, new, lambda one: one.shape) == {"d": old[0]}
+    assert lookalikes(old, new, lambda table: table.shape) == {"d": old[0]}
 
 
 SAME = "It equals the removed by_state: an index cannot be renamed, so keep that name."
@@ -95,12 +97,12 @@ LIKE = {
 
 @pytest.mark.parametrize("case", LIKE)
 def test_a_possible_rename_is_reported_with_the_required_steps(case: str, tmp_path: Path) -> None:
-    was, now, what, hint = LIKE[case]
+    was, now, message, hint = LIKE[case]
     old, new = BASE, BASE.replace(was, now).replace("(User)", "(Person)" if "class Person" in now else "(User)")
     if case == "a local index":
         old = old.replace('GSI("by_state", pk="state"', 'LSI("by_state", sk="state"')
     new = new.replace("[User]", "[Person]" if "class Person" in now else "[User]")
-    (change,) = (one for one in compared(tmp_path, old, new).changes if what in one.what)
+    (change,) = (candidate for candidate in compared(tmp_path, old, new).changes if message in candidate.what)
     assert hint in change.how
 
 

@@ -58,13 +58,13 @@ def test_a_pattern_that_no_longer_has_pages_has_no_cursors(tmp_path: Path) -> No
 def test_a_removed_pattern_is_reported_at_its_table_with_its_uses(tmp_path: Path) -> None:
     user = BASE[BASE.index("@app.get(User)") : BASE.index("@app.update(Task")]
     comparison = compared(tmp_path, BASE, edited((user, "")))
-    (gone,) = comparison.of("pattern removed")
-    assert gone.how == "Nothing in the old design uses it."
-    assert gone.place == comparison.new.tables[0].schema.place
-    assert gone.other == comparison.old.pattern("user").place
+    (removed,) = comparison.of("pattern removed")
+    assert removed.how == "Nothing in the old design uses it."
+    assert removed.place == comparison.new.tables[0].schema.place
+    assert removed.other == comparison.old.pattern("user").place
     due = BASE[BASE.index("@app.query(Task") : BASE.index("@app.get(User)")]
-    (gone,) = compared(tmp_path, BASE, edited((due, ""))).of("pattern removed")
-    assert gone.how == "In the old design, its rate is 2 calls per second (2 at the peak)."
+    (removed,) = compared(tmp_path, BASE, edited((due, ""))).of("pattern removed")
+    assert removed.how == "In the old design, its rate is 2 calls per second (2 at the peak)."
 
 
 def test_a_new_pattern_is_reported_at_its_own_line(tmp_path: Path) -> None:

@@ -47,11 +47,11 @@ def package(folder: Path, prefix: str, imports: str) -> Path:
 def test_packages_with_one_name_are_distinguished(imports: str, tmp_path: Path) -> None:
     paths = package(tmp_path / "old", "OLD", imports), package(tmp_path / "new", "NEW", imports)
     loaded = [load_isolated(str(path)) for path in paths]
-    texts = [one.design.tables[0].entities[0].key.attributes[0].text for one in loaded]
+    texts = [program.design.tables[0].entities[0].key.attributes[0].text for program in loaded]
     assert texts == ["OLD#{name}", "NEW#{name}"]
-    assert [len(one.design.tables[0].patterns) for one in loaded] == [1, 1]
+    assert [len(program.design.tables[0].patterns) for program in loaded] == [1, 1]
     assert not loaded[0].files & loaded[1].files
-    assert [one.file for one in loaded] == list(paths)
+    assert [program.file for program in loaded] == list(paths)
 
 
 def test_files_next_to_a_design_are_loaded_separately(tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ def test_previously_imported_modules_are_restored(tmp_path: Path, monkeypatch: p
     path = package(tmp_path, "A", "store.")
     monkeypatch.syspath_prepend(tmp_path)
     modules, search = dict(sys.modules), list(sys.path)
-    one, other = load_isolated("store.design"), load_isolated(str(path))
-    assert one.design.tables[0] is not other.design.tables[0]
-    assert one.file == other.file == path
-    assert one.files == other.files == {path, path.parent / "entities.py", path.parent / "__init__.py"}
+    first, second = load_isolated("store.design"), load_isolated(str(path))
+    assert first.design.tables[0] is not second.design.tables[0]
+    assert first.file == second.file == path
+    assert first.files == second.files == {path, path.parent / "entities.py", path.parent / "__init__.py"}
     assert sys.modules == modules
     assert sys.path == search
 
@@ -90,9 +90,9 @@ def test_a_table_imported_from_the_same_file_is_detected(tmp_path: Path) -> None
     path = package(tmp_path, "A", "store.")
     other = path.parent / "other.py"
     other.write_text(path.read_text())
-    one, two = load_isolated(str(path)), load_isolated(str(other))
-    assert one.tables_shared_with(two) == ("app",)
-    assert two.places["app"] == path.parent / "entities.py"
+    first, second = load_isolated(str(path)), load_isolated(str(other))
+    assert first.tables_shared_with(second) == ("app",)
+    assert second.places["app"] == path.parent / "entities.py"
 
 
 def test_the_standard_library_is_never_imported_again() -> None:

@@ -19,9 +19,9 @@ from keyplan.diff.comparison import rollout
 def phases(folder: Path, *edits: tuple[str, str]) -> dict[str, list[str]]:
     """By phase: the texts of its steps."""
     new = BASE
-    for one, other in edits:
-        assert one in new
-        new = new.replace(one, other)
+    for before, other in edits:
+        assert before in new
+        new = new.replace(before, other)
     return {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(folder, BASE, new))}
 
 

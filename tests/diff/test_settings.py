@@ -43,8 +43,16 @@ def test_capacity_is_raised_before_a_backfill_and_lowered_after_it(
 
 def test_literal_requests_change_programs_only(tmp_path: Path) -> None:
     literal = BASE.replace(*setting("literal=True"), 1)
-    (change,) = [one for one in compared(tmp_path, BASE, literal).changes if one.kind == "setting changed"]
+    (change,) = [
+        found_change
+        for found_change in compared(tmp_path, BASE, literal).changes
+        if found_change.kind == "setting changed"
+    ]
     assert change.verdict == "code"
     assert "requests of table app are literal" in change.what
-    (change,) = [one for one in compared(tmp_path, literal, BASE).changes if one.kind == "setting changed"]
+    (change,) = [
+        found_change
+        for found_change in compared(tmp_path, literal, BASE).changes
+        if found_change.kind == "setting changed"
+    ]
     assert "are no longer literal" in change.what

@@ -40,14 +40,19 @@ def test_keys_of_a_recreated_index_are_written_next_to_the_old_ones(
     (created,) = comparison.of("index changed in place")
     assert created.subject == index
     (keys,) = (change for change in comparison.of("key changed") if change.facts["index"] == index)
-    missing, _, kept = write.partition(" of Task")
+    missing, _, kept_part = write.partition(" of Task")
     assert keys.what == f"stored items of Task do not have {missing}, their key in index {index}"
     assert [(step.phase, step.text) for step in keys.steps] == [
         ("write", f"a version that writes {write}"),
         ("backfill", f"set {missing} of every stored Task"),
         *(
-            [("read", f"the new version, which no longer writes {kept.removeprefix(', and still writes ')} of Task")]
-            if kept
+            [
+                (
+                    "read",
+                    f"the new version, which no longer writes {kept_part.removeprefix(', and still writes ')} of Task",
+                )
+            ]
+            if kept_part
             else ()
         ),
     ]

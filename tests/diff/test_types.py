@@ -186,7 +186,7 @@ def test_a_possible_loss_is_reported(old: Any, new: Any, kind: str) -> None:
     ids=named,
 )
 def test_a_loss_inside_a_value_names_its_path(old: Any, new: Any, where: str) -> None:
-    (loss,) = losses(*(spec_of(declared(one)).fields["value"] for one in (old, new)))
+    (loss,) = losses(*(spec_of(declared(source)).fields["value"] for source in (old, new)))
     assert where in loss.text
 
 

@@ -56,7 +56,7 @@ def test_no_page_contains_paths_of_the_author() -> None:
 
 def test_the_command_in_the_readme_prints_its_output() -> None:
     console = re.compile(r"^```console\n\$ \.venv/bin/keyplan (.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-    ((command, shown),) = console.findall((DOCS.parent / "README.md").read_text())
+    ((command, output),) = console.findall((DOCS.parent / "README.md").read_text())
     arguments = [sys.executable, "-m", "keyplan", *shlex.split(command)]
     done = subprocess.run(arguments, cwd=DOCS.parent, capture_output=True, text=True, check=False)
-    assert agrees(shown.strip("\n"), done.stdout.strip("\n"))
+    assert agrees(output.strip("\n"), done.stdout.strip("\n"))

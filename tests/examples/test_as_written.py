@@ -28,8 +28,8 @@ def faults(name: str) -> list[dict[str, Any]]:
     return list(tomllib.loads((TABLES / f"{name}.toml").read_text())["fault"])
 
 
-def is_reported(name: str, wanted: list[str]) -> bool:
-    code, subject, *words = wanted
+def is_reported(name: str, expected: list[str]) -> bool:
+    code, subject, *words = expected
     return any(
         finding.code == code and finding.subject == subject and all(word in finding.problem for word in words)
         for reported in report(name).findings

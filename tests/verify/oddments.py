@@ -125,8 +125,8 @@ def save(place: Place) -> ItemWrite:
 
 
 @oddments.update(Place)
-def hold(room: str, rank: Literal["high", "low"], row: int, held: bool) -> ItemWrite:
-    return item(room=room, rank=rank, row=row).set(held=held)
+def hold(room: str, rank: Literal["high", "low"], row: int, is_held: bool) -> ItemWrite:
+    return item(room=room, rank=rank, row=row).set(held=is_held)
 
 
 @transaction()

@@ -83,10 +83,10 @@ def meaning(op: str, low: str, high: str | None = None) -> ReadMeaning:
     return meaning_of(asked)
 
 
-def key_test_rows(found: ReadMeaning) -> list[tuple[str, str, str]]:
+def key_test_rows(read_meaning: ReadMeaning) -> list[tuple[str, str, str]]:
     return [
         (wish.field, wish.op, repr(wish.low) + (f"..{wish.high!r}" if wish.high is not None else ""))
-        for wish in found.key_tests
+        for wish in read_meaning.key_tests
         if wish.field != "owner"
     ]
 
@@ -124,10 +124,10 @@ def test_a_text_that_matches_no_key_is_recognized(low: str) -> None:
 
 def test_a_literal_text_is_compared_like_the_key() -> None:
     filter_meaning = meaning("begins_with", "STATUS#OPEN#")
-    thing = Thing(owner="o", status="open", at="1", thing="t")
+    entity = Thing(owner="o", status="open", at="1", thing="t")
     assert isinstance(filter_meaning.key_tests[0].low, Param)
-    assert filter_meaning.of(filter_meaning.plan.entity, thing, {"owner": "o"}, 0) is True
-    other = thing.model_copy(update={"status": "done"})
+    assert filter_meaning.of(filter_meaning.plan.entity, entity, {"owner": "o"}, 0) is True
+    other = entity.model_copy(update={"status": "done"})
     assert filter_meaning.of(filter_meaning.plan.entity, other, {"owner": "o"}, 0) is False
 
 

@@ -72,14 +72,14 @@ def test_an_unsatisfiable_filter_finds_nothing(report: VerificationReport) -> No
 
 def test_examples_determine_combinations_and_the_design_their_numbers() -> None:
     by_spec = generators(Design.of(club), 4_000, ValueGenerator(1, NOW_S))
-    (maker,) = [one for spec, one in by_spec.items() if spec.name == "Game"]
-    games = [one for one in maker.all() if isinstance(one, club.Game)]
+    (maker,) = [generator for spec, generator in by_spec.items() if spec.name == "Game"]
+    games = [game for game in maker.all() if isinstance(game, club.Game)]
     assert {game.opening for game in games} == {"d4", "e4", "c4"}
     assert {game.game for game in games} != {"chess"}
     over = [game for game in games if game.status == "over"]
     assert len(over) == 50
-    assert all((one.opening, one.moves, one.count) == ("e4", ["e4", "e5"], 2) for one in over)
-    assert len({one.ended_at for one in over}) > 1, "what an index sorts by differs"
+    assert all((game.opening, game.moves, game.count) == ("e4", ["e4", "e5"], 2) for game in over)
+    assert len({game.ended_at for game in over}) > 1, "what an index sorts by differs"
     assert len({(game.game, game.number) for game in games}) == 100
 
 
@@ -152,29 +152,29 @@ def test_nested_values_of_models_maps_and_lists_are_found() -> None:
 
 
 def test_a_filter_may_use_fields_of_only_one_entity() -> None:
-    things = Table("things", pk="PK", sk="SK")
+    items = Table("things", pk="PK", sk="SK")
 
-    @things.entity(key=key("OWNER#{owner}", "NOTE#{id}"), volume=Volume(count=100))
+    @items.entity(key=key("OWNER#{owner}", "NOTE#{id}"), volume=Volume(count=100))
     class Note(Entity):
         owner: str
         id: str
 
-    @things.entity(key=key("OWNER#{owner}", "TASK#{id}"), volume=Volume(count=100))
+    @items.entity(key=key("OWNER#{owner}", "TASK#{id}"), volume=Volume(count=100))
     class Task(Entity):
         owner: str
         id: str
         status: Literal["open", "done"] = "open"
         points: int = Field(0, ge=0, le=9)
 
-    @things.query(Note, Task)
+    @items.query(Note, Task)
     def with_status(owner: str, status: Literal["open", "done"]) -> KeyCondition:
         return pk(owner=owner).filter(F.status == status)
 
-    @things.scan(Note, Task)
+    @items.scan(Note, Task)
     def beyond(least: int) -> KeyCondition:
         return everything().filter(F.points >= least)
 
-    report = verify(Design("things", (things,)), items=200)
+    report = verify(Design("things", (items,)), items=200)
     assert [(pattern.name, pattern.calls) for pattern in report.patterns] == [("with_status", 20), ("beyond", 2)]
 
 
@@ -207,19 +207,19 @@ def test_steps_of_a_transaction_never_increment_the_same_item() -> None:
         return item(gave)
 
     @people.create(Got)
-    def got(got: Got) -> ItemWrite:
-        return item(got)
+    def get_count(get_count: Got) -> ItemWrite:
+        return item(get_count)
 
     @people.update(Count, upsert=True)
     def count(id: str) -> ItemWrite:
         return item(id=id).add(moves=1)
 
     @transaction()
-    def give(given: Gave, taken: Got) -> list[WriteCall[Count] | WriteCall[Gave] | WriteCall[Got]]:
-        return [gave(given), got(taken), count(given.id), count(taken.id)]
+    def give(given_item: Gave, taken_item: Got) -> list[WriteCall[Count] | WriteCall[Gave] | WriteCall[Got]]:
+        return [gave(given_item), get_count(taken_item), count(given_item.id), count(taken_item.id)]
 
-    one = result(verify(Design("people", (people,), transactions=(give,)), seed=1), "give")
-    assert (one.verdict, one.calls) == ("OK", 10)
+    pattern = result(verify(Design("people", (people,), transactions=(give,)), seed=1), "give")
+    assert (pattern.verdict, pattern.calls) == ("OK", 10)
 
 
 def test_a_batch_has_the_declared_length() -> None:
@@ -233,8 +233,8 @@ def test_a_batch_has_the_declared_length() -> None:
     def keep(items: list[Note]) -> ItemWrite:
         return item(items)
 
-    one = result(verify(Design("notes", (notes,))), "keep")
-    assert (one.verdict, one.evaluated) == ("OK", 4)
+    pattern = result(verify(Design("notes", (notes,))), "keep")
+    assert (pattern.verdict, pattern.evaluated) == ("OK", 4)
 
 
 bills = Table("bills", pk="id", indexes=[GSI("by_number", pk="number")])
@@ -260,13 +260,13 @@ def send(id: str, text: str) -> ItemWrite:
 @pytest.mark.parametrize("seed", range(examples(3)))
 def test_a_unique_value_is_released_if_a_condition_requires_none(seed: int) -> None:
     report = verify(Design("bills", (bills,)), seed=seed)
-    one = result(report, "number_it")
-    assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)
+    pattern = result(report, "number_it")
+    assert (pattern.verdict, pattern.calls, pattern.predicted) == ("OK", 10, pattern.measured)
 
 
 def test_a_write_without_matching_items_states_the_condition_and_a_fix() -> None:
-    one = result(verify(Design("bills", (bills,))), "send")
-    assert one.problems[0].text == (
+    pattern = result(verify(Design("bills", (bills,))), "send")
+    assert pattern.problems[0].text == (
         "NothingFitsError: no arguments of send match the generated items ((F.state == 'draft') &"
         " (F.id == text) & (F.id == 'none') is true for none); add a matching item as an example of its model:"
         ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
@@ -286,8 +286,8 @@ def test_rare_attributes_are_added_to_items_that_a_condition_requires(seed: int)
     def come_back(id: str) -> ItemWrite:
         return item(id=id).remove("left_at").condition(F.left_at.exists())
 
-    one = result(verify(Design("tenants", (tenants,)), seed=seed), "come_back")
-    assert (one.verdict, one.calls) == ("OK", 10)
+    pattern = result(verify(Design("tenants", (tenants,)), seed=seed), "come_back")
+    assert (pattern.verdict, pattern.calls) == ("OK", 10)
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
@@ -304,8 +304,8 @@ def test_an_expiry_required_by_a_condition_is_in_the_future(seed: int) -> None:
     def move(id: str, email: str) -> ItemWrite:
         return item(id=id).set(email=email).condition(F.until.exists())
 
-    one = result(verify(Design("guests", (guests,)), seed=seed), "move")
-    assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)
+    pattern = result(verify(Design("guests", (guests,)), seed=seed), "move")
+    assert (pattern.verdict, pattern.calls, pattern.predicted) == ("OK", 10, pattern.measured)
 
 
 Code = Annotated[str, Field(pattern=r"^[0-9A-Z]{6}$")]
@@ -363,8 +363,8 @@ def test_bounds_of_ranges_satisfy_their_constraints(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(examples(3)))
 def test_items_put_by_a_transaction_refer_to_items_of_its_other_steps(seed: int) -> None:
-    one = result(verify(Design("shop", (shop,), (place,)), seed=seed), "place")
-    assert (one.verdict, one.calls, one.evaluated) == ("OK", 10, 4), "an order of three lines"
+    pattern = result(verify(Design("shop", (shop,), (place,)), seed=seed), "place")
+    assert (pattern.verdict, pattern.calls, pattern.evaluated) == ("OK", 10, 4), "an order of three lines"
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))

@@ -14,12 +14,12 @@ from keyplan.design.workload import Claim
 from keyplan.verify.claims import MeasuredPattern, judge, judge_of_design
 
 
-def figures(**told: Any) -> MeasuredPattern:
+def figures(**members: Any) -> MeasuredPattern:
     usual: dict[str, Any] = {
         "reads": (0.5, 0.5), "writes": (0.0,), "items": 1.0, "split": "0.5 RCU (shop 0.5)",
         "at_scale": None, "pages": 0.0,
     }  # fmt: skip
-    return MeasuredPattern(**{**usual, **told})
+    return MeasuredPattern(**{**usual, **members})
 
 
 @pytest.mark.parametrize(

@@ -58,15 +58,15 @@ class Reader(Entity):
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[EntityGenerator, list[Note]]:
+def generated() -> tuple[EntityGenerator, list[Note]]:
     by_spec = generators(Design("book", (book,)), 1_000, ValueGenerator(5, NOW_S))
-    (maker,) = [one for spec, one in by_spec.items() if spec.name == "Note"]
-    notes = [one for one in maker.all() if isinstance(one, Note)]
+    (maker,) = [generator for spec, generator in by_spec.items() if spec.name == "Note"]
+    notes = [note for note in maker.all() if isinstance(note, Note)]
     return maker, notes
 
 
-def test_partitions_keep_their_size_when_data_is_scaled_down(made: tuple[EntityGenerator, list[Note]]) -> None:
-    maker, notes = made
+def test_partitions_keep_their_size_when_data_is_scaled_down(generated: tuple[EntityGenerator, list[Note]]) -> None:
+    maker, notes = generated
     assert len(notes) == maker.amount.count
     assert maker.amount.declared == 100_000
     assert 900 <= len(notes) <= 1_000
@@ -74,8 +74,10 @@ def test_partitions_keep_their_size_when_data_is_scaled_down(made: tuple[EntityG
     assert maker.amount.values["shelf"] == 7, "no partition key is made of it"
 
 
-def test_shares_presence_and_the_hottest_value_match_the_declarations(made: tuple[EntityGenerator, list[Note]]) -> None:
-    _, notes = made
+def test_shares_presence_and_the_hottest_value_match_the_declarations(
+    generated: tuple[EntityGenerator, list[Note]],
+) -> None:
+    _, notes = generated
     kinds = Counter(note.kind for note in notes)
     assert kinds["long"] / len(notes) == pytest.approx(0.1, abs=0.005)
     assert sum(note.remark is not None for note in notes) / len(notes) == pytest.approx(0.25, abs=0.06)
@@ -83,8 +85,8 @@ def test_shares_presence_and_the_hottest_value_match_the_declarations(made: tupl
     assert most / len(notes) == pytest.approx(0.3, abs=0.06)
 
 
-def test_sizes_have_the_declared_average_and_99th_percentile(made: tuple[EntityGenerator, list[Note]]) -> None:
-    maker, notes = made
+def test_sizes_have_the_declared_average_and_99th_percentile(generated: tuple[EntityGenerator, list[Note]]) -> None:
+    maker, notes = generated
     sizes = sorted(stored_bytes(maker.spec, note) for note in notes)
     assert sum(sizes) / len(sizes) == pytest.approx(2_000, rel=0.05)
     assert sizes[int(len(sizes) * 0.99)] == pytest.approx(8_000, rel=0.1)
@@ -101,9 +103,9 @@ def test_optional_fields_of_one_index_key_are_present_together() -> None:
         since: int | None = None
 
     (maker,) = generators(Design("cases", (cases,)), 1_000, ValueGenerator(5, NOW_S)).values()
-    there = [one.since is not None for one in maker.all() if isinstance(one, Case) and one.to is not None]
-    assert all(there)
-    assert len(there) == pytest.approx(100, rel=0.3)
+    present = [case.since is not None for case in maker.all() if isinstance(case, Case) and case.to is not None]
+    assert all(present)
+    assert len(present) == pytest.approx(100, rel=0.3)
 
 
 def test_one_field_of_a_unique_combination_differs_in_each_item() -> None:
@@ -116,8 +118,8 @@ def test_one_field_of_a_unique_combination_differs_in_each_item() -> None:
         ref: str
 
     (maker,) = generators(Design("lots", (lots,)), 200, ValueGenerator(5, NOW_S)).values()
-    items = [one for one in maker.all() if isinstance(one, Lot)]
-    assert (len({one.seller for one in items}), len({one.ref for one in items})) == (4, 200)
+    items = [lot for lot in maker.all() if isinstance(lot, Lot)]
+    assert (len({lot.seller for lot in items}), len({lot.ref for lot in items})) == (4, 200)
 
 
 def test_timestamps_are_in_the_declared_number_of_months() -> None:
@@ -133,27 +135,27 @@ def test_timestamps_are_in_the_declared_number_of_months() -> None:
         entry: str
 
     (maker,) = generators(Design("bank", (bank,)), 2_000, ValueGenerator(5, NOW_S)).values()
-    months = {one.booked.strftime("%Y-%m") for one in maker.all() if isinstance(one, Entry)}
+    months = {entry.booked.strftime("%Y-%m") for entry in maker.all() if isinstance(entry, Entry)}
     assert len(months) == pytest.approx(24, abs=1)
 
 
-def test_generated_items_have_not_expired(made: tuple[EntityGenerator, list[Note]]) -> None:
-    assert all(note.gone_at > NOW_S for note in made[1])
+def test_generated_items_have_not_expired(generated: tuple[EntityGenerator, list[Note]]) -> None:
+    assert all(note.gone_at > NOW_S for note in generated[1])
 
 
 def test_referenced_entities_have_matching_keys() -> None:
     by_spec = generators(Design("book", (book,)), 1_000, ValueGenerator(5, NOW_S))
     actual = {spec.name: list(maker.all()) for spec, maker in by_spec.items()}
-    readers = {one.reader for one in actual["Reader"] if isinstance(one, Reader)}
-    assert {one.reader for one in actual["Note"] if isinstance(one, Note)} <= readers
+    readers = {reader.reader for reader in actual["Reader"] if isinstance(reader, Reader)}
+    assert {note.reader for note in actual["Note"] if isinstance(note, Note)} <= readers
 
 
 def test_the_same_seed_generates_the_same_entities() -> None:
     def all_of(seed: int) -> list[object]:
         return [
-            one
+            entity
             for maker in generators(Design.of(shop), 60, ValueGenerator(seed, NOW_S)).values()
-            for one in maker.all()
+            for entity in maker.all()
         ]
 
     assert all_of(1) == all_of(1)
@@ -213,7 +215,7 @@ def test_a_field_with_few_values_is_repeated_if_another_field_distinguishes_the_
         box: Annotated[int, Field(ge=10, le=20)]
 
     (maker,) = generators(Design("boxes", (boxes,)), 1_000, ValueGenerator(5, NOW_S)).values()
-    assert len({(one.code, one.box) for one in maker.all() if isinstance(one, Box)}) == 100
+    assert len({(box.code, box.box) for box in maker.all() if isinstance(box, Box)}) == 100
 
 
 def test_a_field_with_few_values_may_repeat_if_other_key_fields_distinguish_items() -> None:
@@ -227,4 +229,4 @@ def test_a_field_with_few_values_may_repeat_if_other_key_fields_distinguish_item
 
     (maker,) = generators(Design("seats", (seats,)), 100, ValueGenerator(5, NOW_S)).values()
     created = [maker.make() for _ in range(300)]
-    assert len({(one.hall, one.row, one.seat) for one in created if isinstance(one, Seat)}) == 300
+    assert len({(seat.hall, seat.row, seat.seat) for seat in created if isinstance(seat, Seat)}) == 300

@@ -77,7 +77,7 @@ DESIGN = Design("work", (work,))
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, list[Any]]:
+def population() -> dict[str, list[Any]]:
     return {
         spec.name: list(maker.all())
         for spec, maker in generators(DESIGN, 5_000, ValueGenerator(1, 1_767_225_600.0)).items()
@@ -88,36 +88,38 @@ def keys_of(items: Sequence[Any], *names: str) -> set[tuple[Any, ...]]:
     return {tuple(getattr(item, name) for name in names) for item in items}
 
 
-def test_every_task_belongs_to_a_later_generated_project(made: dict[str, list[Any]]) -> None:
-    projects = keys_of(made["Project"], "org", "project")
-    assert keys_of(made["Task"], "org", "project") <= projects
-    sizes = Counter((one.org, one.project) for one in made["Task"])
+def test_every_task_belongs_to_a_later_generated_project(population: dict[str, list[Any]]) -> None:
+    projects = keys_of(population["Project"], "org", "project")
+    assert keys_of(population["Task"], "org", "project") <= projects
+    sizes = Counter((task.org, task.project) for task in population["Task"])
     assert sum(sizes.values()) / len(projects) == pytest.approx(40, rel=0.2), "partitions keep their size"
 
 
-def test_notes_of_a_task_belong_to_its_project_too(made: dict[str, list[Any]]) -> None:
-    assert keys_of(made["Note"], "org", "project", "task") <= keys_of(made["Task"], "org", "project", "task")
+def test_notes_of_a_task_belong_to_its_project_too(population: dict[str, list[Any]]) -> None:
+    assert keys_of(population["Note"], "org", "project", "task") <= keys_of(
+        population["Task"], "org", "project", "task"
+    )
 
 
-def test_entities_with_equal_keys_are_generated_one_to_one(made: dict[str, list[Any]]) -> None:
-    assert keys_of(made["Plan"], "org", "project") <= keys_of(made["Project"], "org", "project")
-    assert len(keys_of(made["Plan"], "org", "project")) == len(made["Plan"]) < len(made["Project"])
+def test_entities_with_equal_keys_are_generated_one_to_one(population: dict[str, list[Any]]) -> None:
+    assert keys_of(population["Plan"], "org", "project") <= keys_of(population["Project"], "org", "project")
+    assert len(keys_of(population["Plan"], "org", "project")) == len(population["Plan"]) < len(population["Project"])
 
 
-def test_declared_shares_are_kept_and_omitted_items_are_not_referenced(made: dict[str, list[Any]]) -> None:
-    about = [one for one in made["Letter"] if one.project is not None]
-    assert keys_of(about, "org", "project") <= keys_of(made["Project"], "org", "project")
-    assert len(about) == pytest.approx(len(made["Letter"]) / 2, rel=0.25)
-    ((_, hottest),) = Counter(one.org for one in made["Letter"]).most_common(1)
-    assert hottest / len(made["Letter"]) == pytest.approx(0.4, rel=0.2)
+def test_declared_shares_are_kept_and_omitted_items_are_not_referenced(population: dict[str, list[Any]]) -> None:
+    about = [letter for letter in population["Letter"] if letter.project is not None]
+    assert keys_of(about, "org", "project") <= keys_of(population["Project"], "org", "project")
+    assert len(about) == pytest.approx(len(population["Letter"]) / 2, rel=0.25)
+    ((_, hottest),) = Counter(letter.org for letter in population["Letter"]).most_common(1)
+    assert hottest / len(population["Letter"]) == pytest.approx(0.4, rel=0.2)
 
 
-def test_more_items_than_loaded_can_be_generated(made: dict[str, list[Any]]) -> None:
+def test_more_items_than_loaded_can_be_generated(population: dict[str, list[Any]]) -> None:
     by_name: dict[str, EntityGenerator] = {
         spec.name: maker for spec, maker in generators(DESIGN, 5_000, ValueGenerator(1, 1_767_225_600.0)).items()
     }
-    one = [by_name["Plan"].make() for _ in range(2 * len(made["Project"]))]
-    assert len(keys_of(one, "org", "project")) == len(one)
+    plans = [by_name["Plan"].make() for _ in range(2 * len(population["Project"]))]
+    assert len(keys_of(plans, "org", "project")) == len(plans)
 
 
 def test_a_partition_is_read_with_its_child_items() -> None:

@@ -80,14 +80,14 @@ def test_reads_use_existing_items(whole: VerificationReport) -> None:
 
 def test_the_same_seed_gives_the_same_report_and_another_does_not() -> None:
     design = Design.load(str(AS_WRITTEN / "venue_booking.py"))
-    one, same, other = (verify(design, items=200, seed=seed) for seed in (3, 3, 4))
-    assert one == same
-    assert one.patterns != other.patterns
+    first, again, other = (verify(design, items=200, seed=seed) for seed in (3, 3, 4))
+    assert first == again
+    assert first.patterns != other.patterns
 
 
 def test_one_pattern_can_be_run_alone() -> None:
     report = verify(Design.of(shop), items=100, pattern="customer")
-    assert [one.name for one in report.patterns] == ["customer"]
+    assert [pattern.name for pattern in report.patterns] == ["customer"]
     with pytest.raises(KeyError):
         verify(Design.of(shop), items=100, pattern="customers")
 
@@ -175,8 +175,8 @@ def test_claimed_prices_are_compared_with_the_price_list() -> None:
 def test_a_wrong_prediction_is_reported_as_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: were the cost model to forget a unit, verifying must say so."""
 
-    def forgetful(*given: Any, **named: Any) -> cost_units.Units:
-        actual = cost_units.page_read(*given, **named)
+    def forgetful(*args: Any, **named: Any) -> cost_units.Units:
+        actual = cost_units.page_read(*args, **named)
         return cost_units.Units(read=actual.read + 0.5)
 
     monkeypatch.setattr(predict, "page_read", forgetful)
@@ -189,11 +189,11 @@ def test_a_wrong_prediction_is_reported_as_a_defect(monkeypatch: pytest.MonkeyPa
 def test_the_json_report_is_complete(todo: VerificationReport) -> None:
     report = as_json(todo)
     assert report["holds"] is False
-    assert {one["name"] for one in report["patterns"]} == {one.name for one in todo.patterns}
-    one = next(one for one in report["patterns"] if one["name"] == "create_task")
-    assert one["predicted"] == one["measured"]
-    assert one["measured"]["write"]["todo-app-data"] == 1.0
-    assert one["claims"][0]["standing"] == "fails"
+    assert {pattern["name"] for pattern in report["patterns"]} == {pattern.name for pattern in todo.patterns}
+    entry = next(pattern for pattern in report["patterns"] if pattern["name"] == "create_task")
+    assert entry["predicted"] == entry["measured"]
+    assert entry["measured"]["write"]["todo-app-data"] == 1.0
+    assert entry["claims"][0]["standing"] == "fails"
 
 
 def test_more_than_a_page_is_predicted_page_by_page(tmp_path: Path) -> None:
@@ -325,9 +325,9 @@ def note(note_id: str) -> ItemKey:
 
 def test_a_value_with_different_names_in_parent_and_child_is_one_value() -> None:
     report = verify(Design.of(bank), items=400, pattern="whole")
-    (whole,) = report.patterns
-    assert whole.problems == ()
-    assert whole.returned > 2  # a transaction and its lines
+    (pattern,) = report.patterns
+    assert pattern.problems == ()
+    assert pattern.returned > 2  # a transaction and its lines
 
 
 def test_children_are_generated_for_existing_parents() -> None:
@@ -340,7 +340,7 @@ def test_children_are_generated_for_existing_parents() -> None:
 
 def test_a_pattern_with_long_batches_is_called_less_often() -> None:
     entries: list[tuple[str, int, int]] = []
-    report = verify(Design.of(bank), items=100, pattern="add_all", running=lambda *one: entries.append(one))
+    report = verify(Design.of(bank), items=100, pattern="add_all", running=lambda *args: entries.append(args))
     (batch,) = report.patterns
     assert (batch.calls, batch.problems) == (1, ())
     assert batch.evaluated > 3_000
@@ -365,7 +365,7 @@ def test_the_report_names_patterns_verified_with_fewer_or_no_calls(monkeypatch: 
     first, second, *others = report.patterns
     assert [pattern.calls for pattern in report.patterns] == [20, 5, *(0 for _ in others)]
     assert report.incomplete == (
-        f"the time limit of 25 seconds was reached; not verified: {', '.join(each.name for each in others)};"
+        f"the time limit of 25 seconds was reached; not verified: {', '.join(pattern.name for pattern in others)};"
         f" with fewer calls: {second.name} (5 of 20)"
     )
     assert (first.verdict, second.verdict, others[0].verdict) == ("OK", "OK", "not run")
@@ -378,9 +378,9 @@ def test_a_run_within_its_time_limit_is_complete() -> None:
 
 def test_progress_is_reported_while_loading() -> None:
     entries: list[tuple[str, int, int]] = []
-    verify(Design.of(shop), items=200, pattern="customer", progress=lambda *one: entries.append(one))
+    verify(Design.of(shop), items=200, pattern="customer", progress=lambda *args: entries.append(args))
     assert entries[-1][1] <= entries[-1][2]
-    assert {what for what, _, _ in entries} == {"Customer", "Order", "Product"}
+    assert {stage for stage, _, _ in entries} == {"Customer", "Order", "Product"}
 
 
 def test_a_kept_unique_value_expires_with_its_item_and_a_released_one_is_available() -> None:
@@ -398,14 +398,14 @@ def test_a_kept_unique_value_expires_with_its_item_and_a_released_one_is_availab
     with closing(Engine.memory()) as engine:
         recorder, stock = Recorder(engine), StoredEntities([spec])
         load(design, generators(design, 1, ValueGenerator(1, 0.0)), recorder, stock, lambda *_: None)
-        there: Any
-        (there,) = stock.all(spec)
+        stored: Any
+        (stored,) = stock.all(spec)
         until = datetime(2026, 1, 1, tzinfo=UTC)
-        store(spec, there.model_copy(update={"phone": "5", "until": until}), recorder, stock)
+        store(spec, stored.model_copy(update={"phone": "5", "until": until}), recorder, stock)
         items = engine.call("Scan", {"TableName": "guests"})["Items"]
     assert {item["id"]["S"]: item["until"]["N"] for item in items} == {
-        there.id: "1767225600",
-        f"UNIQUE#Guest#email#{there.email}": "1767225600",
+        stored.id: "1767225600",
+        f"UNIQUE#Guest#email#{stored.email}": "1767225600",
         "UNIQUE#Guest#phone#5": "1767225600",
     }
     assert len(recorder.model_tables["guests"].entries(None)) == 3

@@ -67,8 +67,8 @@ def samples(seed: int = 0) -> ValueGenerator:
 def test_generated_texts_match_their_regex_even_if_truncated() -> None:
     generator = samples()
     types = {generator.of_type(Slug) for _ in range(300)}
-    assert all(re.fullmatch(SLUG, one) and len(one) <= 12 for one in types)
-    assert any(len(one) == 12 for one in types)
+    assert all(re.fullmatch(SLUG, text) and len(text) <= 12 for text in types)
+    assert any(len(text) == 12 for text in types)
 
 
 def test_nested_values_have_their_types() -> None:

@@ -67,7 +67,7 @@ class Verdict:
 
 
 @cache
-def found(name: str) -> tuple[Entry, ...]:
+def reported(name: str) -> tuple[Entry, ...]:
     """Return the findings of a design, including suppressed ones."""
     report = check(Design.load(DESIGNS[name]))
     findings = merged([*report.findings, *(finding for finding, _ in report.suppressed)])
@@ -93,10 +93,10 @@ def classes() -> Counter[str]:
 @pytest.mark.parametrize("name", DESIGNS)
 def test_findings_match_the_classified_findings_of_the_design(name: str) -> None:
     listed = verdicts(name)
-    new = [entry for entry in found(name) if entry not in listed]
-    gone = [entry for entry in listed if entry not in found(name)]
+    new = [entry for entry in reported(name) if entry not in listed]
+    unlisted = [entry for entry in listed if entry not in reported(name)]
     assert not new, "findings that are not classified: python -m tests.check.corpus.test_corpus adds them"
-    assert not gone, "classified findings that the checker does not report any more"
+    assert not unlisted, "classified findings that the checker does not report any more"
     assert all(verdict.kind in CLASSES and len(verdict.reason.split()) > 2 for verdict in listed.values())
 
 
@@ -135,13 +135,15 @@ def text_of(name: str) -> str:
     """Return the file of a design with its current findings; classes and reasons are kept."""
     listed = verdicts(name)
     return "\n".join(
-        line for entry in found(name) for line in _lines(entry, listed.get(entry, _unclassified(name, entry)))
+        line for entry in reported(name) for line in _lines(entry, listed.get(entry, _unclassified(name, entry)))
     )
 
 
 def _unclassified(name: str, entry: Entry) -> Verdict:
     """Take the class from the finding of the same rule and subject, whose text changed."""
-    same = [verdict for one, verdict in verdicts(name).items() if (one.rule, one.on) == (entry.rule, entry.on)]
+    same = [
+        verdict for subject, verdict in verdicts(name).items() if (subject.rule, subject.on) == (entry.rule, entry.on)
+    ]
     return same[0] if len(same) == 1 else Verdict("unclassified", "")
 
 

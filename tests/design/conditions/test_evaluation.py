@@ -117,22 +117,22 @@ def test_a_missing_condition_is_always_true() -> None:
 BOOLEANS = st.sampled_from([True, False, None])
 
 
-def known(name: str, told: bool | None) -> Any:
+def field_of_result(name: str, result: bool | None) -> Any:
     """Return a field for which `F.name == 1` evaluates to this value."""
-    return UNKNOWN if told is None else int(told)
+    return UNKNOWN if result is None else int(result)
 
 
-@given(one=BOOLEANS, two=BOOLEANS, three=BOOLEANS)
+@given(first=BOOLEANS, second=BOOLEANS, third=BOOLEANS)
 def test_an_unknown_value_makes_the_result_unknown_only_if_it_matters(
-    one: bool | None, two: bool | None, three: bool | None
+    first: bool | None, second: bool | None, third: bool | None
 ) -> None:
-    values = {"a": known("a", one), "b": known("b", two), "c": known("c", three)}
+    values = {"a": field_of_result("a", first), "b": field_of_result("b", second), "c": field_of_result("c", third)}
     condition = ((F.a == 1) & ~(F.b == 1)) | (F.c == 1)
     actual = {
         bool((a and not b) or c)
-        for a in ([one] if one is not None else [True, False])
-        for b in ([two] if two is not None else [True, False])
-        for c in ([three] if three is not None else [True, False])
+        for a in ([first] if first is not None else [True, False])
+        for b in ([second] if second is not None else [True, False])
+        for c in ([third] if third is not None else [True, False])
     }
     assert holds(condition, values) == (actual.pop() if len(actual) == 1 else None)
 
@@ -183,19 +183,19 @@ ORDERS: dict[str, Callable[[Any, Any], Condition]] = {
     "one <= :v": operator.le,
     "one > :v": operator.gt,
     "one >= :v": operator.ge,
-    "one BETWEEN :v AND :w": lambda one, value: one.between(value, "b"),
-    "one IN (:w, :v)": lambda one, value: one.is_in("b", value),
-    "begins_with(one, :v)": lambda one, value: one.begins_with(value),
-    "contains(one, :v)": lambda one, value: one.contains(value),
-    "size(one) = :v": lambda one, value: one.size() == value,
+    "one BETWEEN :v AND :w": lambda field, value: field.between(value, "b"),
+    "one IN (:w, :v)": lambda field, value: field.is_in("b", value),
+    "begins_with(one, :v)": lambda field, value: field.begins_with(value),
+    "contains(one, :v)": lambda field, value: field.contains(value),
+    "size(one) = :v": lambda field, value: field.size() == value,
 }
 
 
-@given(one=STORED, value=STORED, text=st.sampled_from(sorted(ORDERS)))
-def test_conditions_evaluate_as_on_the_service(one: Any, value: Any, text: str) -> None:
-    stored, given_value = encode_value(one), encode_value(value)
+@given(stored_value=STORED, value=STORED, text=st.sampled_from(sorted(ORDERS)))
+def test_conditions_evaluate_as_on_the_service(stored_value: Any, value: Any, text: str) -> None:
+    stored, given_value = encode_value(stored_value), encode_value(value)
     assume(text != "begins_with(one, :v)" or given_value.keys() <= {"S", "B"})  # others are not valid requests
-    holding = holds(ORDERS[text](F.one, value), {"one": one})
+    holding = holds(ORDERS[text](F.one, value), {"one": stored_value})
     request: dict[str, Any] = {
         "TableName": "things",
         "FilterExpression": text,

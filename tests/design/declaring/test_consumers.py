@@ -144,7 +144,7 @@ def test_a_transaction_is_a_pattern_with_steps() -> None:
 def test_a_call_of_a_transaction_returns_its_writes_in_order() -> None:
     task, counts = Task(task_id="1"), [Count(name="a"), Count(name="b")]
     call = add_and_finish(task, counts, ["2", "3"])
-    assert [repr(one) for one in add_and_finish.calls(call.arguments)] == [
+    assert [repr(write) for write in add_and_finish.calls(call.arguments)] == [
         "add_task(task=Task(task_id='1', status='open'))",
         "store(count=Count(name='a', count=0))",
         "store(count=Count(name='b', count=0))",

@@ -96,9 +96,9 @@ def test_a_module_is_a_design_and_a_file_called_design_has_its_folders_name(
 def test_a_pattern_of_another_design_has_no_table(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.py").write_text(DESIGN)
-    one, two = (Design.load(str(tmp_path / f"{name}.py")) for name in ("one", "two"))
+    first, second = (Design.load(str(tmp_path / f"{name}.py")) for name in ("one", "two"))
     with pytest.raises(KeyError, match="drop"):
-        one.table_of(two.pattern("drop"))
+        first.table_of(second.pattern("drop"))
 
 
 def test_a_target_that_is_not_a_design_is_rejected(tmp_path: Path) -> None:

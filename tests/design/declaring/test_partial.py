@@ -104,9 +104,9 @@ def test_rejected_declarations_are_findings_next_to_those_of_the_others(tmp_path
 
 def test_missing_declarations_are_not_reported_if_declarations_are_rejected(tmp_path: Path) -> None:
     partial = load_partially(written(tmp_path / "app.py"))
-    whole = {finding.code for finding in check(partial.design).findings}
+    codes = {finding.code for finding in check(partial.design).findings}
     part = {finding.code for finding in check(partial.design, refusals=partial.refusals).findings}
-    assert "KP402" in whole - part
+    assert "KP402" in codes - part
 
 
 def test_a_suppression_of_a_rejected_declaration_is_not_reported_as_unused(tmp_path: Path) -> None:

@@ -202,8 +202,8 @@ def test_a_shape_depends_on_everything_but_values() -> None:
         lambda: shape(pk(user_id=each(["a"]))),
         lambda: shape(pk.text("USER#a")),
     ]
-    for one, other in same:
-        assert shape(one) == shape(other)
+    for first, other in same:
+        assert shape(first) == shape(other)
     shapes = [make() for make in different]
     assert len(set(shapes)) == len(shapes)
     assert shapes == [make() for make in different]

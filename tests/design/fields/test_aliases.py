@@ -77,7 +77,7 @@ def test_an_item_uses_the_serialization_aliases_of_its_model(engine: Engine) -> 
     with keyplan.connect(engine=engine) as db:
         db.run(add_board(a_board(tallies={"works": 1})))
         items = engine.call("Scan", {"TableName": "boards"})["Items"]
-    (item,) = [one for one in items if "teamName" in one]
+    (item,) = [stored for stored in items if "teamName" in stored]
     assert set(item) == {
         "boardId", "SK", "teamName", "shortName", "openSteps", "firstStep", "steps", "tallies", "kept",
     }  # fmt: skip
@@ -90,7 +90,7 @@ def test_entities_are_read_filtered_and_updated_by_field_name(engine: Engine) ->
         new_board = a_board(tallies={"works": 1})
         db.run(add_board(new_board))
         assert db.run(board("b", "t")) == new_board
-        assert [one.board_id for one in db.run(with_day("t", 1))] == ["b"]
+        assert [event.board_id for event in db.run(with_day("t", 1))] == ["b"]
         assert not db.run(with_day("t", 2)).items
         worked = db.run(work("b", "t", 3, 9))
     assert (worked.open_steps, worked.steps[0].of_day, worked.tallies) == (3, 9, {"works": 2})

@@ -23,7 +23,7 @@ CODES: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("annotation", "code"), CODES, ids=[str(one[0]) for one in CODES])
+@pytest.mark.parametrize(("annotation", "code"), CODES, ids=[str(case[0]) for case in CODES])
 def test_the_attribute_type_follows_from_the_annotation(annotation: Any, code: str) -> None:
     assert type_code(annotation) == code
 
@@ -37,7 +37,7 @@ NAMED: list[tuple[Any, str]] = [
 """What `type Name = ...` makes from Python 3.12 on."""
 
 
-@pytest.mark.parametrize(("annotation", "code"), NAMED, ids=[str(one[1]) for one in NAMED])
+@pytest.mark.parametrize(("annotation", "code"), NAMED, ids=[str(case[1]) for case in NAMED])
 def test_a_named_type_is_stored_like_its_target(annotation: Any, code: str) -> None:
     assert type_code(annotation) == code
 

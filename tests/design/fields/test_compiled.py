@@ -76,28 +76,28 @@ things = st.builds(
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(thing=things)
-def test_an_item_is_encoded_field_by_field_and_read_back(thing: Thing) -> None:
-    values = thing.__dict__
+@given(entity=things)
+def test_an_item_is_encoded_field_by_field_and_read_back(entity: Thing) -> None:
+    values = entity.__dict__
     one_by_one = {
         field.attribute: field.encode(values[field.name])
         for field in FIELDS
         if not is_stored_as_absent(values[field.name])
     }
     assert item_encoder(FIELDS)(values) == one_by_one
-    item = item_builder(SPEC).item(thing)
-    assert reader_of(SPEC).entity(item) == thing
-    if thing.tags and thing.owner is not None:
+    item = item_builder(SPEC).item(entity)
+    assert reader_of(SPEC).entity(item) == entity
+    if entity.tags and entity.owner is not None:
         assert reader_of(SPEC)._values(item) == item_decoder(FIELDS)(item)
 
 
 def example() -> dict[str, Any]:
     time = datetime(2026, 1, 1, tzinfo=UTC)
-    thing = Thing(
+    entity = Thing(
         name="n", count=1, big=Decimal(2), ratio=0.5, ready=True, at=time, until=time, colour=Colour.red,
         words=["a"], tags={"t"}, raw=b"x", owner=None, numbers=[1], parts=[Part(name="p")], more={"a": 1},
     )  # fmt: skip
-    return dict(item_builder(SPEC).item(thing))
+    return dict(item_builder(SPEC).item(entity))
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,13 @@ def test_two_objects_share_no_mutable_value() -> None:
     item = plain_item()
     for name in ("words", "numbers", "tags"):
         item.pop(name, None)
-    one, other = reader.entity(item), reader.entity(item)
-    one.numbers.append(2)
-    one.words.append("w")
-    one.tags.add("t")
-    one.model_fields_set.clear()
-    assert (other.numbers, other.words, other.tags) == ([1], [], set())
-    assert other.model_fields_set
+    first, second = reader.entity(item), reader.entity(item)
+    first.numbers.append(2)
+    first.words.append("w")
+    first.tags.add("t")
+    first.model_fields_set.clear()
+    assert (second.numbers, second.words, second.tags) == ([1], [], set())
+    assert second.model_fields_set
 
 
 def plain_item() -> dict[str, Any]:
@@ -306,7 +306,7 @@ class Nested(Entity):
 
 @pytest.mark.parametrize("model", [Checked, Whole, Short, Stripped, Private, Computed, Nested])
 def test_a_model_with_validators_is_validated(model: type[Entity]) -> None:
-    things = Table("rules", pk="PK")
-    things.entity(key=key("X#{name}"))(model)
+    rules = Table("rules", pk="PK")
+    rules.entity(key=key("X#{name}"))(model)
     fields = spec_of(model).fields
     assert item_reader(model, fields, dict) is None

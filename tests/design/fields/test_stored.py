@@ -93,7 +93,7 @@ TYPES: list[tuple[Any, st.SearchStrategy[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "values"), TYPES, ids=[str(one[0]) for one in TYPES])
+@pytest.mark.parametrize(("annotation", "values"), TYPES, ids=[str(case[0]) for case in TYPES])
 @settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_written_values_are_read_back(annotation: Any, values: st.SearchStrategy[Any], data: st.DataObject) -> None:

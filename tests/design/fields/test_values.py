@@ -62,9 +62,9 @@ def test_timestamps_are_texts_of_fixed_width_that_sort_by_time() -> None:
     assert timestamp_text(east) == "2025-12-31T23:00:00.000000Z"
 
 
-@given(one=MOMENTS, two=MOMENTS)
-def test_timestamp_texts_sort_like_the_timestamps(one: datetime, two: datetime) -> None:
-    assert (one < two) == (timestamp_text(one) < timestamp_text(two))
+@given(first=MOMENTS, second=MOMENTS)
+def test_timestamp_texts_sort_like_the_timestamps(first: datetime, second: datetime) -> None:
+    assert (first < second) == (timestamp_text(first) < timestamp_text(second))
 
 
 def test_a_timestamp_without_a_time_zone_is_rejected() -> None:

@@ -111,17 +111,17 @@ def order_of(table: Table) -> list[str]:
     return list(dict.fromkeys(name for part in bound.sort for name in part.fields))
 
 
-def alike(field: str, one: Any, two: Any, sort: tuple[Any, ...], given_fields: Collection[str]) -> bool:
+def alike(field: str, first: Any, second: Any, sort: tuple[Any, ...], given_fields: Collection[str]) -> bool:
     """Whether two values are one to an equality: at the precision of the key up to the last field that is given."""
     text = "".join(part for part in sort if isinstance(part, str))
     if text.startswith("{at:date}") and len(given_fields) == 1:
         text = "{at:date}"
     if field == "at":
-        one, two = (value.astimezone(UTC).isoformat(timespec="microseconds") for value in (one, two))
+        first, second = (value.astimezone(UTC).isoformat(timespec="microseconds") for value in (first, second))
         for spec, digits in (("utc_us", 26), ("epoch_ms", 23), ("utc_ms", 23), ("utc_s", 19), ("date", 10)):
             if spec in text:
-                return bool(one[:digits] == two[:digits])
-    return bool(one == two)
+                return bool(first[:digits] == second[:digits])
+    return bool(first == second)
 
 
 @settings(
@@ -130,7 +130,7 @@ def alike(field: str, one: Any, two: Any, sort: tuple[Any, ...], given_fields: C
 @given(data=st.data())
 @pytest.mark.parametrize("number", range(len(TABLES)), ids=[str(sort) for sort in SORTS])
 def test_a_query_returns_exactly_the_requested_items(number: int, data: st.DataObject) -> None:
-    sort, table, thing = TABLES[number]
+    sort, table, model = TABLES[number]
     order = order_of(table)
     equal = data.draw(st.integers(0, len(order)))
     ranged = order[equal] if equal < len(order) and data.draw(st.booleans()) else None
@@ -146,7 +146,7 @@ def test_a_query_returns_exactly_the_requested_items(number: int, data: st.DataO
         bound = {ranged: (low, high) if op == "between" else low}
         terms = getattr(terms.sk, op)(**bound)
 
-    pattern: Read[..., Page[Any]] = table.query(thing, index="index")(_body(terms, given_values, len(bounds)))
+    pattern: Read[..., Page[Any]] = table.query(model, index="index")(_body(terms, given_values, len(bounds)))
     table.patterns.clear()
     if pattern.plan.faults:
         assert [fault.code for fault in pattern.plan.faults] == ["KP206"]
@@ -157,9 +157,9 @@ def test_a_query_returns_exactly_the_requested_items(number: int, data: st.DataO
     maker = item_builder(table.entities[0])
     for _ in range(8):
         asked_for = {name: [given_values.get(name), *(bounds if name == ranged else [])] for name in VALUES}
-        values = {name: data.draw(_near(name, known)) for name, known in asked_for.items()}
+        values = {name: data.draw(_near(name, choices)) for name, choices in asked_for.items()}
         owner = data.draw(st.sampled_from(["me", "you"]))
-        entity = thing(id="1", owner=owner, **values)
+        entity = model(id="1", owner=owner, **values)
         expected = owner == "me" and all(
             alike(name, values[name], given_values[name], sort, given_values) for name in given_values
         )
@@ -182,9 +182,9 @@ def _body(terms: KeyCondition, given_values: dict[str, Any], bounds: int) -> Any
     return members["things"]
 
 
-def _near(name: str, known: list[Any]) -> st.SearchStrategy[Any]:
+def _near(name: str, choices: list[Any]) -> st.SearchStrategy[Any]:
     """Values of a field, often those that are asked for."""
-    values = [value for value in known if value is not None]
+    values = [value for value in choices if value is not None]
     return VALUES[name] if not values else st.sampled_from(values) | VALUES[name]
 
 
@@ -197,17 +197,17 @@ PREFIXES = [("NAME#{name}",), ("{name:quote}#{kind}",), ("{kind}#{name}",), (att
 def test_begins_with_returns_exactly_the_texts_with_the_prefix(
     sort: tuple[Any, ...], data: st.DataObject, prefix: str, kind: str
 ) -> None:
-    table, thing = a_table(sort)
+    table, entity = a_table(sort)
     terms = pk(owner="me").sk.begins_with(name=prefix)
     if order_of(table)[0] == "kind":
         terms = pk(owner="me").sk(kind=kind).sk.begins_with(name=prefix)
-    plan = table.query(thing, index="index")(lambda: terms).plan
+    plan = table.query(entity, index="index")(lambda: terms).plan
     for _ in range(6):
         name = data.draw(NAMES | NAMES.map(lambda rest: prefix + rest) | st.just(prefix))
         values = {other: data.draw(VALUES[other]) for other in VALUES} | {"name": name}
         expected = name.startswith(prefix) and ("kind" not in repr(terms) or values["kind"] == kind)
         try:
-            item = item_builder(table.entities[0]).item(thing(id="1", owner="me", **values))
+            item = item_builder(table.entities[0]).item(entity(id="1", owner="me", **values))
             selected = selects(plan, item, values, {})
         except KeyPartError:
             continue

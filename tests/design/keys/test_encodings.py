@@ -89,7 +89,7 @@ cases = st.sampled_from(sorted(VALUES))
 UNITS = {"second": timedelta(seconds=1), "millisecond": timedelta(milliseconds=1)}
 
 
-def made(name: str, spec: str = "") -> Encoding:
+def encoding_of(name: str, spec: str = "") -> Encoding:
     return encoding_for(FIELDS[name], spec)
 
 
@@ -98,7 +98,7 @@ def made(name: str, spec: str = "") -> Encoding:
 def test_a_reversible_text_is_decoded_at_the_precision_of_its_format(
     data: st.DataObject, case: tuple[str, str]
 ) -> None:
-    encoding = made(*case)
+    encoding = encoding_of(*case)
     value = data.draw(VALUES[case])
     back = encoding.decode(encoding.encode(value))
     assert encoding.encode(back) == encoding.encode(value)
@@ -111,33 +111,33 @@ def test_a_reversible_text_is_decoded_at_the_precision_of_its_format(
 
 def test_timestamps_in_a_repeated_hour_have_different_texts() -> None:
     twice = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
-    texts = [made("at", "utc_s").encode(timestamp) for timestamp in (twice, twice.replace(fold=1))]
+    texts = [encoding_of("at", "utc_s").encode(timestamp) for timestamp in (twice, twice.replace(fold=1))]
     assert texts == ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
-    assert made("at", "utc_s").exact(twice)
-    assert not made("at", "utc_s").exact(twice.replace(microsecond=1))
+    assert encoding_of("at", "utc_s").exact(twice)
+    assert not encoding_of("at", "utc_s").exact(twice.replace(microsecond=1))
 
 
 @settings(deadline=None)
 @given(st.data(), cases)
 def test_encodings_that_keep_order_sort_in_utf8_bytes(data: st.DataObject, case: tuple[str, str]) -> None:
-    encoding = made(*case)
+    encoding = encoding_of(*case)
     if not encoding.keeps_order:
         return
     declared = FIELDS[case[0]].choices
     order = declared.index if declared else (lambda value: value)
     if case[1].startswith("rank(b"):
         order = "ba".index
-    one, other = sorted((data.draw(VALUES[case]), data.draw(VALUES[case])), key=order)
-    first, second = encoding.encode(one).encode(), encoding.encode(other).encode()
+    low, high = sorted((data.draw(VALUES[case]), data.draw(VALUES[case])), key=order)
+    first, second = encoding.encode(low).encode(), encoding.encode(high).encode()
     assert first <= second
-    if encoding.reversible and encoding.rounds_to is None and one != other:
+    if encoding.reversible and encoding.rounds_to is None and low != high:
         assert first < second
 
 
 @settings(deadline=None)
 @given(st.data(), cases)
 def test_a_text_has_the_declared_size_and_characters(data: st.DataObject, case: tuple[str, str]) -> None:
-    encoding = made(*case)
+    encoding = encoding_of(*case)
     text = encoding.encode(data.draw(VALUES[case]))
     size = len(text.encode())
     assert encoding.min_bytes <= size
@@ -181,18 +181,18 @@ def test_a_text_has_the_declared_size_and_characters(data: st.DataObject, case: 
     ],
 )
 def test_a_value_is_encoded(name: str, spec: str, value: Any, text: str) -> None:
-    assert made(name, spec).encode(value) == text
+    assert encoding_of(name, spec).encode(value) == text
 
 
 def test_shards_are_distributed_evenly_and_known_in_advance() -> None:
-    encoding = made("text", "shard(10)")
+    encoding = encoding_of("text", "shard(10)")
     assert encoding.choices == tuple("0123456789")
     counts = [0] * 10
     for number in range(2000):
         counts[int(encoding.encode(f"user-{number}"))] += 1
     assert min(counts) > 140
     assert max(counts) < 260
-    assert made("text", "shard(11)").choices == tuple(f"{number:02d}" for number in range(11))
+    assert encoding_of("text", "shard(11)").choices == tuple(f"{number:02d}" for number in range(11))
 
 
 def test_quoting_escapes_the_following_delimiter_even_if_it_is_unreserved() -> None:
@@ -209,16 +209,16 @@ def test_a_text_that_quoting_cannot_produce_is_not_decoded(text: str) -> None:
 
 
 def test_more_than_ten_ranks_have_two_digits() -> None:
-    encoding = made("text", f"rank({','.join('abcdefghijkl')})")
+    encoding = encoding_of("text", f"rank({','.join('abcdefghijkl')})")
     assert encoding.encode("a") == "01"
     assert [encoding.decode(text) for text in encoding.choices or ()] == list("abcdefghijkl")
 
 
 def test_alternatives_sort_as_declared_only_if_their_spelling_does() -> None:
-    assert not made("status").keeps_order
-    assert made("sorted").keeps_order
-    assert not made("priority").keeps_order
-    assert made("priority", "rank(high,low,normal)").keeps_order
+    assert not encoding_of("status").keeps_order
+    assert encoding_of("sorted").keeps_order
+    assert not encoding_of("priority").keeps_order
+    assert encoding_of("priority", "rank(high,low,normal)").keeps_order
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_alternatives_sort_as_declared_only_if_their_spelling_does() -> None:
 )
 def test_a_value_not_allowed_in_a_key_is_rejected_with_its_field(name: str, spec: str, value: Any) -> None:
     with pytest.raises(KeyPartError) as caught:
-        made(name, spec).encode(value)
+        encoding_of(name, spec).encode(value)
     assert caught.value.field == name
     assert repr(value) in str(caught.value)
 
@@ -262,7 +262,7 @@ def test_a_value_not_allowed_in_a_key_is_rejected_with_its_field(name: str, spec
 @pytest.mark.parametrize("case", sorted(VALUES))
 def test_none_is_a_missing_field(case: tuple[str, str]) -> None:
     with pytest.raises(MissingField, match=case[0]):
-        made(*case).encode(None)
+        encoding_of(*case).encode(None)
 
 
 @pytest.mark.parametrize(
@@ -318,10 +318,10 @@ def test_folded_choices_are_reversible_unless_they_become_equal() -> None:
 
 
 def test_declared_lengths_bound_the_bytes_even_after_folding_and_quoting() -> None:
-    assert (made("short").min_bytes, made("short").max_bytes) == (2, 20)
-    assert made("short", "quote").max_bytes == 60
-    assert made("short", "upper").max_bytes == 30
-    assert made("text").max_bytes is None
+    assert (encoding_of("short").min_bytes, encoding_of("short").max_bytes) == (2, 20)
+    assert encoding_of("short", "quote").max_bytes == 60
+    assert encoding_of("short", "upper").max_bytes == 30
+    assert encoding_of("text").max_bytes is None
     ranged = encoding_for(DeclaredField("f", int, minimum=0, maximum=150))
     assert (ranged.min_bytes, ranged.max_bytes) == (1, 3)
     below = encoding_for(DeclaredField("f", int, minimum=-999, maximum=-10))
@@ -338,18 +338,18 @@ def test_folding_never_grows_a_character_beyond_the_declared_sizes() -> None:
 
 def test_every_format_in_the_table_is_tested() -> None:
     tried = [spec for _, spec in VALUES if spec]
-    assert [each.written for each in SPECS if not any(each.syntax.fullmatch(spec) for spec in tried)] == []
+    assert [encoding.written for encoding in SPECS if not any(encoding.syntax.fullmatch(spec) for spec in tried)] == []
 
 
 def test_a_timestamp_group_decodes_to_its_first_timestamp_in_utc() -> None:
-    starts = [made("at", spec).decode(text) for spec, text in (
+    starts = [encoding_of("at", spec).decode(text) for spec, text in (
         ("year", "2025"), ("month", "2025-01"), ("date", "2025-01-01"), ("hour", "2025-01-01T00"),
         ("minute", "2025-01-01T00:00"),
     )]  # fmt: skip
     assert starts == [datetime(2025, 1, 1, tzinfo=UTC)] * 5
-    assert all(one == other for one, other in pairwise(starts))
-    assert made("at", "date").exact(datetime(2025, 1, 1, tzinfo=UTC))
-    assert not made("at", "date").exact(datetime(2025, 1, 1, 1, tzinfo=UTC))
+    assert all(start == other for start, other in pairwise(starts))
+    assert encoding_of("at", "date").exact(datetime(2025, 1, 1, tzinfo=UTC))
+    assert not encoding_of("at", "date").exact(datetime(2025, 1, 1, 1, tzinfo=UTC))
 
 
 PATTERNS = (

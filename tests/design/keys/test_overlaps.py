@@ -63,22 +63,22 @@ def bound(text: str) -> BoundTemplate:
     ],
 )
 def test_templates_share_a_key_with_a_witness_or_are_proved_disjoint(left: str, right: str) -> None:
-    one, other = bound(left), bound(right)
+    first, second = bound(left), bound(right)
     impossible = {
         ("USER#{a}", "TASK#{a}"), ("TASK#{a}#", "TASK#{a}#NOTE#{b}"), ("{number:010d}", "{number:011d}"),
         ("{at:utc_ms}", "{id}"), ("{at:utc_ms}", "{at:utc_s}"), ("X{a:quote}", "X{b}#"), ("{status}", "close{a}"),
         ("{positive}", "-{a}"), ("{a:upper}", "b{b}"), ("{long}", "{short}"), ("{id}", "{short}"),
         ("{day}", "{at:hour}"), ("{at:minute}", "{at:hour}"), ("META", "META#{a}"),
     }  # fmt: skip
-    witness = can_equal(one, other)
-    assert witness == can_equal(other, one)
+    witness = can_equal(first, second)
+    assert witness == can_equal(second, first)
     if (left, right) in impossible:
         assert witness is None
         return
-    overlap = keys_overlap([one], [other])
+    overlap = keys_overlap([first], [second])
     assert overlap is not None
     assert overlap.certain
-    assert one.render(overlap.left) == other.render(overlap.right) == witness
+    assert first.render(overlap.left) == second.render(overlap.right) == witness
 
 
 def test_a_key_forged_with_a_separator_is_distinguished_from_a_plain_overlap() -> None:
@@ -190,35 +190,35 @@ def keys_of(template: BoundTemplate) -> set[str]:
 @settings(max_examples=examples(150), deadline=None)
 @given(shapes, shapes)
 def test_overlaps_agree_with_trying_every_short_value(left: str, right: str) -> None:
-    one, other = parse(left).bind(SMALL), parse(right).bind(SMALL)
-    shared = keys_of(one) & keys_of(other)
-    overlap = keys_overlap([one], [other])
+    first, second = parse(left).bind(SMALL), parse(right).bind(SMALL)
+    shared = keys_of(first) & keys_of(second)
+    overlap = keys_overlap([first], [second])
     if shared:
         assert overlap is not None, f"both make {min(shared)!r}"
     if overlap is not None and overlap.certain:
-        assert one.render(overlap.left) == other.render(overlap.right) == overlap.text
+        assert first.render(overlap.left) == second.render(overlap.right) == overlap.text
 
 
 @settings(deadline=None)
 @given(shapes, shapes, st.booleans())
 def test_captured_keys_agree_with_trying_every_short_value(left: str, right: str, first: bool) -> None:
-    one, other = parse(left).bind(SMALL), parse(right).bind(SMALL)
-    known = one.fields[:1] if first else ()
-    prefixes = tuple(keys_of_prefix(one, known))
-    taken = [key for key in keys_of(other) if key.startswith(prefixes)]
-    capture = captured(one, other, known)
-    if taken:
-        assert capture is not None, f"{min(taken)!r} is captured"
+    one, second = parse(left).bind(SMALL), parse(right).bind(SMALL)
+    known_fields = one.fields[:1] if first else ()
+    prefixes = tuple(keys_of_prefix(one, known_fields))
+    matching = [key for key in keys_of(second) if key.startswith(prefixes)]
+    capture = captured(one, second, known_fields)
+    if matching:
+        assert capture is not None, f"{min(matching)!r} is captured"
     if capture is not None and capture.certain:
-        assert other.render(capture.right) == capture.text
+        assert second.render(capture.right) == capture.text
         assert capture.text.startswith(one.prefix(capture.left)[0])
 
 
-def keys_of_prefix(template: BoundTemplate, known: tuple[str, ...]) -> set[str]:
+def keys_of_prefix(template: BoundTemplate, known_fields: tuple[str, ...]) -> set[str]:
     created = set()
-    for values in product(*(["a", "aa", "#a"] if name == "s" else TEXTS for name in known)):
+    for values in product(*(["a", "aa", "#a"] if name == "s" else TEXTS for name in known_fields)):
         try:
-            created.add(template.prefix(dict(zip(known, values, strict=True)))[0])
+            created.add(template.prefix(dict(zip(known_fields, values, strict=True)))[0])
         except KeyPartError:
             continue
     return created

@@ -120,8 +120,8 @@ def test_a_key_is_parsed_to_its_values(data: st.DataObject, text: str) -> None:
 @given(st.data(), templates)
 def test_different_values_never_render_the_same_key(data: st.DataObject, text: str) -> None:
     template = bound(text)
-    one, other = drawn(data, template), drawn(data, template)
-    assert (template.render(one) == template.render(other)) == (one == other)
+    first, second = drawn(data, template), drawn(data, template)
+    assert (template.render(first) == template.render(second)) == (first == second)
 
 
 @settings(deadline=None)
@@ -129,9 +129,9 @@ def test_different_values_never_render_the_same_key(data: st.DataObject, text: s
 def test_every_key_starts_with_the_prefix_of_its_values(data: st.DataObject, text: str, count: int) -> None:
     template = bound(text)
     values = drawn(data, template)
-    known = {name: values[name] for name in list(dict.fromkeys(template.fields))[:count]}
-    prefix, used = template.prefix(known)
-    assert set(used) <= set(known)
+    known_values = {name: values[name] for name in list(dict.fromkeys(template.fields))[:count]}
+    prefix, used = template.prefix(known_values)
+    assert set(used) <= set(known_values)
     assert template.render(values).startswith(prefix)
 
 
@@ -139,11 +139,11 @@ def test_every_key_starts_with_the_prefix_of_its_values(data: st.DataObject, tex
 @given(st.data(), templates)
 def test_a_prefix_that_ends_in_a_literal_matches_no_other_value(data: st.DataObject, text: str) -> None:
     template = bound(text)
-    one, other = drawn(data, template), drawn(data, template)
+    first, second = drawn(data, template), drawn(data, template)
     field = template.fields[0]
-    prefix, used = template.prefix({field: one[field]})
+    prefix, used = template.prefix({field: first[field]})
     if used == (field,) and prefix.endswith(("#", ":", "|", "T")) and not isinstance(template.parts[-1], Text):
-        assert template.render(other).startswith(prefix) == (other[field] == one[field])
+        assert template.render(second).startswith(prefix) == (second[field] == first[field])
 
 
 ORDERED = (
@@ -177,9 +177,9 @@ def place(name: str, value: Any) -> Any:
 
 def with_same_head(data: st.DataObject, template: BoundTemplate, field: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Two sets of values that are alike before the field."""
-    one, other = drawn(data, template), drawn(data, template)
+    first, second = drawn(data, template), drawn(data, template)
     head = template.fields[: template.fields.index(field)]
-    return one, other | {name: one[name] for name in head}
+    return first, second | {name: first[name] for name in head}
 
 
 @settings(deadline=None)
@@ -190,10 +190,10 @@ def test_keys_sort_by_a_field_in_utf8_bytes_if_the_template_keeps_order(
     text, field = case
     template = bound(text)
     assert template.keeps_order_from(field)
-    one, other = with_same_head(data, template, field)
-    assume(one[field] != other[field])
-    by_key = template.render(one).encode() < template.render(other).encode()
-    assert by_key == (place(field, one[field]) < place(field, other[field]))
+    first, second = with_same_head(data, template, field)
+    assume(first[field] != second[field])
+    by_key = template.render(first).encode() < template.render(second).encode()
+    assert by_key == (place(field, first[field]) < place(field, second[field]))
 
 
 @settings(deadline=None, max_examples=examples(300))
@@ -206,13 +206,13 @@ def test_bounds_contain_exactly_the_keys_of_the_range(data: st.DataObject, case:
     given_values = {name: request[name] for name in names}
     head = {name: request[name] for name in names if name != field}
     key = template.render(stored).encode()
-    here, there = place(field, stored[field]), place(field, request[field])
+    start, end = place(field, stored[field]), place(field, request[field])
     low, high = template.lower(head).encode(), template.upper(head).encode()
     assert low <= key <= high
-    assert (template.lower(given_values).encode() <= key) == (here >= there)
-    assert (key <= template.upper(given_values).encode()) == (here <= there)
-    assert (template.after(given_values).encode() <= key) == (here > there)
-    assert (key <= template.before(given_values).encode()) == (here < there)
+    assert (template.lower(given_values).encode() <= key) == (start >= end)
+    assert (key <= template.upper(given_values).encode()) == (start <= end)
+    assert (template.after(given_values).encode() <= key) == (start > end)
+    assert (key <= template.before(given_values).encode()) == (start < end)
 
 
 def test_bounds_are_short_texts_around_the_delimiter() -> None:

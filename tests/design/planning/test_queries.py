@@ -36,9 +36,9 @@ def planned(spec: KeySpec, body: Any, *, others: tuple[KeySpec, ...] = (), attri
     index = GSI("index", pk="GPK", sk=attributes)
     table = Table("table", pk="id", indexes=[index])
     entities = []
-    for number, one in enumerate((spec, *others)):
+    for number, entity in enumerate((spec, *others)):
 
-        @table.entity(indexes={"index": one}, name=f"Thing{number}")
+        @table.entity(indexes={"index": entity}, name=f"Thing{number}")
         class Thing(Entity):
             id: str
             owner: str
@@ -267,13 +267,13 @@ def test_a_sort_key_may_be_written_in_full() -> None:
 
 
 def test_a_parameter_may_have_another_name_than_its_field_or_be_part_of_an_object() -> None:
-    plan = planned(named(NAME), lambda thing, least: pk(owner=thing.owner).sk.gte(name=least))
+    plan = planned(named(NAME), lambda person, least: pk(owner=person.owner).sk.gte(name=least))
 
-    class Given:
+    class Person:
         owner = "me"
 
-    assert partition_of(plan, thing=Given, least="m") == ["OF#me"]
-    assert sort_of(plan, thing=Given, least="m") == [("BETWEEN", "NAME#m", "NAME$")]
+    assert partition_of(plan, person=Person, least="m") == ["OF#me"]
+    assert sort_of(plan, person=Person, least="m") == [("BETWEEN", "NAME#m", "NAME$")]
 
 
 def test_a_query_of_several_partitions_names_the_varying_field() -> None:
@@ -377,4 +377,4 @@ def test_a_call_may_return_more_than_a_page_if_it_reads_several_partitions() -> 
     def of_several(owners: list[str]) -> KeyCondition:
         return pk(owner=each(owners))
 
-    assert [one.facts.expected_items for one in (many, of_several)] == [60, 60]
+    assert [pattern.facts.expected_items for pattern in (many, of_several)] == [60, 60]

@@ -199,8 +199,8 @@ def test_an_update_plan_describes_the_effect_on_index_keys(
     assert missing_members(plan) == missing
     results = effects(plan)
     for index, sources in results.items():
-        wanted = expected[index]
-        assert {name: one for name, one in sources.items() if one != "UNKNOWN" or name in wanted} == wanted
+        rule = expected[index]
+        assert {name: source for name, source in sources.items() if source != "UNKNOWN" or name in rule} == rule
     assert results.keys() == expected.keys()
 
 
@@ -464,11 +464,11 @@ MADE = {"DuePK", "DueSK", "TopPK", "CityPK", "TagPK"}
 
 
 @settings(max_examples=examples(600), deadline=None)
-@given(task=TASKS, drawn=updates(), message=st.lists(st.sampled_from(["due_at", "note", "points", "status", "tags"])))
+@given(task=TASKS, example=updates(), message=st.lists(st.sampled_from(["due_at", "note", "points", "status", "tags"])))
 def test_index_keys_after_an_update_are_those_of_the_whole_entity(
-    task: Task, drawn: tuple[ItemWrite, dict[str, Any]], message: list[str]
+    task: Task, example: tuple[ItemWrite, dict[str, Any]], message: list[str]
 ) -> None:
-    change, arguments = drawn
+    change, arguments = example
     for name in message:
         value = getattr(task, name)
         change = change.condition(F[name] == value if value not in (None, set()) else F[name].missing())
@@ -487,9 +487,9 @@ def test_index_keys_after_an_update_are_those_of_the_whole_entity(
 
 
 @settings(max_examples=examples(300), deadline=None)
-@given(task=TASKS, drawn=updates())
-def test_knowing_every_field_leaves_no_fault(task: Task, drawn: tuple[ItemWrite, dict[str, Any]]) -> None:
-    change, _ = drawn
+@given(task=TASKS, example=updates())
+def test_knowing_every_field_leaves_no_fault(task: Task, example: tuple[ItemWrite, dict[str, Any]]) -> None:
+    change, _ = example
     by_operator = {action.path.field for action in change.actions if action.name not in {"set", "remove"}}
     if by_operator or any(len(action.path.parts) > 1 for action in change.actions):
         return

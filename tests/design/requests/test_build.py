@@ -253,11 +253,11 @@ def test_a_count_excludes_expired_items() -> None:
 def test_batches_name_each_item_once() -> None:
     assert len(request(some("b", [1, 2, 3]))["RequestItems"]["shop"]["Keys"]) == 3
     writes = request(place_all([Order(buyer="b", order=1, place="x"), Order(buyer="b", order=1, place="y")]))
-    ((put_request,),) = ([one["PutRequest"] for one in writes["RequestItems"]["shop"]],)
+    ((put_request,),) = ([write["PutRequest"] for write in writes["RequestItems"]["shop"]],)
     assert put_request["Item"]["place"] == {"S": "y"}
     assert put_request["Item"]["version"] == {"N": "1"}
     deletes = request(drop_all("b", [7, 8, 7]))["RequestItems"]["shop"]
-    assert [one["DeleteRequest"]["Key"]["SK"]["S"][-1] for one in deletes] == ["8", "7"]
+    assert [write["DeleteRequest"]["Key"]["SK"]["S"][-1] for write in deletes] == ["8", "7"]
 
 
 def test_a_create_stores_every_key_and_replaces_allowed_items() -> None:

@@ -118,7 +118,9 @@ def test_8_a_complaint_is_found_only_for_its_own_customer(db: Connection) -> Non
 
 
 def test_9_all_complaints_of_a_customer_are_listed(db: Connection) -> None:
-    complaint_ids = [each.complaint_id for each in db.run(guide.complaints_of_customer("custXYZ"))]
+    complaint_ids = [
+        found_complaint.complaint_id for found_complaint in db.run(guide.complaints_of_customer("custXYZ"))
+    ]
     assert complaint_ids == ["Complaint0987", "Complaint1321"]
 
 
@@ -132,12 +134,14 @@ def test_10_an_escalated_complaint_enters_the_sparse_index(
 
 
 def test_11_all_escalated_complaints_are_a_scan_of_the_index(db: Connection) -> None:
-    complaint_ids = {each.complaint_id for each in db.run(guide.escalated_complaints())}
+    complaint_ids = {found_complaint.complaint_id for found_complaint in db.run(guide.escalated_complaints())}
     assert complaint_ids == {"Complaint1321", "Complaint1444"}
 
 
 def test_12_complaints_escalated_to_an_agent_come_newest_first(db: Connection) -> None:
-    complaint_ids = [each.complaint_id for each in db.run(guide.escalated_complaints_of("AgentB"))]
+    complaint_ids = [
+        found_complaint.complaint_id for found_complaint in db.run(guide.escalated_complaints_of("AgentB"))
+    ]
     assert complaint_ids == ["Complaint1321", "Complaint1444"]
 
 

@@ -177,7 +177,7 @@ def test_3_a_warehouse_is_read_by_id(db: Connection) -> None:
 
 
 def test_4_the_inventory_of_a_product_lists_its_warehouses(db: Connection) -> None:
-    results = [(each.warehouse_id, each.quantity) for each in db.run(guide.inventory_of_product("99887"))]
+    results = [(entry.warehouse_id, entry.quantity) for entry in db.run(guide.inventory_of_product("99887"))]
     assert results == [("12345", 1), ("12376", 2)]
 
 
@@ -237,7 +237,7 @@ def test_13_the_shipments_from_a_warehouse_are_listed(db: Connection) -> None:
 
 
 def test_14_the_inventory_of_a_warehouse_lists_its_products(db: Connection) -> None:
-    results = [(each.product_id, each.quantity) for each in db.run(guide.inventory_of_warehouse("12345"))]
+    results = [(entry.product_id, entry.quantity) for entry in db.run(guide.inventory_of_warehouse("12345"))]
     assert results == [("12345", 48), ("99887", 1)]
 
 

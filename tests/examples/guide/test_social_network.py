@@ -53,8 +53,8 @@ def lively(db: Connection) -> None:
         db.run(
             guide.deliver(
                 [
-                    TimelineEntry(user_id=each.follower_id, post_id=post.post_id, author_id=post.user_id, ttl=ENDS)
-                    for each in followers
+                    TimelineEntry(user_id=follower.follower_id, post_id=post.post_id, author_id=post.user_id, ttl=ENDS)
+                    for follower in followers
                 ]
             )
         )
@@ -87,11 +87,11 @@ def test_1_a_users_profile_and_counts_are_one_query(
 
 
 def test_2_followers_are_listed(db: Connection) -> None:
-    assert [each.follower_id for each in db.run(guide.followers("56789"))] == ["12345", "34567"]
+    assert [follow.follower_id for follow in db.run(guide.followers("56789"))] == ["12345", "34567"]
 
 
 def test_3_followed_users_are_listed(db: Connection) -> None:
-    assert [each.following_id for each in db.run(guide.following("12345"))] == ["56789"]
+    assert [follow.following_id for follow in db.run(guide.following("12345"))] == ["56789"]
 
 
 def test_4_posts_come_newest_first(db: Connection) -> None:
@@ -99,7 +99,7 @@ def test_4_posts_come_newest_first(db: Connection) -> None:
 
 
 def test_5_the_users_who_like_a_post_are_listed(db: Connection) -> None:
-    assert [each.user_id for each in db.run(guide.likes("01H2"))] == ["12345", "34567"]
+    assert [like.user_id for like in db.run(guide.likes("01H2"))] == ["12345", "34567"]
     assert not db.run(guide.likes("01H1")).items
 
 
@@ -110,5 +110,5 @@ def test_6_likes_are_counted_once_for_each_user(db: Connection) -> None:
 
 
 def test_7_a_timeline_has_the_posts_of_followed_users_newest_first(db: Connection) -> None:
-    assert [each.post_id for each in db.run(guide.timeline("34567"))] == ["01H3", "01H2", "01H1"]
+    assert [entry.post_id for entry in db.run(guide.timeline("34567"))] == ["01H3", "01H2", "01H1"]
     assert not db.run(guide.timeline("56789")).items
