@@ -89,14 +89,14 @@ class Window:
         clipped = self.page.evaluate(_CLIPPED_TEXTS)
         assert not clipped, f"texts wider than their element: {clipped}"
 
-    def screenshot(self, name: str, *, whole: bool = True) -> None:
+    def screenshot(self, name: str, *, full_page: bool = True) -> None:
         """Save a picture of the whole page, or of what the window shows, in the folder of KEYPLAN_SCREENSHOTS."""
         folder = os.environ.get(SCREENSHOTS_VARIABLE)
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            if whole:
+            if full_page:
                 self.page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
-            self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=whole)
+            self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=full_page)
 
     def weight(self) -> dict[str, float]:
         """Return first contentful paint in ms, and bytes transferred for scripts and styles."""
@@ -226,7 +226,7 @@ class Site:
         left = set(self.pages) - set(parts)
         for path in paths:
             route = path.partition("?")[0]
-            matching = {one for one in left if re.fullmatch(re.sub(r"{\w+}", "[^/]+", one), route)}
+            matching = {pattern for pattern in left if re.fullmatch(re.sub(r"{\w+}", "[^/]+", pattern), route)}
             left -= {route} if route in left else matching
         return left
 

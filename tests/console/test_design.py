@@ -75,13 +75,13 @@ def test_large_designs_stay_readable(visit: Visit, engine: Engine, target: str) 
     page = window.goto("/console/design/")
     page.locator("svg.design [data-touches]").nth(5).hover()
     expect(page.locator("svg.design .edge.lit")).not_to_have_count(0)
-    window.screenshot(f"console-design-{design.name}", whole=False)
+    window.screenshot(f"console-design-{design.name}", full_page=False)
     window.check_accessibility()
     window.check_layout()
     for path in ("items", "patterns", "cost"):
         window.goto(f"/console/design/{path}")
         window.check_layout()
-        window.screenshot(f"console-{path}-{design.name}", whole=False)
+        window.screenshot(f"console-{path}-{design.name}", full_page=False)
 
 
 def test_the_picture_leads_to_patterns_and_items_without_scripts(visit: Visit, engine: Engine, tasks: Design) -> None:

@@ -37,7 +37,7 @@ def test_items_are_shown_as_collections(orders: Engine, visit: Visit, width: int
     expect(page.locator(".receipt")).to_contain_text("2 calls")
     window.check_accessibility()
     window.check_layout()
-    window.screenshot(f"console-items-{width}{'-dark' if dark else ''}", whole=width == PHONE)
+    window.screenshot(f"console-items-{width}{'-dark' if dark else ''}", full_page=width == PHONE)
     for menu in (".receipt", ".menu:has-text('Export')", ".menu:has-text('Columns')"):
         page.locator(f"{menu} > summary").click()
         box = page.locator(f"{menu} > div").bounding_box()

@@ -211,7 +211,7 @@ def test_five_minutes_of_load_fill_charts_and_heat_map(windows: Windows) -> None
             window = opened(windows, server, console)
             page = window.goto("/console/load/")
             expect(page.get_by_role("img", name="Consumed units per second")).to_be_visible()
-            window.screenshot("console-load", whole=False)
+            window.screenshot("console-load", full_page=False)
             page = window.goto("/console/load/partitions")
             assert page.locator("svg.heat rect:not(.heat-ground)").count() > 150
-            window.screenshot("console-heat", whole=False)
+            window.screenshot("console-heat", full_page=False)

@@ -39,7 +39,7 @@ def test_a_statement_reads_pages_and_asks_before_it_changes_data(engine: Engine,
     expect(page.locator(".result")).to_have_text("50 items, more follow")
     window.check_accessibility()
     window.check_layout()
-    window.screenshot(f"console-partiql-{width}", whole=False)
+    window.screenshot(f"console-partiql-{width}", full_page=False)
     page.get_by_role("button", name="Next page").click()
     expect(page.locator(".result")).to_have_text("10 items")
     page.get_by_label("Statement").fill('UPDATE "orders" SET status = ? WHERE customer = ? AND number = ?')

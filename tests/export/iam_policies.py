@@ -36,29 +36,29 @@ class Asked:
     context: Mapping[str, tuple[str, ...]]
 
 
-def allows(policy: Mapping[str, Any], asked: Asked, principal: Mapping[str, str] | None = None) -> bool:
+def allows(policy: Mapping[str, Any], request: Asked, principal: Mapping[str, str] | None = None) -> bool:
     """Whether some statement allows it. `principal`: the variables that are known of the caller."""
-    return any(_matches(one, asked, principal or {}) for one in policy["Statement"])
+    return any(_matches(statement, request, principal or {}) for statement in policy["Statement"])
 
 
-def _matches(statement: Mapping[str, Any], asked: Asked, principal: Mapping[str, str]) -> bool:
+def _matches(statement: Mapping[str, Any], request: Asked, principal: Mapping[str, str]) -> bool:
     assert statement["Effect"] == "Allow"
-    if f"dynamodb:{asked.action}" not in statement["Action"]:
+    if f"dynamodb:{request.action}" not in statement["Action"]:
         return False
-    if not any(_like(pattern, asked.resource, {}) for pattern in statement["Resource"]):
+    if not any(_like(pattern, request.resource, {}) for pattern in statement["Resource"]):
         return False
     return all(
-        _holds(operator, asked.context.get(key), actual_key, principal)
+        _holds(operator, request.context.get(key), actual_key, principal)
         for operator, keys in statement.get("Condition", {}).items()
         for key, actual_key in keys.items()
     )
 
 
-def _holds(operator: str, found: Sequence[str] | None, told: Any, principal: Mapping[str, str]) -> bool:
-    values = told if isinstance(told, list) else [told]
+def _holds(operator: str, actual: Sequence[str] | None, condition_values: Any, principal: Mapping[str, str]) -> bool:
+    values = condition_values if isinstance(condition_values, list) else [condition_values]
     quantifier, _, test = operator.rpartition(":")
     if test == "Null":
-        return (not found) == (values == ["true"])
+        return (not actual) == (values == ["true"])
     assert test in {"StringLike", "StringEquals"}, operator
 
     def fits(value: str) -> bool:
@@ -67,23 +67,23 @@ def _holds(operator: str, found: Sequence[str] | None, told: Any, principal: Map
         return any(_like(pattern, value, principal) for pattern in values)
 
     if quantifier == "ForAllValues":
-        return all(map(fits, found or ()))
+        return all(map(fits, actual or ()))
     assert quantifier in {"ForAnyValue", ""}, operator
-    return any(map(fits, found or ()))
+    return any(map(fits, actual or ()))
 
 
 def _like(pattern: str, value: str, variables: Mapping[str, str]) -> bool:
-    made = ""
+    regex = ""
     for variable, sign in re.findall(r"\$\{([^{}]*)\}|(.)", pattern, re.DOTALL):
         if variable in {"*", "?", "$"}:
-            made += re.escape(variable)
+            regex += re.escape(variable)
         elif variable:
             if variable not in variables:
                 return False
-            made += re.escape(variables[variable])
+            regex += re.escape(variables[variable])
         else:
-            made += {"*": ".*", "?": "."}.get(sign, re.escape(sign))
-    return re.fullmatch(made, value, re.DOTALL) is not None
+            regex += {"*": ".*", "?": "."}.get(sign, re.escape(sign))
+    return re.fullmatch(regex, value, re.DOTALL) is not None
 
 
 # Permissions that a request requires.
@@ -97,9 +97,9 @@ def asked_by(operation: str, request: Mapping[str, Any], schemas: Mapping[str, S
     single = list(_single(operation, request, schemas))
     yield single
     together: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
-    for one in single:
-        context = together.setdefault((one.action, one.resource), {})
-        for key, values in one.context.items():
+    for member in single:
+        context = together.setdefault((member.action, member.resource), {})
+        for key, values in member.context.items():
             context[key] = tuple(dict.fromkeys((*context.get(key, ()), *values)))
     yield [Asked(action, resource, context) for (action, resource), context in together.items()]
 
@@ -154,9 +154,9 @@ def _range(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Sch
     context["dynamodb:Attributes"] = tuple(names.values())
     if operation == "Query":
         matches = re.findall(r"([#\w]+) = (:\w+)", request["KeyConditionExpression"])
-        equal = {names.get(one, one): values[value] for one, value in matches}
+        equal = {names.get(placeholder, placeholder): values[value] for placeholder, value in matches}
         partition = (schemas[table].partition,) if index is None else index.partition
-        context |= {key: (_text(equal[one]),) for key, one in zip(_KEYS, partition, strict=False)}
+        context |= {key: (_text(equal[placeholder]),) for key, placeholder in zip(_KEYS, partition, strict=False)}
     return Asked(operation, ARN + table + ("" if name is None else f"/index/{name}"), context)
 
 

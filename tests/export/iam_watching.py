@@ -48,7 +48,7 @@ def schemas_of(design: Design) -> dict[str, Schema]:
 @cache
 def requests_of(name: str) -> tuple[Seen, ...]:
     """Return the requests of every pattern that can run."""
-    seen: list[Seen] = []
+    requests: list[Seen] = []
 
     class Watched(Connection):
         """A connection that notes what it sends for whom."""
@@ -60,7 +60,7 @@ def requests_of(name: str) -> tuple[Seen, ...]:
         def call(self, operation: str, request: dict[str, Any]) -> Any:
             """Send a request."""
             values = {member: value for member, value in request.items() if member in _KEPT}
-            seen.append(Seen(self.pattern, operation, values))
+            requests.append(Seen(self.pattern, operation, values))
             return self.inner.call(operation, request)
 
         def run(self, call: Call[Any], **options: Any) -> Any:
@@ -71,4 +71,4 @@ def requests_of(name: str) -> tuple[Seen, ...]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verifying, "Connection", Watched)
         verifying.verify(design_of(name), items=ITEMS)
-    return tuple(seen)
+    return tuple(requests)

@@ -14,6 +14,6 @@ if __name__ == "__main__":
     for pattern in test_explain.DESIGN.patterns:
         path = test_explain.EXPECTED / f"{pattern.name}.txt"
         path.write_text(explain(pattern, fixed()))
-    test_markdown.EXPECTED.write_text(test_markdown.made(fixed()))
-    for told, made in ((test_cloudformation, template), (test_terraform, configuration)):
-        told.EXPECTED.write_text(made(told.DESIGN, resources(told.DESIGN.tables)))
+    test_markdown.EXPECTED.write_text(test_markdown.document_of(fixed()))
+    for module, written in ((test_cloudformation, template), (test_terraform, configuration)):
+        module.EXPECTED.write_text(written(module.DESIGN, resources(module.DESIGN.tables)))

@@ -80,22 +80,24 @@ class Area:
 
 def pictures(text: str) -> list[ET.Element]:
     """Return the diagrams of a page, parsed as XML."""
-    return [ET.fromstring(one) for one in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+    return [ET.fromstring(picture) for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
 
 
 def texts(picture: ET.Element) -> list[tuple[str, Area]]:
     """Every text, and the room that it needs."""
     entries = []
-    for one in picture.iter("text"):
-        text = "".join(one.itertext())
-        x, y = float(one.attrib["x"]), float(one.attrib["y"])
+    for element in picture.iter("text"):
+        text = "".join(element.itertext())
+        x, y = float(element.attrib["x"]), float(element.attrib["y"])
         entries.append((text, Area(x, y - 12, x + cells(text) * CELL, y - 12 + LINE - 1)))
     return entries
 
 
 def boxes(picture: ET.Element) -> list[Area]:
     """Every rectangle."""
-    return [_area(*(float(one.attrib[name]) for name in ("x", "y", "width", "height"))) for one in picture.iter("rect")]
+    return [
+        _area(*(float(rect.attrib[name]) for name in ("x", "y", "width", "height"))) for rect in picture.iter("rect")
+    ]
 
 
 def whole(picture: ET.Element) -> Area:

@@ -42,24 +42,25 @@ def of_terraform(block: Mapping[str, Any]) -> Settings:
         "TableName": block["name"],
         "KeySchema": _key(block),
         "AttributeDefinitions": [
-            {"AttributeName": _text(one["name"]), "AttributeType": one["type"]} for one in block["attribute"]
+            {"AttributeName": _text(attribute["name"]), "AttributeType": attribute["type"]}
+            for attribute in block["attribute"]
         ],
         "BillingMode": block["billing_mode"],
         **_capacity(block),
     }
     if "global_secondary_index" in block:
         request["GlobalSecondaryIndexes"] = [
-            {"IndexName": one["name"], "KeySchema": _key(one), **_projection(one), **_capacity(one)}
-            for one in block["global_secondary_index"]
+            {"IndexName": index["name"], "KeySchema": _key(index), **_projection(index), **_capacity(index)}
+            for index in block["global_secondary_index"]
         ]
     if "local_secondary_index" in block:
         request["LocalSecondaryIndexes"] = [
             {
-                "IndexName": one["name"],
-                "KeySchema": _key({"hash_key": block["hash_key"], "range_key": one["range_key"]}),
-                **_projection(one),
+                "IndexName": index["name"],
+                "KeySchema": _key({"hash_key": block["hash_key"], "range_key": index["range_key"]}),
+                **_projection(index),
             }
-            for one in block["local_secondary_index"]
+            for index in block["local_secondary_index"]
         ]
     if block.get("stream_enabled"):
         request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": block["stream_view_type"]}
@@ -85,7 +86,8 @@ def _key(block: Mapping[str, Any]) -> list[dict[str, str]]:
     if "key_schema" in block:
         assert "hash_key" not in block, "the provider takes one of both"
         return [
-            {"AttributeName": _text(one["attribute_name"]), "KeyType": one["key_type"]} for one in block["key_schema"]
+            {"AttributeName": _text(element["attribute_name"]), "KeyType": element["key_type"]}
+            for element in block["key_schema"]
         ]
     properties = [{"AttributeName": _text(block["hash_key"]), "KeyType": "HASH"}]
     if "range_key" in block:

@@ -74,7 +74,7 @@ def test_a_command_can_be_parsed_back_to_its_request(item: dict[str, Any]) -> No
 @pytest.mark.parametrize("name", MADE)
 def test_requests_of_patterns_can_be_parsed_back(name: str) -> None:
     examples = [example_request(pattern) for pattern in loaded(name).patterns]
-    requests = [one for one in examples if isinstance(one, ExampleRequest)]
+    requests = [example for example in examples if isinstance(example, ExampleRequest)]
     assert requests
     for request in requests:
         assert read_back(command(request.operation, request.request)) == (request.operation, plain(request.request))

@@ -107,7 +107,7 @@ def test_a_prefix_is_added_to_every_table_of_a_request() -> None:
     example = request_of(member_of, "dev-")
     assert example.request["TableName"] == "dev-club"
     example = request_of(join_with_card, "dev-")
-    assert {members["TableName"] for one in example.request["TransactItems"] for members in one.values()} == {
+    assert {members["TableName"] for action in example.request["TransactItems"] for members in action.values()} == {
         "dev-club"
     }
 
@@ -115,7 +115,7 @@ def test_a_prefix_is_added_to_every_table_of_a_request() -> None:
 def test_a_new_item_with_a_unique_value_is_written_with_its_sentinel() -> None:
     example = request_of(join)
     assert example.operation == "TransactWriteItems"
-    assert [list(one) for one in example.request["TransactItems"]] == [["Put"], ["Put"]]
+    assert [list(action) for action in example.request["TransactItems"]] == [["Put"], ["Put"]]
 
 
 def test_a_write_that_reads_first_is_not_a_single_request() -> None:
@@ -138,7 +138,7 @@ def test_range_arguments_ascend_even_if_parameter_names_do_not() -> None:
 def test_a_check_is_sent_as_a_transaction() -> None:
     example = request_of(is_strong)
     assert example.operation == "TransactWriteItems"
-    assert [list(one) for one in example.request["TransactItems"]] == [["ConditionCheck"]]
+    assert [list(action) for action in example.request["TransactItems"]] == [["ConditionCheck"]]
 
 
 def test_an_invalid_pattern_is_explained_by_its_fault() -> None:
@@ -168,8 +168,8 @@ class Seat(Entity):
 
 
 @seats.update(Seat)
-def hold(seat: str, gone: datetime) -> ItemWrite:
-    return item(seat=seat).set(gone=gone)
+def hold(seat: str, ends: datetime) -> ItemWrite:
+    return item(seat=seat).set(gone=ends)
 
 
 @club.batch_put(Member)

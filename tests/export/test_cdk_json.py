@@ -31,7 +31,7 @@ PATTERN_KEYS = {"pattern", "description", "table", "index", "dynamodb_operation"
 """What an access pattern may say. Source: the same."""
 
 
-def made(design: Design, prefix: str = "") -> dict[str, Any]:
+def document_of(design: Design, prefix: str = "") -> dict[str, Any]:
     written: dict[str, Any] = json.loads(model(design, resources([*design.tables, checkpoint_table()], prefix)))
     return written
 
@@ -47,7 +47,7 @@ def problems(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table_problems(table: Mapping[str, Any]) -> Iterator[str]:
-    types = {one["AttributeName"]: one["AttributeType"] for one in table["AttributeDefinitions"]}
+    types = {definition["AttributeName"]: definition["AttributeType"] for definition in table["AttributeDefinitions"]}
     if not set(types.values()) <= {"S", "N", "B"} or not all(1 <= len(name) <= 255 for name in types):
         yield "attribute definitions"
     indexes: Sequence[Mapping[str, Any]] = table.get("GlobalSecondaryIndexes", ())
@@ -78,11 +78,11 @@ def _key_problems(keyed: Mapping[str, Any], types: Mapping[str, str], most: int)
 @pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
 def test_the_generator_accepts_every_design(name: str) -> None:
-    assert list(problems(made(DESIGN if name == "shelves" else loaded(name)))) == []
+    assert list(problems(document_of(DESIGN if name == "shelves" else loaded(name)))) == []
 
 
 def test_validation_finds_violated_rules() -> None:
-    data = made(DESIGN)
+    data = document_of(DESIGN)
     data["tables"][0]["AttributeDefinitions"].pop()
     data["tables"][1]["KeySchema"] *= 2
     data["tables"][2]["GlobalSecondaryIndexes"][0]["Projection"] = {"ProjectionType": "INCLUDE"}
@@ -93,7 +93,7 @@ def test_validation_finds_violated_rules() -> None:
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
 def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None:
     """As model_validation_utils.py does: create_table of all but the expiry, which it does not know, then batches."""
-    data = made(DESIGN if name == "shelves" else loaded(name))
+    data = document_of(DESIGN if name == "shelves" else loaded(name))
     assert list(data) == ["tables", "items", "access_patterns"]
     with Engine.open(":memory:") as engine:
         for table in data["tables"]:
@@ -111,16 +111,16 @@ def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None
 @pytest.mark.parametrize("name", MADE)
 def test_every_pattern_is_a_command_or_has_a_reason(name: str) -> None:
     design = loaded(name)
-    access_patterns = made(design)["access_patterns"]
-    assert [one["pattern"] for one in access_patterns] == [pattern.name for pattern in design.patterns]
+    access_patterns = document_of(design)["access_patterns"]
+    assert [listed["pattern"] for listed in access_patterns] == [pattern.name for pattern in design.patterns]
     service = get_session().get_service_model("dynamodb")
-    for one in access_patterns:
-        assert set(one) <= PATTERN_KEYS
-        assert one["description"]
-        assert ("implementation" in one) is ("dynamodb_operation" in one) is ("reason" not in one)
-        if "implementation" in one:
-            operation, request = read_back(one["implementation"])
-            assert operation == one["dynamodb_operation"]
+    for entry in access_patterns:
+        assert set(entry) <= PATTERN_KEYS
+        assert entry["description"]
+        assert ("implementation" in entry) is ("dynamodb_operation" in entry) is ("reason" not in entry)
+        if "implementation" in entry:
+            operation, request = read_back(entry["implementation"])
+            assert operation == entry["dynamodb_operation"]
             assert operation in OPERATIONS
             shape = service.operation_model(operation).input_shape
             assert shape is not None
@@ -128,14 +128,14 @@ def test_every_pattern_is_a_command_or_has_a_reason(name: str) -> None:
 
 
 def test_a_pattern_has_its_table_and_index() -> None:
-    patterns = {one["pattern"]: one for one in made(loaded("todo"), "dev-")["access_patterns"]}
+    patterns = {entry["pattern"]: entry for entry in document_of(loaded("todo"), "dev-")["access_patterns"]}
     indexed = [pattern for pattern in patterns.values() if "index" in pattern]
-    assert {one["table"] for one in indexed} == {"dev-todo-app-data"}
-    assert all(f"--index-name {one['index']}" in one["implementation"] for one in indexed)
+    assert {entry["table"] for entry in indexed} == {"dev-todo-app-data"}
+    assert all(f"--index-name {entry['index']}" in entry["implementation"] for entry in indexed)
 
 
 def patterns_of(module: ModuleType) -> dict[str, dict[str, Any]]:
-    return {one["pattern"]: one for one in made(Design.of(module))["access_patterns"]}
+    return {entry["pattern"]: entry for entry in document_of(Design.of(module))["access_patterns"]}
 
 
 def test_a_pattern_is_described_by_its_docstring_or_name() -> None:
@@ -154,7 +154,7 @@ def test_a_transaction_has_its_table_if_there_is_only_one() -> None:
 
 
 def test_one_example_of_each_entity_is_put_if_it_has_one() -> None:
-    items = made(Design.of(test_explain_lines))["items"]
+    items = document_of(Design.of(test_explain_lines))["items"]
     assert {name: len(listed) for name, listed in items.items()} == {
         "club": 2,
         "log": 1,
@@ -171,9 +171,9 @@ def test_one_example_of_each_entity_is_put_if_it_has_one() -> None:
 
 
 def test_expiry_is_written_next_to_the_members_of_create_table() -> None:
-    books = made(DESIGN)["tables"][0]
+    books = document_of(DESIGN)["tables"][0]
     assert books["TimeToLiveSpecification"] == {"AttributeName": "gone_at", "Enabled": True}
-    assert "TimeToLiveSpecification" not in made(DESIGN)["tables"][1]
+    assert "TimeToLiveSpecification" not in document_of(DESIGN)["tables"][1]
 
 
 def test_settings_that_the_generator_ignores_are_noted() -> None:

@@ -25,7 +25,7 @@ EXPECTED = Path(__file__).with_name("shelves.cloudformation.json")
 DESIGN = Design.of(shelves)
 
 
-def made(design: Design, prefix: str = "") -> dict[str, Any]:
+def template_of(design: Design, prefix: str = "") -> dict[str, Any]:
     written: dict[str, Any] = json.loads(template(design, resources(design.tables, prefix)))
     return written
 
@@ -48,8 +48,8 @@ def test_tables_with_indexes_are_created_one_after_another() -> None:
         Table("two", pk="pk", sk="sk", indexes=[LSI("index", sk="a")]),
         Table("three", pk="pk", indexes=[GSI("index", pk="a")]),
     ]
-    written = made(Design("tables", tuple(indexed)))["Resources"]
-    assert {name: one.get("DependsOn") for name, one in written.items()} == {
+    written = template_of(Design("tables", tuple(indexed)))["Resources"]
+    assert {name: resource.get("DependsOn") for name, resource in written.items()} == {
         "one": None,
         "plain": None,
         "two": "one",
@@ -59,14 +59,14 @@ def test_tables_with_indexes_are_created_one_after_another() -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_tables_are_retained_when_the_stack_is_deleted(name: str) -> None:
-    for one in made(loaded(name))["Resources"].values():
-        assert (one["DeletionPolicy"], one["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    for resource in template_of(loaded(name))["Resources"].values():
+        assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
 
 
 def test_outputs_have_unique_names_for_table_names_and_arns() -> None:
     names = ["orders", "orders-stream", "ordersStream", "orders-arn", "ordersArn"]
     design = Design("tables", tuple(Table(name, pk="pk", stream="NEW_IMAGE") for name in names))
-    written = made(design)["Outputs"]
+    written = template_of(design)["Outputs"]
     assert len(written) == 3 * len(names)
     assert written["ordersStream"]["Value"] == {"Fn::GetAtt": ["orders", "StreamArn"]}
     for table in design.tables:
@@ -74,16 +74,18 @@ def test_outputs_have_unique_names_for_table_names_and_arns() -> None:
 
 
 def test_a_prefix_changes_table_names_and_not_logical_ids() -> None:
-    plain, prefixed = made(DESIGN), made(DESIGN, "dev-")
+    plain, prefixed = template_of(DESIGN), template_of(DESIGN, "dev-")
     assert prefixed["Resources"].keys() == plain["Resources"].keys()
     assert prefixed["Resources"]["Loans"]["Properties"]["TableName"] == "dev-Loans"
 
 
 def test_a_description_is_short_and_ascii() -> None:
-    description = made(Design("d", DESIGN.tables, doc="Größe\nof things. " + "x" * 2000 + "\n\nmore"))["Description"]
+    description = template_of(Design("d", DESIGN.tables, doc="Größe\nof things. " + "x" * 2000 + "\n\nmore"))[
+        "Description"
+    ]
     assert description.startswith("Tables of the design d. Gr??e of things. xxx")
     assert len(description.encode()) == 1024
-    assert made(Design("d", DESIGN.tables))["Description"] == "Tables of the design d."
+    assert template_of(Design("d", DESIGN.tables))["Description"] == "Tables of the design d."
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,7 @@ def test_cfn_lint_reports_nothing(name: str, lint: Callable[[str], list[Any]]) -
 
 
 def test_cfn_lint_reports_a_damaged_template(lint: Callable[[str], list[Any]]) -> None:
-    written = made(DESIGN)
+    written = template_of(DESIGN)
     del written["Resources"]["Loans"]["Properties"]["KeySchema"]
     written["Resources"]["ShelfBooksTable"]["Properties"]["Strem"] = {}
-    assert {str(one.rule.id) for one in lint(json.dumps(written))} >= {"E3002", "E3003"}
+    assert {str(match.rule.id) for match in lint(json.dumps(written))} >= {"E3002", "E3003"}

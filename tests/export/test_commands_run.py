@@ -29,7 +29,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
 def test_the_cli_accepts_every_command(name: str) -> None:
     design = loaded(name)
     data = json.loads(model(design, resources(design.tables)))
-    commands = [one["implementation"] for one in data["access_patterns"] if "implementation" in one]
+    commands = [entry["implementation"] for entry in data["access_patterns"] if "implementation" in entry]
     with Engine.memory() as engine, serving(engine) as url:
         for table in data["tables"]:
             table.pop("TimeToLiveSpecification", None)
@@ -37,7 +37,7 @@ def test_the_cli_accepts_every_command(name: str) -> None:
         run = [sys.executable, str(Path(__file__).with_name("aws_cli.py")), url]
         done = subprocess.run(run, input="\n".join(commands), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
-    answers = done.stdout.splitlines()
-    assert len(answers) == len(commands)
-    for command, answer in zip(commands, answers, strict=True):
-        assert answer.startswith("0 ") or any(code in answer for code in UNTRUE), f"{command}\n{answer}"
+    outputs = done.stdout.splitlines()
+    assert len(outputs) == len(commands)
+    for command, output in zip(commands, outputs, strict=True):
+        assert output.startswith("0 ") or any(code in output for code in UNTRUE), f"{command}\n{output}"

@@ -189,7 +189,7 @@ PK = "KIND#{kind}#{level}#{name}"
         (missing, "PK = KIND#None#0001#{name}, SK begins_with DAY#"),
         (bigger, ""),
     ],
-    ids=lambda one: getattr(one, "name", ""),
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_a_key_condition_shows_templates_and_stored_constants(pattern: Pattern[..., Any], words: str) -> None:
     assert key_condition(pattern.plan) == words
@@ -211,15 +211,15 @@ def test_a_write_shows_its_condition_known_values_and_version() -> None:
         version: int = 0
 
     @table.update(Note)
-    def note(id: str, mood: str, seen: int) -> ItemWrite:
-        change = item(id=id).set(text="x").assuming(due=None, mood=mood).if_version(seen)
+    def note(id: str, mood: str, version: int) -> ItemWrite:
+        change = item(id=id).set(text="x").assuming(due=None, mood=mood).if_version(version)
         return change.condition((F.text == "") | F.text.missing())
 
     @table.update(Note)
     def write(id: str) -> ItemWrite:
         return item(id=id).set(text="x")
 
-    expected = "(text = '' or text is missing) and due is missing and mood = {mood} and version = {seen}"
+    expected = "(text = '' or text is missing) and due is missing and mood = {mood} and version = {version}"
 
     @table.create(Note)
     def add(new: Note) -> ItemWrite:

@@ -44,25 +44,27 @@ def deployed() -> Iterator[tuple[Any, Any]]:
         yield boto3.client("cloudformation", "us-east-1"), boto3.client("dynamodb", "us-east-1")
 
 
-def comparable(told: Mapping[str, Any]) -> Described:
+def comparable(description: Mapping[str, Any]) -> Described:
     """Return a description without the members that templates cannot set."""
-    table = {name: value for name, value in told.items() if name not in NOT_COMPARED and value not in ([], None)}
-    table["AttributeDefinitions"] = sorted(told["AttributeDefinitions"], key=lambda one: str(one["AttributeName"]))
+    table = {name: value for name, value in description.items() if name not in NOT_COMPARED and value not in ([], None)}
+    table["AttributeDefinitions"] = sorted(
+        description["AttributeDefinitions"], key=lambda definition: str(definition["AttributeName"])
+    )
     # moto tells the mode of what is provisioned too, and not since when a table is paid by the request.
-    table["BillingModeSummary"] = told.get("BillingModeSummary", {"BillingMode": "PROVISIONED"})["BillingMode"]
-    table["ProvisionedThroughput"] = capacity(told)
+    table["BillingModeSummary"] = description.get("BillingModeSummary", {"BillingMode": "PROVISIONED"})["BillingMode"]
+    table["ProvisionedThroughput"] = capacity(description)
     for member in {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"} & table.keys():
-        table[member] = [index(one) for one in sorted(table[member], key=lambda one: str(one["IndexName"]))]
+        table[member] = [index(entry) for entry in sorted(table[member], key=lambda entry: str(entry["IndexName"]))]
     return table
 
 
-def index(told: Mapping[str, Any]) -> Described:
-    properties = {name: value for name, value in told.items() if name not in ADDED_BY_ENGINE}
-    return {**properties, "ProvisionedThroughput": capacity(told)}
+def index(description: Mapping[str, Any]) -> Described:
+    properties = {name: value for name, value in description.items() if name not in ADDED_BY_ENGINE}
+    return {**properties, "ProvisionedThroughput": capacity(description)}
 
 
-def capacity(told: Mapping[str, Any]) -> tuple[int, int]:
-    bought = told.get("ProvisionedThroughput", {})
+def capacity(description: Mapping[str, Any]) -> tuple[int, int]:
+    bought = description.get("ProvisionedThroughput", {})
     return bought.get("ReadCapacityUnits", 0), bought.get("WriteCapacityUnits", 0)
 
 
@@ -102,7 +104,7 @@ def test_outputs_name_the_created_resources(deployed: tuple[Any, Any]) -> None:
     design = Design.of(shelves)
     stacks.create_stack(StackName="design", TemplateBody=template(design, resources(design.tables, "dev-")))
     (stack,) = stacks.describe_stacks(StackName="design")["Stacks"]
-    actual = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+    actual = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
     for table in design.tables:
         described = tables.describe_table(TableName=f"dev-{table.name}")["Table"]
         own = logical_id(table.name)

@@ -134,19 +134,19 @@ def words(picture: ET.Element) -> list[str]:
 
 
 def styles(picture: ET.Element) -> list[str | None]:
-    return [one.attrib.get("class") for one in picture.iter("text")]
+    return [text.attrib.get("class") for text in picture.iter("text")]
 
 
 def lines(picture: ET.Element, *kinds: str) -> list[list[tuple[float, float]]]:
     """Return the corners of every line of these kinds."""
-    routes = [one.attrib["d"] for one in picture.iter("path") if one.attrib["class"] in kinds]
+    routes = [path.attrib["d"] for path in picture.iter("path") if path.attrib["class"] in kinds]
     corners = [re.findall(r"[ML]([\d.]+) ([\d.]+)", route) for route in routes]
     return [[(float(x), float(y)) for x, y in points] for points in corners]
 
 
 def box_of(picture: ET.Element, text: str) -> Area:
     """Return the smallest box around a text."""
-    area = next(area for shown, area in texts(picture) if shown == text)
+    area = next(area for label, area in texts(picture) if label == text)
     return min((box for box in boxes(picture) if box.holds(area)), key=lambda box: box.bottom - box.top)
 
 
@@ -186,7 +186,7 @@ def test_the_index_keys_of_an_entity_are_connected_to_the_index() -> None:
     picture = drawn(diagrams.entities(shop, "e"))
     routes = lines(picture, *(f"line colour{number}" for number in range(3)))
     assert len(routes) == 4  # two entities are in one of them
-    routes = [min(those) for _, those in groupby(routes, key=lambda route: route[-1])]
+    routes = [min(group) for _, group in groupby(routes, key=lambda route: route[-1])]
     order = box_of(picture, "Order")
     heights = {text: (area.top + area.bottom) / 2 for text, area in reversed(texts(picture))}  # the first of each
     for (start, *_, end), name in zip(routes, ("open", "total", "courier"), strict=True):
@@ -293,9 +293,9 @@ def test_consumers_are_drawn_between_their_tables_and_failure_destinations() -> 
     )
     tables = (*["table shop"] * 3, "table log")
     rows = zip(tables, ("thank", "charge", "watch", "copy"), (*ends, "after 1 retry: lost"), strict=True)
-    taken, failed = lines(picture, "line read"), lines(picture, "line write")
-    for (source, consumer, end), into, out in zip(rows, taken, failed, strict=True):
-        one, after = box_of(picture, consumer), box_of(picture, end)
-        middle = (one.top + one.bottom) / 2
-        assert into == [(box_of(picture, source).right, middle), (one.left - 2, middle)]
-        assert out == [(one.right, middle), (after.left - 2, middle)]
+    reads, failures = lines(picture, "line read"), lines(picture, "line write")
+    for (source, consumer, end), into, out in zip(rows, reads, failures, strict=True):
+        start, after = box_of(picture, consumer), box_of(picture, end)
+        middle = (start.top + start.bottom) / 2
+        assert into == [(box_of(picture, source).right, middle), (start.left - 2, middle)]
+        assert out == [(start.right, middle), (after.left - 2, middle)]

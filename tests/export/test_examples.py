@@ -226,8 +226,8 @@ def test_a_recursive_model_ends() -> None:
 
 
 @parts.query(Part)
-def labelled(code: Code, wanted: list[str], other: list[int], made: list[date]) -> KeyCondition:
-    return pk(code=code).filter((F.label == wanted) | (F.label == other) | (F.made == made))
+def labelled(code: Code, labels: list[str], other: list[int], dates: list[date]) -> KeyCondition:
+    return pk(code=code).filter((F.label == labels) | (F.label == other) | (F.made == dates))
 
 
 @transaction()
@@ -282,8 +282,8 @@ def name_person(email: str, scale: Scale, nick: str) -> ItemWrite:
 
 
 @transaction()
-def add_both(one: Person, other: list[Person], third: Person) -> list[WriteCall[Any]]:
-    return [add_person(one), add_person(each(other)), add_person(third)]
+def add_both(first: Person, others: list[Person], last: Person) -> list[WriteCall[Any]]:
+    return [add_person(first), add_person(each(others)), add_person(last)]
 
 
 @transaction()
@@ -297,16 +297,16 @@ def exchange(old: str, new: str, nick: str, last: str) -> list[WriteCall[Any]]:
 
 def test_parameters_of_one_model_differ_in_every_field_that_can_differ() -> None:
     arguments = arguments_of(add_both)
-    one, (other,), third = arguments["one"], arguments["other"], arguments["third"]
-    assert dict(other) == {
+    first, (second,), third = arguments["first"], arguments["others"], arguments["last"]
+    assert dict(second) == {
         "email": "bob@example.com",
         "scale": Scale.LARGE,
         "number": 10,
         "count": 2,
         "price": Decimal("2.5"),
-        "ratio": one.ratio,
-        "code": other.code,
-        "nick": "<other.nick>",
+        "ratio": first.ratio,
+        "code": second.code,
+        "nick": "<others.nick>",
         "kind": "b",
         "token": UUID("00000000-0000-7000-8000-000000000002"),
         "joined": date(2026, 2, 1),
@@ -315,13 +315,13 @@ def test_parameters_of_one_model_differ_in_every_field_that_can_differ() -> None
         "pause": timedelta(hours=2),
         "raw": b"bytes2",
         "active": False,
-        "address": Address(street="<other.street>"),
+        "address": Address(street="<others.street>"),
     }
-    assert (one.nick, one.address, third.nick) == ("<nick>", Address(street="<street>"), "<third.nick>")
-    assert len({one.code, other.code, third.code}) == 3
-    assert len({one.joined, other.joined, third.joined}) == 3
-    assert (one.number, third.count) == (5, 3)
-    for person in (one, other, third):
+    assert (first.nick, first.address, third.nick) == ("<nick>", Address(street="<street>"), "<last.nick>")
+    assert len({first.code, second.code, third.code}) == 3
+    assert len({first.joined, second.joined, third.joined}) == 3
+    assert (first.number, third.count) == (5, 3)
+    for person in (first, second, third):
         Person.model_validate(person.model_dump())
 
 
@@ -345,8 +345,8 @@ def test_a_transaction_writes_each_item_once(pattern: Any) -> None:
 
 def test_a_list_has_examples_of_the_field_only_if_its_elements_belong_to_it() -> None:
     arguments = arguments_of(labelled)
-    assert (arguments["other"], arguments["wanted"]) == ([1], ["<wanted>"])
-    assert arguments["made"] == [date(2026, 3, 1)]
+    assert (arguments["other"], arguments["labels"]) == ([1], ["<labels>"])
+    assert arguments["dates"] == [date(2026, 3, 1)]
 
 
 class Limited(BaseModel):

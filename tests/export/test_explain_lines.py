@@ -179,7 +179,7 @@ THERE, MAY = "fails unless the item exists", "succeeds whether or not the item e
         (keep, [MAY]),
         (join_and_keep, ["join: PutItem on club, fails if the item exists", f"keep: PutItem on log, {MAY}"]),
     ],
-    ids=lambda one: getattr(one, "name", ""),
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_the_plan_describes_the_read_or_write(pattern: Pattern[..., Any], lines: list[str], book: PriceBook) -> None:
     _, _, after = explain(pattern, book).partition("\nPlan\n")
@@ -194,7 +194,7 @@ def test_the_plan_describes_the_read_or_write(pattern: Pattern[..., Any], lines:
         (join_and_keep, "join_and_keep: TransactWriteItems on tables club, log (Member, Line)"),
         (keep_two, "keep_two: TransactWriteItems on table log (Line)"),
     ],
-    ids=lambda one: getattr(one, "name", ""),
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_the_heading_names_operation_and_table(pattern: Pattern[..., Any], head: str, book: PriceBook) -> None:
     assert explain(pattern, book).splitlines()[0] == head

@@ -54,7 +54,7 @@ def design_named(name: str) -> Design:
 
 
 @cache
-def made(name: str) -> str:
+def page_of(name: str) -> str:
     design = design_named(name)
     findings = check(design).findings
     return page(design, findings, estimate(design, fixed()))
@@ -63,8 +63,8 @@ def made(name: str) -> str:
 @pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_page_is_well_formed_and_every_link_has_a_target(name: str) -> None:
-    read = Page(made(name))
-    assert made(name).startswith("<!DOCTYPE html>\n<html lang=")
+    read = Page(page_of(name))
+    assert page_of(name).startswith("<!DOCTYPE html>\n<html lang=")
     links = [actual_tag["href"] for tag, actual_tag in read.tags if tag == "a"]
     inner = {str(link)[1:] for link in links if str(link).startswith("#")}
     assert inner
@@ -75,52 +75,56 @@ def test_a_page_is_well_formed_and_every_link_has_a_target(name: str) -> None:
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_page_loads_and_executes_nothing(name: str) -> None:
-    read = Page(made(name))
+    read = Page(page_of(name))
     tags = {tag for tag, _ in read.tags}
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "form", "use", "image", "foreignobject"}
     attributes = {attribute for _, tag in read.tags for attribute in tag}
-    assert not {one for one in attributes if one.startswith("on") or one in {"src", "srcset", "style", "action"}}
+    assert not {
+        attribute
+        for attribute in attributes
+        if attribute.startswith("on") or attribute in {"src", "srcset", "style", "action"}
+    }
     assert not [
         actual_tag for tag, actual_tag in read.tags if tag == "a" and str(actual_tag["href"]).startswith("javascript")
     ]
-    style = re.findall(r"<style>(.*?)</style>", made(name), re.DOTALL)
+    style = re.findall(r"<style>(.*?)</style>", page_of(name), re.DOTALL)
     assert len(style) == 1
     assert not re.search(r"url\(|@import|</", style[0])
-    assert "default-src 'none'" in made(name)
+    assert "default-src 'none'" in page_of(name)
 
 
 def test_texts_of_a_design_are_escaped() -> None:
-    read = Page(made("hostile"))
+    read = Page(page_of("hostile"))
     assert read.text.count(EVIL) > 10
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", made("hostile"))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", page_of("hostile"))
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_every_text_of_a_diagram_is_inside_its_box_and_overlaps_no_other(name: str) -> None:
-    actual_pictures = pictures(made(name))
+    actual_pictures = pictures(page_of(name))
     assert len(actual_pictures) >= 2
     for picture in actual_pictures:
-        areas, shown = boxes(picture), texts(picture)
-        assert shown
-        for text, area in shown:
+        areas, labels = boxes(picture), texts(picture)
+        assert labels
+        for text, area in labels:
             assert any(box.holds(area) for box in areas), text
             assert whole(picture).holds(area), text
-        for number, (text, area) in enumerate(shown):
-            assert not [other for other, its in shown[number + 1 :] if area.meets(its)], text
+        for number, (text, area) in enumerate(labels):
+            assert not [other for other, its in labels[number + 1 :] if area.meets(its)], text
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_boxes_are_nested_or_disjoint(name: str) -> None:
-    for picture in pictures(made(name)):
+    for picture in pictures(page_of(name)):
         areas = boxes(picture)
-        for number, one in enumerate(areas):
+        for number, area in enumerate(areas):
             for other in areas[number + 1 :]:
-                assert not one.meets(other) or one.holds(other) or other.holds(one)
+                assert not area.meets(other) or area.holds(other) or other.holds(area)
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_every_diagram_has_a_description(name: str) -> None:
-    for picture in pictures(made(name)):
+    for picture in pictures(page_of(name)):
         assert picture.attrib["role"] == "img"
         title, description = picture.find("title"), picture.find("desc")
         assert title is not None
@@ -133,23 +137,23 @@ def test_every_diagram_has_a_description(name: str) -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_entity_and_every_pattern_is_in_a_diagram(name: str) -> None:
     design = design_named(name)
-    shown = " ".join(text for picture in pictures(made(name)) for text, _ in texts(picture))
+    labels = " ".join(text for picture in pictures(page_of(name)) for text, _ in texts(picture))
     for entity in design.entities:
-        assert entity.name in shown
+        assert entity.name in labels
     for pattern in design.patterns:
-        assert f"{pattern.name} " in shown
+        assert f"{pattern.name} " in labels
     for table in design.tables:
         for consumer in table.consumers:
-            assert consumer.name in shown
+            assert consumer.name in labels
 
 
 def test_a_page_is_deterministic() -> None:
     design = design_named("forum")
-    assert page(design, check(design).findings, estimate(design, fixed())) == made("forum")
+    assert page(design, check(design).findings, estimate(design, fixed())) == page_of("forum")
 
 
 def test_the_contents_list_tables_entities_and_sections() -> None:
-    nav = made("diary").partition("<nav")[2].partition("</nav>")[0]
+    nav = page_of("diary").partition("<nav")[2].partition("</nav>")[0]
     titles = re.findall(r">([^<]+)</a>", nav)
     assert titles == [
         *("Table diary", "Indexes", "Entity chart", "Author", "Entry"),
@@ -212,7 +216,11 @@ def test_equal_headings_have_different_ids() -> None:
     html = page(Design("two", design.tables, doc=headings), [], estimate(design, fixed()))
     ids = re.findall(r"<h\d id=\"([^\"]+)\"", html)
     assert ids[:5] == ["s-two", "s-section", "s-section-2", "s-thing", "s-section-3"]
-    assert [one for one in ids if one.startswith("s-thing")] == ["s-thing", "s-thing-2", "s-thing-3"]
+    assert [heading_id for heading_id in ids if heading_id.startswith("s-thing")] == [
+        "s-thing",
+        "s-thing-2",
+        "s-thing-3",
+    ]
 
 
 def test_a_heading_is_listed_without_its_markup() -> None:
@@ -222,12 +230,12 @@ def test_a_heading_is_listed_without_its_markup() -> None:
 
 
 def test_the_diagram_of_consumers_is_between_their_heading_and_their_table() -> None:
-    behind = made("diary").partition("Change consumers</h2>")[2]
+    behind = page_of("diary").partition("Change consumers</h2>")[2]
     assert behind.index("<figure>") < behind.index("<table>")
 
 
 def test_wide_tables_scroll_separately() -> None:
-    assert re.findall(r"(<div[^>]*>)\s*<table>", made("diary")) == ['<div class="wide" tabindex="0">'] * made(
+    assert re.findall(r"(<div[^>]*>)\s*<table>", page_of("diary")) == ['<div class="wide" tabindex="0">'] * page_of(
         "diary"
     ).count("<table>")
-    assert made("diary").count("</table>\n</div>") == made("diary").count("<table>")
+    assert page_of("diary").count("</table>\n</div>") == page_of("diary").count("<table>")

@@ -49,14 +49,16 @@ def runnable(design: Design) -> list[Pattern[..., Any]]:
     return [pattern for pattern in design.patterns if not all_faults(pattern.plan)]
 
 
-def made(patterns: list[Pattern[..., Any]], bindings: Bindings = FREE) -> dict[str, Any]:
+def policy_of(patterns: list[Pattern[..., Any]], bindings: Bindings = FREE) -> dict[str, Any]:
     return policy([grant for pattern in patterns for grant in of_pattern(pattern, bindings)], ACCOUNT)
 
 
-def denied(policy: Mapping[str, Any], seen: Seen, design: Design, principal: Mapping[str, str] | None = None) -> bool:
+def denied(
+    policy: Mapping[str, Any], request: Seen, design: Design, principal: Mapping[str, str] | None = None
+) -> bool:
     """Whether something of a request is denied, whether its items are looked at one by one or together."""
-    ways = asked_by(seen.operation, seen.request, schemas_of(design))
-    items = [all(allows(policy, one, principal) for one in way) for way in ways]
+    ways = asked_by(request.operation, request.request, schemas_of(design))
+    items = [all(allows(policy, access, principal) for access in way) for way in ways]
     assert len(set(items)) == 1, "both ways agree"
     return not items[0]
 
@@ -64,45 +66,45 @@ def denied(policy: Mapping[str, Any], seen: Seen, design: Design, principal: Map
 @pytest.mark.parametrize("name", DESIGNS)
 def test_every_sent_request_is_allowed(name: str) -> None:
     design = design_of(name)
-    whole = made(runnable(design))
+    document = policy_of(runnable(design))
     requests = requests_of(name)
-    sent, known = {one.pattern for one in requests}, {one.name for one in runnable(design)}
-    assert sent <= known
-    assert sent == known or name not in SYSTEMS, "of designs as written not every table can be made"
-    refused = [request for request in requests if denied(whole, request, design)]
+    sent, declared = {request.pattern for request in requests}, {pattern.name for pattern in runnable(design)}
+    assert sent <= declared
+    assert sent == declared or name not in SYSTEMS, "of designs as written not every table can be made"
+    refused = [request for request in requests if denied(document, request, design)]
     assert not refused
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_policy_of_one_pattern_allows_all_its_requests(name: str) -> None:
     design = design_of(name)
-    alone = {one.name: made([one]) for one in runnable(design)}
-    refused = [one for one in requests_of(name) if denied(alone[one.pattern], one, design)]
+    alone = {pattern.name: policy_of([pattern]) for pattern in runnable(design)}
+    refused = [request for request in requests_of(name) if denied(alone[request.pattern], request, design)]
     assert not refused
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_nothing_that_no_pattern_does_is_allowed(name: str) -> None:
     design = design_of(name)
-    whole = made(runnable(design))
-    done = {(one.operation, one.request.get("TableName")) for one in requests_of(name)}
+    document = policy_of(runnable(design))
+    done = {(request.operation, request.request.get("TableName")) for request in requests_of(name)}
     for table in design.tables:
         for action in ("DeleteTable", "UpdateTable", "CreateTable", "DescribeTable", "PartiQLSelect", "GetRecords"):
-            assert not allows(whole, Asked(action, ARN + table.name, {}))
+            assert not allows(document, Asked(action, ARN + table.name, {}))
         for action in ("Scan", "BatchWriteItem", "BatchGetItem"):
-            used = {one for one in done if one[0] == action and one[1] in {table.name, None}}
-            assert used or not allows(whole, Asked(action, ARN + table.name, {"dynamodb:LeadingKeys": ("x",)}))
-    assert not allows(whole, Asked("GetItem", ARN + "other", {"dynamodb:LeadingKeys": ("USER#x",)}))
+            used = {entry for entry in done if entry[0] == action and entry[1] in {table.name, None}}
+            assert used or not allows(document, Asked(action, ARN + table.name, {"dynamodb:LeadingKeys": ("x",)}))
+    assert not allows(document, Asked("GetItem", ARN + "other", {"dynamodb:LeadingKeys": ("USER#x",)}))
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_every_policy_fits_a_managed_policy_and_has_valid_statements(name: str) -> None:
-    whole = made(runnable(design_of(name)))
-    assert size(whole) <= 6144
-    sids = [one["Sid"] for one in whole["Statement"]]
+    document = policy_of(runnable(design_of(name)))
+    assert size(document) <= 6144
+    sids = [statement["Sid"] for statement in document["Statement"]]
     assert len(set(sids)) == len(sids)
     assert all(re.fullmatch(r"[A-Za-z0-9]+", sid) for sid in sids)
-    assert whole["Version"] == "2012-10-17"
+    assert document["Version"] == "2012-10-17"
 
 
 @pytest.fixture(scope="module")
@@ -125,14 +127,14 @@ def in_template(document: Mapping[str, Any]) -> str:
 def test_cfn_lint_reports_nothing(name: str, lint: Callable[[str], list[Any]]) -> None:
     design = design_of(name)
     bindings = Bindings({}) if name != "todo" else Bindings({"user_id": OWN})
-    grants = [grant for one in runnable(design) for grant in of_pattern(one, bindings)]
+    grants = [grant for pattern in runnable(design) for grant in of_pattern(pattern, bindings)]
     grants += [grant for table in design.tables for grant in of_consumers(table, "", checkpoint_table())]
     grants += [grant for table in (*design.tables, checkpoint_table()) for grant in of_creation(table)]
     assert lint(in_template(policy(grants, ACCOUNT))) == []
 
 
 def test_cfn_lint_reports_a_damaged_policy(lint: Callable[[str], list[Any]]) -> None:
-    document = made([diary.entry])
+    document = policy_of([diary.entry])
     document["Statement"][0]["Action"] = ["dynamodb:GetItems"]
     assert lint(in_template(document))
 
@@ -140,9 +142,9 @@ def test_cfn_lint_reports_a_damaged_policy(lint: Callable[[str], list[Any]]) -> 
 # Bound to the principal.
 
 
-def partitions(seen: Seen, design: Design) -> set[str]:
-    ways = asked_by(seen.operation, seen.request, schemas_of(design))
-    return {key for one in next(iter(ways)) for key in one.context.get("dynamodb:LeadingKeys", ())}
+def partitions(request: Seen, design: Design) -> set[str]:
+    ways = asked_by(request.operation, request.request, schemas_of(design))
+    return {key for access in next(iter(ways)) for key in access.context.get("dynamodb:LeadingKeys", ())}
 
 
 def test_a_bound_pattern_accesses_only_the_principals_partitions() -> None:
@@ -154,21 +156,25 @@ def test_a_bound_pattern_accesses_only_the_principals_partitions() -> None:
         if not all("user_id" in grant.leading.bound for grant in grants):
             continue
         own = policy(grants, ACCOUNT)
-        for seen in requests_of("todo"):
-            if seen.pattern != pattern.name or seen.pattern in {"answer_given", "remember_answer", "finish_answer"}:
+        for request in requests_of("todo"):
+            if request.pattern != pattern.name or request.pattern in {
+                "answer_given",
+                "remember_answer",
+                "finish_answer",
+            }:
                 continue
-            ids = {key.partition("#")[2] for key in partitions(seen, design)}
-            assert denied(own, seen, design, {"aws:PrincipalTag/user_id": "somebody else"})
-            assert denied(own, seen, design), "and a principal without the tag is nobody"
+            ids = {key.partition("#")[2] for key in partitions(request, design)}
+            assert denied(own, request, design, {"aws:PrincipalTag/user_id": "somebody else"})
+            assert denied(own, request, design), "and a principal without the tag is nobody"
             if len(ids) == 1:
-                assert not denied(own, seen, design, {"aws:PrincipalTag/user_id": ids.pop()})
+                assert not denied(own, request, design, {"aws:PrincipalTag/user_id": ids.pop()})
                 tried += 1
     assert tried > 100
 
 
 def test_a_field_of_a_whole_item_is_bound_by_name_or_with_its_parameter() -> None:
     for name in ("author", "entry.author"):
-        (statement,) = made([diary.write], Bindings({name: OWN}))["Statement"]
+        (statement,) = policy_of([diary.write], Bindings({name: OWN}))["Statement"]
         assert statement["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": [f"AUTHOR#{OWN}"]}
 
 
@@ -176,7 +182,7 @@ def test_a_field_of_a_whole_item_is_bound_by_name_or_with_its_parameter() -> Non
 
 
 def test_the_policy_of_a_small_design_has_the_expected_statements() -> None:
-    assert made([diary.entry, diary.of_day, diary.publish])["Statement"] == [
+    assert policy_of([diary.entry, diary.of_day, diary.publish])["Statement"] == [
         {
             "Sid": "DiaryGetUpdate",
             "Effect": "Allow",
@@ -201,35 +207,35 @@ def test_the_policy_of_a_small_design_has_the_expected_statements() -> None:
 
 
 def test_a_scan_has_no_condition() -> None:
-    (statement,) = made([diary.everything_there])["Statement"]
+    (statement,) = policy_of([diary.everything_there])["Statement"]
     assert "Condition" not in statement
 
 
 def test_steps_of_a_transaction_are_allowed_only_in_a_transaction() -> None:
-    whole = made([diary.write_counted])
+    document = policy_of([diary.write_counted])
     leading = {"dynamodb:LeadingKeys": ("AUTHOR#ada",)}
     put = Asked("PutItem", ARN + "diary", leading)
-    assert not allows(whole, put)
+    assert not allows(document, put)
     enclosed = {**leading, "dynamodb:EnclosingOperation": ("TransactWriteItems",)}
-    assert allows(whole, Asked("PutItem", ARN + "diary", enclosed))
+    assert allows(document, Asked("PutItem", ARN + "diary", enclosed))
 
 
 def test_a_missing_key_does_not_grant_permission() -> None:
-    assert not allows(made([diary.entry]), Asked("GetItem", ARN + "diary", {}))
+    assert not allows(policy_of([diary.entry]), Asked("GetItem", ARN + "diary", {}))
 
 
 def test_partitions_of_several_attributes_are_not_mixed() -> None:
     grants = [
         Grant("Query", "t", "index/i", Leading(texts)) for texts in (("a", "x"), ("b", "y"), ("c", "*"), ("*", "*"))
     ]
-    whole = policy(grants[:3], ACCOUNT)
+    document = policy(grants[:3], ACCOUNT)
 
-    def asked(first: str, second: str) -> bool:
+    def is_allowed(first: str, second: str) -> bool:
         context = {"dynamodb:LeadingKeys": (first,), "dynamodb:SecondPartitionKeyValues": (second,)}
-        return allows(whole, Asked("Query", ARN + "t/index/i", context))
+        return allows(document, Asked("Query", ARN + "t/index/i", context))
 
-    assert [asked("a", "x"), asked("b", "y"), asked("c", "z")] == [True, True, True]
-    assert [asked("a", "y"), asked("b", "x"), asked("d", "z")] == [False, False, False]
+    assert [is_allowed("a", "x"), is_allowed("b", "y"), is_allowed("c", "z")] == [True, True, True]
+    assert [is_allowed("a", "y"), is_allowed("b", "x"), is_allowed("d", "z")] == [False, False, False]
     (open_statement,) = policy(grants, ACCOUNT)["Statement"]
     assert "Condition" not in open_statement
 
@@ -238,9 +244,9 @@ def test_oversized_statements_are_split() -> None:
     grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(9)]
     parts = policies(grants, ACCOUNT, most=700)
     assert len(parts) > 1
-    assert all(size(one) <= 700 for one in parts)
-    assert [one["Resource"] for part in parts for one in part["Statement"]] == [
-        one["Resource"] for one in policy(grants, ACCOUNT)["Statement"]
+    assert all(size(part) <= 700 for part in parts)
+    assert [statement["Resource"] for part in parts for statement in part["Statement"]] == [
+        statement["Resource"] for statement in policy(grants, ACCOUNT)["Statement"]
     ]
 
 
@@ -265,26 +271,28 @@ class Noted:
 
 def test_every_request_of_a_runner_is_allowed() -> None:
     table = diary.diary
-    kept = checkpoint_table()
+    store = checkpoint_table()
     with Engine.memory() as engine, connect(engine=engine) as db:
-        db.create_tables(table, kept)
+        db.create_tables(table, store)
         noted = Noted(engine)
         checkpoints = TableCheckpoints(noted, create=False)
         handlers: dict[Callable[..., Any] | str, Callable[[Any], Any]] = {"mirror": lambda _change: None}
         with Runner(noted, table, checkpoints=checkpoints, handlers=handlers, destinations={"later": Kept()}) as runner:
             runner.run_once()
-    whole = policy(of_consumers(table, "", kept), ACCOUNT)
-    schemas = {one.name: one.schema for one in (table, kept)}
-    assert {"ListStreams", "DescribeStream", "PutItem", "UpdateItem", "Query"} <= {one for one, _ in noted.seen}
+    document = policy(of_consumers(table, "", store), ACCOUNT)
+    schemas = {source.name: source.schema for source in (table, store)}
+    assert {"ListStreams", "DescribeStream", "PutItem", "UpdateItem", "Query"} <= {
+        sent_request for sent_request, _ in noted.seen
+    }
     for operation, request in noted.seen:
         if operation == "GetRecords":
             continue  # an iterator does not say which stream's it is
         built_request = {**request, "StreamArn": f"{ARN}diary/stream/x"} if "StreamArn" in request else request
         ways = asked_by(operation, built_request, schemas)
-        assert all(allows(whole, one) for way in ways for one in way), operation
-    assert allows(whole, Asked("GetRecords", f"{ARN}diary/stream/x", {}))
+        assert all(allows(document, access) for way in ways for access in way), operation
+    assert allows(document, Asked("GetRecords", f"{ARN}diary/stream/x", {}))
     other = {"dynamodb:LeadingKeys": ("diary/other",)}
-    assert not allows(whole, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
+    assert not allows(document, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
 
 
 class Sent:
@@ -298,7 +306,7 @@ class Sent:
         """The names of all operations."""
         return {operation for operation, _ in self.noted.seen}
 
-    def denied(self, whole: Mapping[str, Any], stream_of: str) -> set[str]:
+    def denied(self, document: Mapping[str, Any], stream_of: str) -> set[str]:
         """Return the operations that the policy denies. Streams are those of one table."""
         refused = set()
         for operation, request in self.noted.seen:
@@ -306,7 +314,7 @@ class Sent:
             of_stream = operation == "GetRecords" or "StreamArn" in request
             built_request = {**request, "StreamArn": f"{ARN}{stream_of}/stream/x"} if of_stream else request
             ways = asked_by(operation, built_request, self.schemas)
-            if not all(allows(whole, one) for way in ways for one in way):
+            if not all(allows(document, access) for way in ways for access in way):
                 refused.add(operation)
         return refused
 
@@ -357,8 +365,8 @@ def run_of_consumers(engine: Engine) -> Sent:
 
 @pytest.mark.parametrize("exists", [False, True], ids=["from nothing", "with all tables there"])
 def test_a_policy_allows_every_operation_of_a_program_that_runs_consumers(*, exists: bool) -> None:
-    kept, failures = checkpoint_table(), failure_table()
-    needed = (posts, kept, failures)
+    checkpoints, failures = checkpoint_table(), failure_table()
+    needed = (posts, checkpoints, failures)
     with Engine.memory() as engine:
         if exists:
             Connection(Noted(engine), Context(engine.clock, b"key")).create_tables(*needed)
@@ -366,9 +374,9 @@ def test_a_policy_allows_every_operation_of_a_program_that_runs_consumers(*, exi
     of_table = of_checks if exists else of_creation
     grants = [
         *(grant for pattern in posts.patterns for grant in of_pattern(pattern, FREE)),
-        *of_consumers(posts, "", kept),
+        *of_consumers(posts, "", checkpoints),
         *of_failures(failures, posts, ""),
-        *(grant for one in needed for grant in of_table(one)),
+        *(grant for source in needed for grant in of_table(source)),
     ]
     assert sent.denied(policy(grants, ACCOUNT), "posts") == set()
     entries = {"CreateTable", "UpdateTimeToLive", "UpdateContinuousBackups"}
@@ -381,7 +389,7 @@ def test_a_policy_allows_every_operation_of_a_program_that_runs_consumers(*, exi
 def test_an_undeclared_consumer_may_read_the_stream_and_write_only_its_tables_checkpoints(tmp_path: Path) -> None:
     design = design_of("todo")
     (table,) = design.tables
-    kept = checkpoint_table()
+    checkpoints = checkpoint_table()
     with Engine.memory() as engine:
         noted = Noted(engine)
         db = Connection(noted, Context(engine.clock, b"key"))
@@ -389,14 +397,14 @@ def test_an_undeclared_consumer_may_read_the_stream_and_write_only_its_tables_ch
         feed = Feed(db, Lake.open(tmp_path, clock=engine.clock), clock=engine.clock)
         feed.run_once()
         feed.close()
-        sent = Sent(noted, (table, kept))
+        sent = Sent(noted, (table, checkpoints))
     assert {"GetRecords", "GetShardIterator", "CreateTable"} <= sent.operations
-    grants = [grant for one in runnable(design) for grant in of_pattern(one, FREE)]
-    grants += [*of_consumers(table, "", kept), *of_creation(table), *of_creation(kept)]
-    whole = policy(grants, ACCOUNT)
-    assert sent.denied(whole, table.name) == set()
+    grants = [grant for pattern in runnable(design) for grant in of_pattern(pattern, FREE)]
+    grants += [*of_consumers(table, "", checkpoints), *of_creation(table), *of_creation(checkpoints)]
+    document = policy(grants, ACCOUNT)
+    assert sent.denied(document, table.name) == set()
     other = {"dynamodb:LeadingKeys": ("forum/x",)}
-    assert not allows(whole, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
+    assert not allows(document, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
 
 
 class Kept:
@@ -407,8 +415,8 @@ class Kept:
 
 
 def test_describing_tables_is_allowed_on_request() -> None:
-    whole = policy(of_checks(diary.diary), ACCOUNT)
-    (statement,) = whole["Statement"]
+    document = policy(of_checks(diary.diary), ACCOUNT)
+    (statement,) = document["Statement"]
     looks = ("DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups")
     assert statement["Action"] == [f"dynamodb:{action}" for action in looks]
-    assert json.loads(json.dumps(whole)) == whole
+    assert json.loads(json.dumps(document)) == document

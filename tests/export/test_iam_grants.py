@@ -206,9 +206,9 @@ def join_with_chip(member: Member, chip: Chip, other: str) -> list[WriteCall[Any
 def grant_lines(pattern: Pattern[..., Any]) -> list[str]:
     """Each grant in a line: the action, what is under the table, the partition, the limits."""
     lines = []
-    for one in of_pattern(pattern, Bindings({})):
-        limits = [one.limits.select, *one.limits.attributes, "enclosed" if one.limits.enclosed else ""]
-        lines.append(" ".join(filter(None, [one.action, one.under, ",".join(one.leading.texts) or "-", *limits])))
+    for grant in of_pattern(pattern, Bindings({})):
+        limits = [grant.limits.select, *grant.limits.attributes, "enclosed" if grant.limits.enclosed else ""]
+        lines.append(" ".join(filter(None, [grant.action, grant.under, ",".join(grant.leading.texts) or "-", *limits])))
     return lines
 
 
@@ -222,7 +222,7 @@ def grant_lines(pattern: Pattern[..., Any]) -> list[str]:
         (how_many_of, ["Query index/by_state * SPECIFIC_ATTRIBUTES PK SK points state"]),
         (never, ["Query CHIP#*"]),
     ],
-    ids=lambda one: getattr(one, "name", ""),
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_a_read_is_granted_on_its_index_and_a_count_only_with_count_access(
     pattern: Pattern[..., Any], expected: list[str]
@@ -249,7 +249,7 @@ OF_EMAIL = "UNIQUE#Member#email#* enclosed"
         (write_anyway, ["UpdateItem NOTE#*", "DeleteItem NOTE#*"]),
         (make_anyway, ["UpdateItem CHIP#*"]),
     ],
-    ids=lambda one: getattr(one, "name", ""),
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_a_write_is_granted_with_its_possible_operations(pattern: Pattern[..., Any], expected: list[str]) -> None:
     assert grant_lines(pattern) == expected
@@ -292,7 +292,7 @@ def test_a_write_is_granted_with_its_possible_operations(pattern: Pattern[..., A
             ],
         ),
     ],
-    ids=lambda one: getattr(one, "name", ""),
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_unique_values_are_granted_only_in_transactions(pattern: Pattern[..., Any], expected: list[str]) -> None:
     assert grant_lines(pattern) == expected
@@ -315,21 +315,25 @@ STREAM = [("notes", action, "stream/*", ()) for action in ("DescribeStream", "Ge
 
 def test_a_runner_may_read_the_stream_and_store_checkpoints() -> None:
     marks = checkpoint_table()
-    results = [(one.table, one.action, one.under, one.leading.texts) for one in of_consumers(notes, "dev-", marks)]
+    results = [
+        (grant.table, grant.action, grant.under, grant.leading.texts) for grant in of_consumers(notes, "dev-", marks)
+    ]
     assert results == [
         ("", "ListStreams", "", ()),
         *STREAM,
         (marks.name, "DescribeTable", "", ()),
         *((marks.name, action, "", (f"dev-notes/{name}",)) for name in ("follow", "count") for action in KEPT),
     ]
-    without = [(one.table, one.action, one.under, one.leading.texts) for one in of_consumers(notes, "dev-", None)]
+    without = [
+        (grant.table, grant.action, grant.under, grant.leading.texts) for grant in of_consumers(notes, "dev-", None)
+    ]
     assert without == [("", "ListStreams", "", ()), *STREAM]
 
 
 def test_only_consumers_with_a_destination_may_store_failures() -> None:
-    kept = failure_table()
-    results = [(one.table, one.action, one.leading.texts) for one in of_failures(kept, notes, "")]
-    assert results == [(kept.name, "PutItem", ("notes/follow",))]
+    failures = failure_table()
+    results = [(grant.table, grant.action, grant.leading.texts) for grant in of_failures(failures, notes, "")]
+    assert results == [(failures.name, "PutItem", ("notes/follow",))]
 
 
 def test_a_failure_table_is_recognized_by_its_key_and_entity() -> None:
@@ -354,4 +358,4 @@ def test_a_failure_table_is_recognized_by_its_key_and_entity() -> None:
     ("table", "actions"), [(notes, ["DescribeTable", "DescribeTimeToLive"]), (club, ["DescribeTable"])]
 )
 def test_describing_the_expiry_is_allowed_if_it_is_declared(table: Table, actions: list[str]) -> None:
-    assert [(one.action, one.table) for one in of_checks(table)] == [(action, table.name) for action in actions]
+    assert [(grant.action, grant.table) for grant in of_checks(table)] == [(action, table.name) for action in actions]

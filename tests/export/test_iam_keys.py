@@ -99,8 +99,8 @@ def of_one_shard(kind: Literal["only"], number: int, name: str) -> ItemKey:
 
 
 @spread.batch_put(Spread)
-def put_many(made: list[Spread]) -> ItemWrite:
-    return item(made)
+def put_many(items: list[Spread]) -> ItemWrite:
+    return item(items)
 
 
 def leading(pattern: Any, **bound: str) -> Leading:
@@ -126,7 +126,7 @@ def test_a_shard_is_not_bound() -> None:
 
 
 def test_fields_of_items_written_together_are_also_bound_by_their_parameter() -> None:
-    for name in ("number", "made.number"):
+    for name in ("number", "items.number"):
         leading_keys = Bindings({name: "007"}).of_item(put_many.plan.entity.key.partition, put_many.plan.item)
         assert (leading_keys.texts, leading_keys.bound) == (("S#only#007*",), frozenset({name}))
 

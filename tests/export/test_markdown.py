@@ -17,19 +17,19 @@ EXPECTED = Path(__file__).with_name("diary.md")
 DESIGN = Design.of(diary)
 
 
-def made(book: PriceBook) -> str:
+def document_of(book: PriceBook) -> str:
     place = DESIGN.pattern("entry").place
     findings = [Finding("KP901", "advice", "entry", "a | b", "do it", place)]
     return document(DESIGN, findings, estimate(DESIGN, book))
 
 
 def test_the_document_of_a_design_equals_the_saved_file(book: PriceBook) -> None:
-    assert made(book) == EXPECTED.read_text()
+    assert document_of(book) == EXPECTED.read_text()
 
 
 def test_every_row_of_a_table_has_as_many_cells_as_its_heading(book: PriceBook) -> None:
     head = 0
-    for line in made(book).splitlines():
+    for line in document_of(book).splitlines():
         if not line.startswith("|"):
             head = 0
             continue

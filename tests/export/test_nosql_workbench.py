@@ -51,13 +51,13 @@ class User(Entity):
     picture: bytes = b"png"
 
 
-def made(*tables: Table, prefix: str = "") -> dict[str, Any]:
+def model_of(*tables: Table, prefix: str = "") -> dict[str, Any]:
     written: dict[str, Any] = json.loads(model(Design.of(shelves), resources(tables, prefix)))
     return written
 
 
 def test_a_table_has_its_keys_indexes_and_capacity() -> None:
-    (table,) = made(orders)["DataModel"]
+    (table,) = model_of(orders)["DataModel"]
     text = {"AttributeType": "S"}
     assert (table["TableName"], table["BillingMode"]) == ("orders", "PROVISIONED")
     assert table["KeyAttributes"] == {
@@ -82,7 +82,7 @@ def test_a_table_has_its_keys_indexes_and_capacity() -> None:
 
 
 def test_an_entity_is_a_facet_with_templates_and_two_sample_items() -> None:
-    facet = made(orders)["DataModel"][0]["TableFacets"][0]
+    facet = model_of(orders)["DataModel"][0]["TableFacets"][0]
     assert (facet["FacetName"], facet["KeyAttributeAlias"]) == (
         "Order",
         {"PartitionKeyAlias": "USER#{user_id}", "SortKeyAlias": "ORDER#{number:06d}"},
@@ -102,13 +102,13 @@ def test_an_entity_is_a_facet_with_templates_and_two_sample_items() -> None:
 
 
 def test_a_facet_without_index_keys_has_sample_items_only() -> None:
-    facet = made(orders)["DataModel"][0]["TableFacets"][1]
+    facet = model_of(orders)["DataModel"][0]["TableFacets"][1]
     assert [item["SK"] for item in facet["TableData"]] == [{"S": "PROFILE"}] * 2
     assert facet["TableData"][0]["picture"] == {"B": "cG5n"}
 
 
 def test_the_items_of_a_table_are_those_of_its_facets() -> None:
-    (table,) = made(orders)["DataModel"]
+    (table,) = model_of(orders)["DataModel"]
     assert table["TableData"] == [item for facet in table["TableFacets"] for item in facet["TableData"]]
 
 
@@ -119,7 +119,7 @@ def test_facets_with_equal_names_are_named_after_their_table() -> None:
     class Archived(Entity):
         user_id: str
 
-    names = [facet["FacetName"] for table in made(orders, other)["DataModel"] for facet in table["TableFacets"]]
+    names = [facet["FacetName"] for table in model_of(orders, other)["DataModel"] for facet in table["TableFacets"]]
     assert names == ["Order", "orders.User", "archive.User"]
 
 
@@ -194,6 +194,6 @@ def test_an_index_condition_is_not_exported() -> None:
         flag_id: str
         is_on: bool
 
-    facet = made(table)["DataModel"][0]["TableFacets"][0]
+    facet = model_of(table)["DataModel"][0]["TableFacets"][0]
     assert facet["TableData"][0]["state"] == {"S": "SET"}
     assert "only_if" not in json.dumps(facet)

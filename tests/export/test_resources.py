@@ -41,10 +41,10 @@ def test_an_invalid_table_is_rejected() -> None:
 
 
 def test_two_tables_with_one_name_are_rejected() -> None:
-    one, two = Table("same", pk="pk"), Table("same", pk="pk")
-    (fault,) = obstacles([one, two])
+    first, second = Table("same", pk="pk"), Table("same", pk="pk")
+    (fault,) = obstacles([first, second])
     assert (fault.code, fault.problem) == ("KP109", "two tables are called same")
-    assert fault.other == one.schema.place
+    assert fault.other == first.schema.place
 
 
 def test_faults_of_all_tables_are_reported_together() -> None:
@@ -153,8 +153,8 @@ def test_identifiers_equal_the_names_if_they_are_valid(name: str, expected: str)
 def test_exported_names_are_valid_and_unique(names: set[str]) -> None:
     logical, identifiers = {logical_id(name) for name in names}, {identifier(name) for name in names}
     assert len(logical) == len(identifiers) == len(names)
-    assert all(re.fullmatch(r"[A-Za-z0-9]{1,255}", one) for one in logical)
-    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,255}", one) for one in identifiers)
+    assert all(re.fullmatch(r"[A-Za-z0-9]{1,255}", name) for name in logical)
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,255}", name) for name in identifiers)
 
 
 @given(NAMES)

@@ -60,7 +60,7 @@ is of the language (developer.hashicorp.com/terraform/language/meta-arguments/li
 """
 
 
-def made(design: Design, prefix: str = "") -> dict[str, Any]:
+def document_of(design: Design, prefix: str = "") -> dict[str, Any]:
     written: dict[str, Any] = json.loads(configuration(design, resources(design.tables, prefix)))
     return written
 
@@ -72,15 +72,15 @@ def block_of(table: Table) -> dict[str, Any]:
     return dict(block)
 
 
-def unknown(block: Mapping[str, Any], known: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def unknown(block: Mapping[str, Any], schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
     """Yield the arguments of a block that the provider does not have, or that have another form."""
     for name, value in block.items():
-        expected = known.get(name)
+        expected = schema.get(name)
         if isinstance(expected, dict) and isinstance(value, dict):
             yield from unknown(value, expected, f"{path}{name}.")
         elif isinstance(expected, list) and isinstance(value, list):
-            for one in value:
-                yield from unknown(one, expected[0], f"{path}{name}.")
+            for element in value:
+                yield from unknown(element, expected[0], f"{path}{name}.")
         elif not (isinstance(expected, type) and type(value) is expected):
             yield path + name
 
@@ -91,7 +91,7 @@ def test_the_configuration_of_a_design_equals_the_saved_file() -> None:
 
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
 def test_every_argument_exists_in_the_provider(name: str) -> None:
-    blocks = made(DESIGN if name == "shelves" else loaded(name))["resource"]["aws_dynamodb_table"]
+    blocks = document_of(DESIGN if name == "shelves" else loaded(name))["resource"]["aws_dynamodb_table"]
     assert [problem for block in blocks.values() for problem in unknown(block, ARGUMENTS)] == []
 
 
@@ -113,7 +113,7 @@ def test_only_key_attributes_are_declared(table: Table) -> None:
     """The provider refuses both others: validateTableAttributes in table.go."""
     settings = of_terraform(block_of(table)).request
     indexes = [*settings.get("GlobalSecondaryIndexes", ()), *settings.get("LocalSecondaryIndexes", ())]
-    keys = {part["AttributeName"] for one in (settings, *indexes) for part in one["KeySchema"]}
+    keys = {part["AttributeName"] for description in (settings, *indexes) for part in description["KeySchema"]}
     assert {setting["AttributeName"] for setting in settings["AttributeDefinitions"]} == keys
 
 
@@ -128,13 +128,13 @@ def test_only_key_attributes_are_declared(table: Table) -> None:
     ],
 )
 def test_the_required_provider_version_supports_the_settings(table: Table, version: str) -> None:
-    written = made(Design("one", (Table("other", pk="pk"), table)))
+    written = document_of(Design("one", (Table("other", pk="pk"), table)))
     assert written["terraform"]["required_providers"]["aws"]["version"] == f">= {version}, < 7.0.0"
 
 
 def test_indexes_of_a_table_declare_their_keys_in_one_form() -> None:
     long = GSI("long", pk=("a", "b"), sk="c")
-    blocks = made(Design("d", (Table("mixed", pk="pk", indexes=[GSI("short", pk="a"), long]),)))
+    blocks = document_of(Design("d", (Table("mixed", pk="pk", indexes=[GSI("short", pk="a"), long]),)))
     short, other = blocks["resource"]["aws_dynamodb_table"]["mixed"]["global_secondary_index"]
     assert short["key_schema"] == [{"attribute_name": "a", "key_type": "HASH"}]
     assert [part["key_type"] for part in other["key_schema"]] == ["HASH", "HASH", "RANGE"]
@@ -142,16 +142,16 @@ def test_indexes_of_a_table_declare_their_keys_in_one_form() -> None:
 
 
 def test_outputs_refer_to_the_tables() -> None:
-    assert made(DESIGN)["output"]["shelf-books_stream"] == {
+    assert document_of(DESIGN)["output"]["shelf-books_stream"] == {
         "description": "ARN of the stream of table shelf-books",
         "value": "${aws_dynamodb_table.shelf-books.stream_arn}",
     }
-    assert set(made(DESIGN)["output"]) >= {"Loans_name", "Loans_arn"}
-    assert "Loans_stream" not in made(DESIGN)["output"]
+    assert set(document_of(DESIGN)["output"]) >= {"Loans_name", "Loans_arn"}
+    assert "Loans_stream" not in document_of(DESIGN)["output"]
 
 
 def test_a_prefix_changes_table_names_and_not_identifiers() -> None:
-    assert made(DESIGN, "dev-")["resource"]["aws_dynamodb_table"]["Loans"]["name"] == "dev-Loans"
+    assert document_of(DESIGN, "dev-")["resource"]["aws_dynamodb_table"]["Loans"]["name"] == "dev-Loans"
 
 
 @pytest.mark.parametrize(("text", "written"), [("a$b", "a$b"), ("${a}", "$${a}"), ("%{a}%", "%%{a}%")])

@@ -51,9 +51,9 @@ def described_of(design: Design) -> list[dict[str, Any]]:
 def lasting(value: Any) -> Any:
     """Return a description without values that depend on the time; indexes by name."""
     if isinstance(value, dict):
-        return {name: lasting(one) for name, one in value.items() if name not in _OF_THE_MOMENT}
+        return {name: lasting(member) for name, member in value.items() if name not in _OF_THE_MOMENT}
     if isinstance(value, list):
-        return [lasting(one) for one in value]
+        return [lasting(element) for element in value]
     return value
 
 

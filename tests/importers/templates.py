@@ -15,9 +15,9 @@ KEY: dict[str, Any] = {
 TABLE: dict[str, Any] = {**KEY, "TableName": "things", "BillingMode": "PAY_PER_REQUEST"}
 
 
-def imported(template: dict[str, Any], name: str = "t.json", **given: str) -> ImportSource:
+def imported(template: dict[str, Any], name: str = "t.json", **parameters: str) -> ImportSource:
     """Return the tables of a template."""
-    return cloudformation([Document(name, template)], given)
+    return cloudformation([Document(name, template)], parameters)
 
 
 def table(properties: dict[str, Any], kind: str = "AWS::DynamoDB::Table") -> SourceTable:

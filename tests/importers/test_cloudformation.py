@@ -48,8 +48,8 @@ def test_a_valid_name_is_kept(name: str) -> None:
 @pytest.mark.parametrize("member", ["DeletionPolicy", "UpdateReplacePolicy"])
 @pytest.mark.parametrize(("policy", "is_told"), [("Retain", True), ("Snapshot", True), ("Delete", False)])
 def test_a_deletion_policy_is_noted_if_it_retains_the_table(member: str, policy: str, is_told: bool) -> None:
-    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, member: policy}
-    (source_table,) = imported({"Resources": {"T": things}}).tables
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, member: policy}
+    (source_table,) = imported({"Resources": {"T": resource}}).tables
     text = f"{member} {policy}: deletion policies are not part of a design"
     assert source_table.gaps == ((text,) if is_told else ())
 
@@ -115,20 +115,20 @@ def test_numbers_and_booleans_may_be_strings() -> None:
 
 
 def test_a_table_with_a_false_condition_is_omitted_and_noted() -> None:
-    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
     template = {
         "Conditions": {"No": {"Fn::Equals": ["a", "b"]}},
-        "Resources": {"A": things, "B": {**things, "Condition": "No"}},
+        "Resources": {"A": resource, "B": {**resource, "Condition": "No"}},
     }
     source = imported(template, "a: b.json")
-    assert [one.name for one in source.tables] == ["things"]
+    assert [imported_table.name for imported_table in source.tables] == ["things"]
     assert source.gaps == ("Resources.B is not created: its condition No is false",)
 
 
 def test_a_table_with_a_true_condition_is_imported() -> None:
-    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Yes"}
-    source = imported({"Conditions": {"Yes": {"Fn::Equals": ["a", "a"]}}, "Resources": {"A": things}})
-    assert ([one.name for one in source.tables], source.gaps) == (["things"], ())
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Yes"}
+    source = imported({"Conditions": {"Yes": {"Fn::Equals": ["a", "a"]}}, "Resources": {"A": resource}})
+    assert ([imported_table.name for imported_table in source.tables], source.gaps) == (["things"], ())
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,10 @@ def test_global_settings_of_simple_tables_are_noted(shared: Any, gaps: int) -> N
 
 def test_auto_scaling_and_loops_are_noted() -> None:
     target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "dynamodb"}}
-    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
-    source = imported({"Resources": {"A": things, "S": target, "Fn::ForEach::X": [], "Q": {"Type": "AWS::SQS::Queue"}}})
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
+    source = imported(
+        {"Resources": {"A": resource, "S": target, "Fn::ForEach::X": [], "Q": {"Type": "AWS::SQS::Queue"}}}
+    )
     assert [gap.split()[0] for gap in source.gaps] == ["S", "Fn::ForEach::X"]
 
 
@@ -166,8 +168,8 @@ def test_resources_that_may_contain_tables_are_noted() -> None:
 
 def test_scaling_of_other_services_is_not_noted() -> None:
     target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "ecs"}}
-    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
-    assert imported({"Resources": {"A": things, "S": target}}).gaps == ()
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
+    assert imported({"Resources": {"A": resource, "S": target}}).gaps == ()
 
 
 def test_the_title_names_all_files_and_the_description_of_the_first() -> None:
@@ -278,10 +280,10 @@ def test_an_invalid_resource_is_rejected() -> None:
 
 
 def test_a_table_with_an_undecided_condition_is_rejected() -> None:
-    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Open"}
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Open"}
     conditions = {"Open": {"Fn::Equals": [{"Ref": "AWS::Region"}, "eu-west-1"]}}
     with pytest.raises(ImportSourceError, match=r"Resources\.A: the condition Open cannot be decided: AWS::Region"):
-        imported({"Conditions": conditions, "Resources": {"A": things}})
+        imported({"Conditions": conditions, "Resources": {"A": resource}})
 
 
 def test_an_unknown_parameter_is_rejected() -> None:
@@ -333,8 +335,10 @@ def test_read_capacity_of_an_index_comes_from_the_replica_then_the_index_then_th
 
     index = {"IndexName": "by-a", "ContributorInsightsSpecification": {"Enabled": True}, **reads(of_replica)}
     replica = {"Region": "eu-west-1", "GlobalSecondaryIndexes": [index]}
-    whole = {**KEY, "TableName": "wide", **FIXED, **reads(of_table), "Replicas": [replica]}
-    source_table = table({**whole, "GlobalSecondaryIndexes": [gsi(**reads(of_index))]}, "AWS::DynamoDB::GlobalTable")
+    properties = {**KEY, "TableName": "wide", **FIXED, **reads(of_table), "Replicas": [replica]}
+    source_table = table(
+        {**properties, "GlobalSecondaryIndexes": [gsi(**reads(of_index))]}, "AWS::DynamoDB::GlobalTable"
+    )
     assert source_table.indexes[0].billing == Provisioned(read=expected, write=5)
     assert source_table.billing == Provisioned(read=of_table, write=5)
     assert source_table.gaps[0] == (
@@ -348,8 +352,8 @@ def test_seed_capacity_takes_precedence_over_the_minimum() -> None:
         "WriteProvisionedThroughputSettings": {"WriteCapacityAutoScalingSettings": {**SCALING, "SeedCapacity": 8}}
     }
     reads = {"ReadProvisionedThroughputSettings": {"ReadCapacityUnits": 3}}
-    whole = {**KEY, "TableName": "wide", "BillingMode": "PROVISIONED", **writes, **reads}
-    source_table = table({**whole, "GlobalSecondaryIndexes": [gsi()]}, "AWS::DynamoDB::GlobalTable")
+    properties = {**KEY, "TableName": "wide", "BillingMode": "PROVISIONED", **writes, **reads}
+    source_table = table({**properties, "GlobalSecondaryIndexes": [gsi()]}, "AWS::DynamoDB::GlobalTable")
     assert source_table.billing == source_table.indexes[0].billing == Provisioned(read=3, write=8)
     assert source_table.gaps[0].startswith(
         "WriteProvisionedThroughputSettings.WriteCapacityAutoScalingSettings.SeedCapacity: "
@@ -412,6 +416,6 @@ def test_a_global_table_without_capacity_is_rejected() -> None:
 
 def test_an_index_without_read_capacity_is_rejected_with_its_place() -> None:
     replica = {"Region": "eu-west-1", "ReadProvisionedThroughputSettings": {"ReadCapacityUnits": 3}}
-    whole = {**KEY, "TableName": "wide", **FIXED, "Replicas": [replica], "GlobalSecondaryIndexes": [gsi()]}
+    properties = {**KEY, "TableName": "wide", **FIXED, "Replicas": [replica], "GlobalSecondaryIndexes": [gsi()]}
     with pytest.raises(ImportSourceError, match=r"GlobalSecondaryIndexes\[0\]: ReadProvisionedThroughput"):
-        table(whole, "AWS::DynamoDB::GlobalTable")
+        table(properties, "AWS::DynamoDB::GlobalTable")

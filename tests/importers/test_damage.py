@@ -48,11 +48,11 @@ for bare, full in zip(BARE_MODEL["DataModel"], MODEL["DataModel"], strict=True):
     bare["TableData"] = [item for facet in full["TableFacets"] for item in facet["TableData"]]
 ANSWERS = described({"TableName": "one", **KEY, "BillingMode": "PAY_PER_REQUEST"})
 READERS = [
-    (TEMPLATE.value, lambda one: cloudformation([one], {})),
-    (MODEL, lambda one: nosql_workbench([one])),
-    (BARE_MODEL, lambda one: nosql_workbench([one])),
-    (json.loads((HERE / "electrodb.json").read_text()), lambda one: electrodb([one])),
-    (ANSWERS, lambda one: describe_table([one])),
+    (TEMPLATE.value, lambda document: cloudformation([document], {})),
+    (MODEL, lambda document: nosql_workbench([document])),
+    (BARE_MODEL, lambda document: nosql_workbench([document])),
+    (json.loads((HERE / "electrodb.json").read_text()), lambda document: electrodb([document])),
+    (ANSWERS, lambda document: describe_table([document])),
 ]
 _leaves = st.one_of(
     st.none(), st.booleans(), st.integers(-1, 10**20), st.floats(allow_nan=False), st.sampled_from(NASTY)
@@ -66,8 +66,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path of every value in a document."""
     yield path
     if isinstance(value, (dict, list)):
-        for name, one in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places(one, (*path, name))
+        for name, member in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(member, (*path, name))
 
 
 def damaged(value: Any, path: tuple[Any, ...], put: Any) -> Any:

@@ -69,10 +69,12 @@ def test_expiry_backups_and_tags_belong_to_the_preceding_table() -> None:
     expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": "gone"}}
     backups = {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 35}}
     more = [expiry, {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED", **backups}}]
-    one, two = tables(TABLE, *more, {"Tags": [{"Key": "a", "Value": "b"}]}, {**TABLE, "TableName": "two"}, {"Tags": []})
-    assert (one.ttl, one.point_in_time_recovery) == ("gone", True)
-    assert one.gaps == ("Tags: tags are not part of a design",)
-    assert (two.ttl, two.point_in_time_recovery, two.gaps) == (None, False, ())
+    first, second = tables(
+        TABLE, *more, {"Tags": [{"Key": "a", "Value": "b"}]}, {**TABLE, "TableName": "two"}, {"Tags": []}
+    )
+    assert (first.ttl, first.point_in_time_recovery) == ("gone", True)
+    assert first.gaps == ("Tags: tags are not part of a design",)
+    assert (second.ttl, second.point_in_time_recovery, second.gaps) == (None, False, ())
 
 
 @pytest.mark.parametrize("message", [{"TimeToLiveStatus": "DISABLED"}, {}])
@@ -201,7 +203,7 @@ def test_counts_and_shares_become_the_workload() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "attributes", "present"),
+    ("count", "attributes", "present"),
     [
         (2, ("state",), ', present={"state": 0.25}'),
         (3, ("state",), ', present={"state": 0.375}'),
@@ -212,11 +214,11 @@ def test_counts_and_shares_become_the_workload() -> None:
     ],
 )
 def test_the_share_of_a_sparse_index_belongs_to_its_single_attribute(
-    held: int, attributes: tuple[str, ...], present: str
+    count: int, attributes: tuple[str, ...], present: str
 ) -> None:
     types = ("HASH", "RANGE")
     keys = [{"AttributeName": name, "KeyType": kind} for name, kind in zip(attributes, types, strict=False)]
-    index = {"IndexName": "by", "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}, "ItemCount": held}
+    index = {"IndexName": "by", "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}, "ItemCount": count}
     defined = [{"AttributeName": name, "AttributeType": "S"} for name in dict.fromkeys(("id", *attributes))]
     described = {
         "TableName": "orders",
@@ -273,8 +275,8 @@ def database(tmp_path: Path) -> str:
     return path
 
 
-def names(url: str, *wanted: str) -> list[str]:
-    return [table.name for table in describe_table(fetch_descriptions(url, wanted)).tables]
+def names(url: str, *requested: str) -> list[str]:
+    return [table.name for table in describe_table(fetch_descriptions(url, requested)).tables]
 
 
 def test_all_tables_with_a_prefix_are_found(database: str) -> None:
@@ -312,18 +314,18 @@ ANSWERS: dict[str, Any] = {
 class Fake:
     """A connection to what gives these answers, or raises them."""
 
-    def __init__(self, answers: Mapping[str, Any]) -> None:
+    def __init__(self, responses: Mapping[str, Any]) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.is_closed = False
         self.transport = SimpleNamespace(call=self.call)
-        self._answers = answers
+        self._answers = responses
 
     def call(self, operation: str, request: dict[str, Any]) -> Any:
         self.asked.append((operation, request))
-        answer = self._answers[operation]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        response = self._answers[operation]
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     def __enter__(self) -> Fake:
         return self
@@ -332,8 +334,8 @@ class Fake:
         self.is_closed = True
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any]) -> Fake:
-    fake = Fake({**ANSWERS, **answers})
+def stand_in(monkeypatch: pytest.MonkeyPatch, responses: Mapping[str, Any]) -> Fake:
+    fake = Fake({**ANSWERS, **responses})
     monkeypatch.setattr("keyplan.importers.describe_table.connect", lambda _: fake)
     return fake
 
@@ -359,11 +361,11 @@ def test_pages_of_names_are_requested_until_the_last(monkeypatch: pytest.MonkeyP
         [{"TableNames": ["orders"], "LastEvaluatedTableName": "orders"}, {"TableNames": []}]
     )
     fake = stand_in(monkeypatch, {})
-    answer: Callable[[str, dict[str, Any]], dict[str, Any]] = fake.call
+    real_call: Callable[[str, dict[str, Any]], dict[str, Any]] = fake.call
 
     def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
         if operation != "ListTables":
-            return answer(operation, request)
+            return real_call(operation, request)
         fake.asked.append((operation, request))
         return next(pages)
 

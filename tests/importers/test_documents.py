@@ -84,7 +84,7 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("value", "what", "seen"),
+    ("value", "expected_kind", "actual_kind"),
     [
         ({"ModelName": "m"}, CLOUDFORMATION, "it looks like a NoSQL Workbench model: keyplan import nosql-workbench"),
         ({"Resources": {}}, WORKBENCH, "it looks like a CloudFormation template: keyplan import cloudformation"),
@@ -125,7 +125,7 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
         ("x" * 99, WORKBENCH, f"it is only the text '{'x' * 40}'"),
     ],
 )
-def test_a_document_of_another_kind_is_described(value: object, what: str, seen: str) -> None:
-    text = str(wrong_kind(what, Document("t", value)))
-    assert text.startswith(f"t is not {what}: {seen}")
-    assert text.endswith(seen) or "looks like" in seen
+def test_a_document_of_another_kind_is_described(value: object, expected_kind: str, actual_kind: str) -> None:
+    text = str(wrong_kind(expected_kind, Document("t", value)))
+    assert text.startswith(f"t is not {expected_kind}: {actual_kind}")
+    assert text.endswith(actual_kind) or "looks like" in actual_kind

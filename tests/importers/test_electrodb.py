@@ -38,8 +38,8 @@ def only(source: ImportSource) -> SourceTable:
     return table
 
 
-def planned(one: dict[str, Any]) -> PlannedEntity:
-    (entity,) = plan_entities(only(imported(one)), "__edb_e__")
+def planned(model: dict[str, Any]) -> PlannedEntity:
+    (entity,) = plan_entities(only(imported(model)), "__edb_e__")
     return entity
 
 
@@ -274,9 +274,9 @@ def test_sort_keys_of_a_collection_start_with_its_name(changes: dict[str, Any], 
     first = {**schema(), "indexes": {"store": pattern}}
     second = {**first, "model": {**first["model"], "entity": "Other"}}
     collections = only(imported(first, second)).collections
-    assert {each.name: (each.index, each.entities, each.prefix) for each in collections} == {
-        name: (None, ("MallStore", "Other"), prefix) for name, prefix in prefixes.items()
-    }
+    assert {
+        collection.name: (collection.index, collection.entities, collection.prefix) for collection in collections
+    } == {name: (None, ("MallStore", "Other"), prefix) for name, prefix in prefixes.items()}
 
 
 def test_a_collection_of_one_entity_is_not_a_separate_query() -> None:

@@ -22,35 +22,41 @@ KEYS = {"PK": "S", "SK": "S"}
 INDEX = Index("GSI1", "GSI", ("GSI1PK",), ("GSI1SK",), "all")
 
 
-def items(*told: Mapping[str, Any]) -> tuple[Item, ...]:
+def items(*values: Mapping[str, Any]) -> tuple[Item, ...]:
     """Items, in which texts are of type S and numbers of type N."""
 
-    def value(one: Any) -> Mapping[str, Any]:
-        return {"S": one} if isinstance(one, str) else {"N": str(one)} if isinstance(one, (int, float)) else one
+    def value(element: Any) -> Mapping[str, Any]:
+        return (
+            {"S": element}
+            if isinstance(element, str)
+            else {"N": str(element)}
+            if isinstance(element, (int, float))
+            else element
+        )
 
-    return tuple({name: value(one) for name, one in item.items()} for item in told)
+    return tuple({name: value(element) for name, element in item.items()} for item in values)
 
 
-def kind(name: str = "", *told: Mapping[str, Any], aliases: Mapping[str, str] | None = None) -> SourceEntity:
-    held = dict.fromkeys(name for item in told for name in item)
-    return SourceEntity(name, tuple(held), items(*told), aliases or {})
+def kind(name: str = "", *values: Mapping[str, Any], aliases: Mapping[str, str] | None = None) -> SourceEntity:
+    attributes = dict.fromkeys(name for item in values for name in item)
+    return SourceEntity(name, tuple(attributes), items(*values), aliases or {})
 
 
 def table(*kinds: SourceEntity, types: Mapping[str, str] = KEYS, **more: Any) -> SourceTable:
     return SourceTable("t", ("PK", "SK"), types, more.pop("indexes", ()), OnDemand(), entities=kinds, **more)
 
 
-def entity(*told: Mapping[str, Any], aliases: Mapping[str, str] | None = None, **more: Any) -> PlannedEntity:
-    (planned_entity,) = plan_entities(table(kind("", *told, aliases=aliases), **more))
+def entity(*values: Mapping[str, Any], aliases: Mapping[str, str] | None = None, **more: Any) -> PlannedEntity:
+    (planned_entity,) = plan_entities(table(kind("", *values, aliases=aliases), **more))
     return planned_entity
 
 
-def annotations_of(made: PlannedEntity) -> dict[str, str]:
-    return {field.attribute: field.annotation for field in made.fields.values()}
+def annotations_of(planned: PlannedEntity) -> dict[str, str]:
+    return {field.attribute: field.annotation for field in planned.fields.values()}
 
 
-def templates(made: PlannedEntity) -> list[str | None]:
-    return [part.template for part in made.key]
+def templates(planned: PlannedEntity) -> list[str | None]:
+    return [part.template for part in planned.key]
 
 
 # Types.
@@ -169,9 +175,9 @@ def test_a_key_that_is_not_text_in_one_sample_is_not_split(odd: dict[str, Any]) 
 # Indexes.
 
 
-def in_index(*told: Mapping[str, Any], index: Index = INDEX) -> PlannedEntity:
+def in_index(*values: Mapping[str, Any], index: Index = INDEX) -> PlannedEntity:
     types = {**KEYS, **dict.fromkeys(index.attributes, "S")}
-    return entity(*told, types=types, indexes=(index,))
+    return entity(*values, types=types, indexes=(index,))
 
 
 def test_an_index_with_one_template_is_templated() -> None:

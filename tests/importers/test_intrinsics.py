@@ -42,8 +42,8 @@ TEMPLATE: dict[str, Any] = {
 }
 
 
-def resolved(value: Any, **given: str) -> Any:
-    return Resolver(TEMPLATE, given).resolve(value)
+def resolved(value: Any, **parameters: str) -> Any:
+    return Resolver(TEMPLATE, parameters).resolve(value)
 
 
 @pytest.mark.parametrize(

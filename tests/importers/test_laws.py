@@ -34,15 +34,15 @@ from keyplan.importers.writing import design_text
 @settings(max_examples=examples(50), deadline=None)
 @given(create_requests())
 def test_a_described_table_is_imported_as_a_design_that_creates_an_equal_table(request: dict[str, Any]) -> None:
-    (answer,) = described(request)
-    source = describe_table(documents("tables.json", json.dumps(answer)))
+    (description,) = described(request)
+    source = describe_table(documents("tables.json", json.dumps(description)))
     assert source.tables[0].gaps == ()
     with tempfile.TemporaryDirectory() as folder:
         text, design = of_design(source, Path(folder))
     assert text == design_text(source)
     created(design)
     check(design)
-    assert lasting(described_of(design)) == lasting([answer])
+    assert lasting(described_of(design)) == lasting([description])
 
 
 @settings(max_examples=examples(30), deadline=None)

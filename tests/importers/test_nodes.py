@@ -86,12 +86,12 @@ def test_a_value_must_be_one_of_the_allowed_words() -> None:
 
 
 def test_members_have_their_paths() -> None:
-    whole = node({"b": {"c": [{"d": 1}, 2]}, "e": None})
-    actual = whole.at("b", "c")
+    root = node({"b": {"c": [{"d": 1}, 2]}, "e": None})
+    actual = root.at("b", "c")
     assert actual is not None
     assert [item.path for item in actual.items()] == ["t: a.b.c[0]", "t: a.b.c[1]"]
-    assert [one.value for one in whole.need("b").each("c")] == [{"d": 1}, 2]
-    assert list(whole.each("x")) == []
-    assert (whole.get("e"), whole.get("x"), whole.at("x", "y"), whole.at("b", "x")) == (None, None, None, None)
+    assert [element.value for element in root.need("b").each("c")] == [{"d": 1}, 2]
+    assert list(root.each("x")) == []
+    assert (root.get("e"), root.get("x"), root.at("x", "y"), root.at("b", "x")) == (None, None, None, None)
     with pytest.raises(ImportSourceError, match="t: a: e is missing"):
-        whole.need("e")
+        root.need("e")

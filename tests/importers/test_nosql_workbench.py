@@ -35,18 +35,20 @@ def table(**members: Any) -> SourceTable:
 
 
 def facet(name: str, *samples: dict[str, Any], alias: tuple[str, str] = ("PK", "SK"), **more: Any) -> dict[str, Any]:
-    items = [{one: {"S": text} if isinstance(text, str) else text for one, text in item.items()} for item in samples]
+    items = [
+        {field: {"S": text} if isinstance(text, str) else text for field, text in item.items()} for item in samples
+    ]
     aliases = {"PartitionKeyAlias": alias[0], "SortKeyAlias": alias[1]}
     return {"FacetName": name, "KeyAttributeAlias": aliases, "TableData": items, **more}
 
 
-def entity(one: dict[str, Any], **members: Any) -> PlannedEntity:
-    (made,) = plan_entities(table(TableFacets=[one], **members))
-    return made
+def entity(facet_document: dict[str, Any], **members: Any) -> PlannedEntity:
+    (planned,) = plan_entities(table(TableFacets=[facet_document], **members))
+    return planned
 
 
-def templates(made: PlannedEntity) -> tuple[str | None, ...]:
-    return tuple(part.template for part in made.key)
+def templates(planned: PlannedEntity) -> tuple[str | None, ...]:
+    return tuple(part.template for part in planned.key)
 
 
 def test_capacity_and_its_scaling_are_imported() -> None:
@@ -149,14 +151,14 @@ def test_an_index_projects_the_listed_attributes_or_all(projection: Any, expecte
     ],
 )
 def test_a_facet_may_name_the_parts_of_the_key(alias: Any, expected: dict[str, str]) -> None:
-    (one,) = table(TableFacets=[{"FacetName": "a", "KeyAttributeAlias": alias}]).entities
-    assert one.aliases == expected
+    (order,) = table(TableFacets=[{"FacetName": "a", "KeyAttributeAlias": alias}]).entities
+    assert order.aliases == expected
 
 
 def test_an_alias_of_a_missing_key_part_is_ignored() -> None:
     alone = {"PartitionKey": attribute("PK")}
-    (one,) = table(KeyAttributes=alone, TableFacets=[facet("a", alias=("UserId", "OrderId"))]).entities
-    assert one.aliases == {"PK": "UserId"}
+    (order,) = table(KeyAttributes=alone, TableFacets=[facet("a", alias=("UserId", "OrderId"))]).entities
+    assert order.aliases == {"PK": "UserId"}
 
 
 def test_the_title_contains_the_description_of_the_model() -> None:

@@ -129,7 +129,7 @@ def test_a_table_has_the_keys_indexes_and_settings_of_its_model() -> None:
 
 def test_attributes_are_fields_under_their_own_names() -> None:
     (entity,) = plan_entities(table(FORUM))
-    fields = {each.name: (each.attribute, each.annotation, each.default) for each in entity.fields.values()}
+    fields = {field.name: (field.attribute, field.annotation, field.default) for field in entity.fields.values()}
     assert fields == {
         "forum": ("forum", "str", None),
         "subject": ("s", "str", None),

@@ -57,8 +57,8 @@ def test_a_name_is_used_once() -> None:
 
 
 def test_names_that_the_file_uses_are_reserved() -> None:
-    assert [PythonNames.of_module().take(one) for one in ("Table", "id", "class")] == ["Table_", "id_", "class_"]
-    assert [PythonNames.of_class().take(one) for one in ("pk", "copy", "str", "id", "type")] == [
+    assert [PythonNames.of_module().take(name) for name in ("Table", "id", "class")] == ["Table_", "id_", "class_"]
+    assert [PythonNames.of_class().take(name) for name in ("pk", "copy", "str", "id", "type")] == [
         "pk_", "copy_", "str_", "id", "type",
     ]  # fmt: skip
 
@@ -74,12 +74,12 @@ OF_CLASS = (
 
 
 def test_every_reserved_name_is_changed() -> None:
-    assert [one for one in OF_MODULE if PythonNames.of_module().take(one) == one] == []
-    assert [one for one in OF_CLASS if PythonNames.of_class().take(one) == one] == []
+    assert [name for name in OF_MODULE if PythonNames.of_module().take(name) == name] == []
+    assert [name for name in OF_CLASS if PythonNames.of_class().take(name) == name] == []
 
 
 def test_capitalized_api_names_may_be_fields() -> None:
-    assert [PythonNames.of_class().take(one) for one in ("Table", "Key")] == ["Table", "Key"]
+    assert [PythonNames.of_class().take(name) for name in ("Table", "Key")] == ["Table", "Key"]
 
 
 @given(st.text())
@@ -87,22 +87,22 @@ def test_every_text_is_converted_to_valid_identifiers(text: str) -> None:
     for created in (field_name(text), class_name(text), snake_name(text)):
         assert created.isidentifier()
         assert len(created) <= 75
-        taken = PythonNames.of_class().take(created)
-        assert not keyword.iskeyword(taken)
+        identifiers = PythonNames.of_class().take(created)
+        assert not keyword.iskeyword(identifiers)
         namespace: dict[str, object] = {}
-        exec(f"{taken} = 1", namespace)
-        assert namespace[taken] == 1
+        exec(f"{identifiers} = 1", namespace)
+        assert namespace[identifiers] == 1
 
 
 @given(st.text())
 def test_a_literal_evaluates_to_its_text(text: str) -> None:
     written = literal(text)
     assert ast.literal_eval(written) == text
-    assert all(one.isprintable() for one in written)
+    assert all(literal_text.isprintable() for literal_text in written)
 
 
 def test_a_literal_uses_the_quotes_with_fewer_escapes() -> None:
-    assert [literal(one) for one in ("a", "it's", 'a "b"', "'\"", "\n\x07\u202e")] == [
+    assert [literal(text) for text in ("a", "it's", 'a "b"', "'\"", "\n\x07\u202e")] == [
         '"a"', '"it\'s"', "'a \"b\"'", '"\'\\""', '"\\n\\x07\\u202e"',
     ]  # fmt: skip
 
@@ -165,4 +165,4 @@ def test_an_always_open_group_opens_its_parents() -> None:
 def test_comments_and_docstrings_may_contain_any_text(text: str) -> None:
     assert all(line.startswith("# ") and line.isprintable() for line in comment(f"about {text}"))
     body = ast.parse("\n".join(docstring(f"About {text}."))).body
-    assert [type(one).__name__ for one in body] == ["Expr"]
+    assert [type(statement).__name__ for statement in body] == ["Expr"]

@@ -28,9 +28,9 @@ def test_a_template_of_a_design_is_imported_as_the_same_tables(name: str, tmp_pa
     assert run("export", "cloudformation", name, "-o", str(template)).exit_code == 0
     assert run("import", "cloudformation", str(template), "-o", str(path)).exit_code == 0
     before, after = Design.load(name), Design.load(str(path))
-    described = {one["Table"]["TableName"]: one for one in lasting(described_of(after))}
+    described = {imported["Table"]["TableName"]: imported for imported in lasting(described_of(after))}
     schemas = {table.name: table.schema for table in after.tables}
-    for table, one in zip(before.tables, lasting(described_of(before)), strict=True):
+    for table, description in zip(before.tables, lasting(described_of(before)), strict=True):
         schema, actual_schema = table.schema, schemas[table.name]
-        assert described[table.name] == one
+        assert described[table.name] == description
         assert (actual_schema.ttl, actual_schema.point_in_time_recovery) == (schema.ttl, schema.point_in_time_recovery)

@@ -39,9 +39,15 @@ def test_files_are_formatted_like_ruff_does(tmp_path: Path, width: str) -> None:
     for number, name in enumerate(NASTY):
         table: dict[str, Any] = {"TableName": "a-" + "x" * (number * 3 % 120), "BillingMode": "PAY_PER_REQUEST"}
         names = [name, f"{name}2", "y" * (number * 5 % 90 + 1)]
-        table["AttributeDefinitions"] = [{"AttributeName": one, "AttributeType": "N"} for one in names]
-        keys = [{"AttributeName": one, "KeyType": kind} for one, kind in zip(names, ("HASH", "RANGE"), strict=False)]
-        index = {"IndexName": "by-all", "KeySchema": [{"AttributeName": one, "KeyType": "HASH"} for one in names]}
+        table["AttributeDefinitions"] = [{"AttributeName": attribute, "AttributeType": "N"} for attribute in names]
+        keys = [
+            {"AttributeName": attribute, "KeyType": kind}
+            for attribute, kind in zip(names, ("HASH", "RANGE"), strict=False)
+        ]
+        index = {
+            "IndexName": "by-all",
+            "KeySchema": [{"AttributeName": attribute, "KeyType": "HASH"} for attribute in names],
+        }
         table |= {"KeySchema": keys, "GlobalSecondaryIndexes": [{**index, "Projection": {"ProjectionType": "ALL"}}]}
         resources = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": table}}}
         text = design_text(cloudformation(documents("t.json", json.dumps(resources)), {}))

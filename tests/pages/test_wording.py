@@ -54,14 +54,14 @@ def test_pages_below_an_exact_entry_do_not_mark_it(is_exact: bool, current: list
     pages = Pages(
         "keyplan.pages", "Venue", nav=(Link("Calendar", "app/", is_exact=is_exact), Link("Inbox", "app/inbox"))
     )
-    shown: dict[str, list[str]] = {}
+    marked: dict[str, list[str]] = {}
 
     def answer(request: Request) -> Response:
         page = PageContext(pages, request, Viewer())
-        shown[request.url.path] = [link["text"] for link in page.nav if link["current"]]
+        marked[request.url.path] = [link["text"] for link in page.nav if link["current"]]
         return Response()
 
     client = TestClient(Starlette(routes=[Route("/{path:path}", answer)]))
     for path in ("/app/", "/app/profile", "/app/inbox/1"):
         client.get(path)
-    assert shown == {"/app/": ["Calendar"], "/app/profile": current, "/app/inbox/1": ["Inbox"]}
+    assert marked == {"/app/": ["Calendar"], "/app/profile": current, "/app/inbox/1": ["Inbox"]}

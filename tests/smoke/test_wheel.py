@@ -32,7 +32,7 @@ def run(command: Sequence[str | Path], folder: Path, timeout_s: float = LONG_S) 
     outside = ("PYTHON", "PYTEST", "AWS_", "VIRTUAL_ENV", "COV_")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(outside)}
     return subprocess.run(
-        [str(one) for one in command], cwd=folder, env=clean, text=True, timeout=timeout_s, check=False,
+        [str(argument) for argument in command], cwd=folder, env=clean, text=True, timeout=timeout_s, check=False,
         stdin=subprocess.DEVNULL, capture_output=True,
     )  # fmt: skip
 
@@ -150,8 +150,8 @@ def _tables(url: str) -> str:
             "Authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature={'0' * 64}",
         },
     )
-    with urllib.request.urlopen(request, timeout=LONG_S) as answer:
-        text: str = answer.read().decode()
+    with urllib.request.urlopen(request, timeout=LONG_S) as response:
+        text: str = response.read().decode()
     return text
 
 
@@ -208,7 +208,7 @@ with keyplan.connect("things.db") as db:
         (("token", "ada"), "pip install keyplan-systems"),
         (("verify", AS_WRITTEN), "keyplan[verify]"),
     ],
-    ids=lambda one: one[0] if isinstance(one, tuple) else "",
+    ids=lambda entry: entry[0] if isinstance(entry, tuple) else "",
 )
 def test_a_missing_extra_is_named(keyplan: Installed, arguments: tuple[str | Path, ...], extra: str) -> None:
     done = keyplan(*arguments)
@@ -239,8 +239,8 @@ def test_the_systems_serve(with_systems: Installed) -> None:
             assert server.stdout is not None
             page = re.search(r"http://127\.0\.0\.1:\d+", next(line for line in server.stdout if PAGE in line))
             assert page is not None
-            with urllib.request.urlopen(f"{page[0]}/health/live", timeout=LONG_S) as answer:
-                assert answer.status == 200
+            with urllib.request.urlopen(f"{page[0]}/health/live", timeout=LONG_S) as response:
+                assert response.status == 200
         finally:
             server.send_signal(signal.SIGTERM)
         server.stdout.read()

@@ -21,18 +21,18 @@ SHARDS = 2
 
 def make(shop: Shop, db: Any) -> None:
     """Declare the consumer, which counts an order once however often it is delivered."""
-    seen = Seen()
+    marks = Seen()
 
     @shop.table.on_change(shop.Order)
     def count(change: Inserted[Any]) -> None:
-        seen.apply(db, "count", change, shop.count_order(change.new.customer))
+        marks.apply(db, "count", change, shop.count_order(change.new.customer))
 
 
 def runner_of(db: Any, shop: Shop, name: str, checkpoints: str) -> Runner:
     """Return a runner with its previous name, and leases that outlast the slowest machine."""
-    kept = TableCheckpoints(db) if checkpoints == "table" else FileCheckpoints(checkpoints)
+    store = TableCheckpoints(db) if checkpoints == "table" else FileCheckpoints(checkpoints)
     return Runner(
-        db, shop.table, runner=name, checkpoints=kept, checkpoint_every=3, lease_s=3600.0, poll_s=0.001, refresh_s=0.02
+        db, shop.table, runner=name, checkpoints=store, checkpoint_every=3, lease_s=3600.0, poll_s=0.001, refresh_s=0.02
     )
 
 

@@ -50,8 +50,8 @@ class ScriptedStream:
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Return the answer of a stream operation."""
-        answer: dict[str, Any] = getattr(self, f"_{operation}")(request)
-        return answer
+        response: dict[str, Any] = getattr(self, f"_{operation}")(request)
+        return response
 
     def close(self) -> None:
         """Nothing is held."""
@@ -107,11 +107,11 @@ class ScriptedStream:
         after = max(int(position) - self.repeats, shard.trimmed)
         left = [record for record in shard.records if record > after]
         records = left[: min(self.page, request["Limit"])]
-        answer: dict[str, Any] = {"Records": [self._record(one) for one in records]}
+        response: dict[str, Any] = {"Records": [self._record(record) for record in records]}
         if not shard.closed or len(records) < len(left):
             last = max(records) if records else position
-            answer["NextShardIterator"] = f"{name}|{last}|{rest}"
-        return answer
+            response["NextShardIterator"] = f"{name}|{last}|{rest}"
+        return response
 
     def _record(self, sequence: int) -> dict[str, Any]:
         keys = {"PK": {"S": "CUSTOMER#ada"}, "SK": {"S": f"ORDER#{sequence}"}}

@@ -96,13 +96,13 @@ class World:
 
     def runner(self, *consumers: Any, **options: Any) -> Runner:
         """Return a runner of some of the shop's consumers, or all."""
-        given = {
+        settings = {
             "runner": f"runner{len(self.runners)}",  # by default a name is drawn, and with it where it begins
             "checkpoints": self.checkpoints(),
             "notify": self.notices.append,
             "backoff": Backoff(1.0, 8.0),
         }
-        runner = Runner(self.db, self.shop.table, consumers or None, clock=self.clock, **{**given, **options})
+        runner = Runner(self.db, self.shop.table, consumers or None, clock=self.clock, **{**settings, **options})
         self.runners.append(runner)
         return runner
 

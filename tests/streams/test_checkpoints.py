@@ -53,14 +53,14 @@ def test_a_lane_belongs_to_one_runner_until_its_lease_ends(checkpoints: Checkpoi
     assert lane is not None
     assert (lane.owner, lane.fence, lane.position) == (ME, 1, None)
     assert checkpoints.acquire("c", SHARD, OTHER, NOW + 29, NOW + 60) is None
-    taken = checkpoints.acquire("c", SHARD, OTHER, NOW + 30, NOW + 60)
-    assert taken is not None
-    assert (taken.owner, taken.fence) == (OTHER, 2)
+    acquired = checkpoints.acquire("c", SHARD, OTHER, NOW + 30, NOW + 60)
+    assert acquired is not None
+    assert (acquired.owner, acquired.fence) == (OTHER, 2)
     with pytest.raises(LeaseLostError):
         checkpoints.save(replace(lane, position=7))
     with pytest.raises(LeaseLostError):
         checkpoints.release(lane)
-    assert checkpoints.board("c").lanes[SHARD] == taken
+    assert checkpoints.board("c").lanes[SHARD] == acquired
 
 
 def test_positions_of_forty_digits_are_kept_exactly(checkpoints: Checkpoints) -> None:
@@ -77,11 +77,11 @@ def test_a_lane_stored_without_a_shard_start_can_be_read(inside: World, tmp_path
     lane = {"position": "7", "done": False, "owner": None, "until_s": 0.0, "fence": 3}
     path.write_text(json.dumps({"c": {"is_known": True, "begins_at_s": None, "lanes": {SHARD: lane}, "runners": {}}}))
     assert FileCheckpoints(path).board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
-    kept = inside.checkpoints()
-    kept.prepare()
+    store = inside.checkpoints()
+    store.prepare()
     item = {"consumer": {"S": "c"}, "what": {"S": f"shard/{SHARD}"}, "position": {"S": "7"}, "fence": {"N": "3"}}
-    inside.engine.call("PutItem", {"TableName": kept.table, "Item": item})
-    assert kept.board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
+    inside.engine.call("PutItem", {"TableName": store.table, "Item": item})
+    assert store.board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
 
 
 def test_a_released_lane_keeps_its_position_for_the_next(checkpoints: Checkpoints) -> None:
@@ -89,9 +89,9 @@ def test_a_released_lane_keeps_its_position_for_the_next(checkpoints: Checkpoint
     assert lane is not None
     checkpoints.release(replace(lane, position=5))
     assert checkpoints.board("c").lanes[SHARD].owner is None
-    taken = checkpoints.acquire("c", SHARD, OTHER, NOW, NOW + 30)
-    assert taken is not None
-    assert (taken.position, taken.fence) == (5, 2)
+    acquired = checkpoints.acquire("c", SHARD, OTHER, NOW, NOW + 30)
+    assert acquired is not None
+    assert (acquired.position, acquired.fence) == (5, 2)
 
 
 def test_a_completed_lane_has_no_owner(checkpoints: Checkpoints) -> None:
@@ -123,29 +123,29 @@ def test_runners_are_announced_and_withdrawn(checkpoints: Checkpoints) -> None:
 
 
 def test_a_missing_table_is_reported_with_a_fix(over_http: World) -> None:
-    kept = TableCheckpoints(over_http.db, table="nowhere")
+    store = TableCheckpoints(over_http.db, table="nowhere")
     with pytest.raises(TableMissingError, match=r"missing table nowhere for checkpoints: create it.*create=True"):
-        kept.prepare()
+        store.prepare()
 
 
 def test_the_table_name_has_the_connections_prefix(engine: Engine) -> None:
     with connect(engine=engine, prefix="test-") as db:
-        kept = TableCheckpoints(db)
-        kept.prepare()
-        kept.prepare()
+        store = TableCheckpoints(db)
+        store.prepare()
+        store.prepare()
     assert engine.call("ListTables", {})["TableNames"] == ["test-keyplan-checkpoints"]
 
 
 def test_completed_lanes_and_dead_runners_are_removed_after_a_week(inside: World, clock: ManualClock) -> None:
-    kept = inside.checkpoints()
-    kept.prepare()
-    lane = kept.acquire("c", SHARD, ME, NOW, NOW + 30)
-    kept.release(replace(lane, done=True))
-    kept.acquire("c", "open", ME, NOW, NOW + 30)
-    kept.announce("c", ME, NOW + 30)
+    store = inside.checkpoints()
+    store.prepare()
+    lane = store.acquire("c", SHARD, ME, NOW, NOW + 30)
+    store.release(replace(lane, done=True))
+    store.acquire("c", "open", ME, NOW, NOW + 30)
+    store.announce("c", ME, NOW + 30)
     clock.advance(8 * 24 * 3600)
     inside.engine.sweep()
-    board = kept.board("c")
+    board = store.board("c")
     assert set(board.lanes) == {"open"}
     assert board.runners == {}
 
@@ -164,16 +164,16 @@ TURNS = 25
 CONTENDERS = 4
 
 
-def contend(kept: Checkpoints, name: str) -> int:
+def contend(store: Checkpoints, name: str) -> int:
     """Move the position this many times; return the number of refused moves."""
     moved = refused = 0
     while moved < TURNS:
-        lane = kept.acquire("c", SHARD, name, 1.0, 2.0)
+        lane = store.acquire("c", SHARD, name, 1.0, 2.0)
         if lane is None:
             refused += 1
             continue
-        kept.save(replace(lane, position=(lane.position or 0) + 1))
-        kept.release(replace(lane, position=(lane.position or 0) + 1))
+        store.save(replace(lane, position=(lane.position or 0) + 1))
+        store.release(replace(lane, position=(lane.position or 0) + 1))
         moved += 1
     return refused
 

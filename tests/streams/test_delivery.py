@@ -251,21 +251,21 @@ def test_failures_are_stored_once_and_can_be_replayed(inside: World) -> None:
     dead = TableDestination(inside.db, clock=inside.clock)
     runner = inside.runner(destinations={"dead": dead})
     assert runner.run_once().failed == 3
-    kept = list(dead.read("shop/watch"))
-    dead.send(kept)
-    assert list(dead.read("shop/watch")) == kept
-    assert len(kept) == 3
+    failures = list(dead.read("shop/watch"))
+    dead.send(failures)
+    assert list(dead.read("shop/watch")) == failures
+    assert len(failures) == 3
     broken = "still broken"
-    again = redrive(shop.table, kept)
-    assert [(one.record, one.error, one.attempts) for one in again] == [
-        (one.record, "Flaky: still broken", 2) for one in kept
+    again = redrive(shop.table, failures)
+    assert [(failure.record, failure.error, failure.attempts) for failure in again] == [
+        (failure.record, "Flaky: still broken", 2) for failure in failures
     ]
-    assert all("still broken" in one.trace for one in again)
+    assert all("still broken" in failure.trace for failure in again)
     handled: list[object] = []
-    assert redrive(shop.table, kept, handlers={watch: handled.append}) == []
+    assert redrive(shop.table, failures, handlers={watch: handled.append}) == []
     assert len(handled) == 3
     broken = ""
-    assert redrive(shop.table, kept) == []
+    assert redrive(shop.table, failures) == []
     assert sorted(order.number for order in got) == [0, 1, 2]
 
 

@@ -47,14 +47,14 @@ def test_killed_consumers_lose_nothing_and_count_each_order_once(
     tmp_path: Path, checkpoints: str, consumers: int
 ) -> None:
     path, chance = tmp_path / "data.db", random.Random(3)
-    kept = "table" if checkpoints == "table" else str(tmp_path / "checkpoints.json")
+    location = "table" if checkpoints == "table" else str(tmp_path / "checkpoints.json")
     with Engine.open(path, stream_shards=SHARDS) as engine, connect(engine=engine) as db:
         shop = Shop()
         make(shop, db)
         db.create_tables(shop.table)
         placed = 0
         for _ in range(KILLS):
-            running = [start(path, f"worker{number}", kept) for number in range(consumers)]
+            running = [start(path, f"worker{number}", location) for number in range(consumers)]
             for _ in range(chance.randrange(1, MOST_ORDERS)):
                 for customer in range(5):
                     shop.orders(db, 1, customer=f"c{customer}", first=placed)
@@ -63,7 +63,7 @@ def test_killed_consumers_lose_nothing_and_count_each_order_once(
             for process in running:
                 kill(process)
         for number in range(consumers):
-            with runner_of(db, shop, f"worker{number}", kept) as runner:
+            with runner_of(db, shop, f"worker{number}", location) as runner:
                 runner.run_once()
         for customer in range(5):
             key = {"PK": {"S": f"CUSTOMER#c{customer}"}, "SK": {"S": "PROFILE"}}

@@ -42,12 +42,12 @@ class Killed(BaseException):
 
 
 @pytest.fixture(params=["table", "file"])
-def kept(request: pytest.FixtureRequest, inside: World, tmp_path: Path) -> Checkpoints:
+def store(request: pytest.FixtureRequest, inside: World, tmp_path: Path) -> Checkpoints:
     """Checkpoints that survive the runner."""
     return FileCheckpoints(tmp_path / "checkpoints.json") if request.param == "file" else inside.checkpoints()
 
 
-def test_a_restart_continues_after_the_checkpoint(inside: World, kept: Checkpoints) -> None:
+def test_a_restart_continues_after_the_checkpoint(inside: World, store: Checkpoints) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
@@ -55,15 +55,15 @@ def test_a_restart_continues_after_the_checkpoint(inside: World, kept: Checkpoin
         got.append(change.new.number)
 
     shop.orders(inside.db, 3)
-    with inside.runner(checkpoints=kept) as runner:
+    with inside.runner(checkpoints=store) as runner:
         runner.run_once()
     shop.orders(inside.db, 3, first=3)
-    with inside.runner(checkpoints=kept) as runner:
+    with inside.runner(checkpoints=store) as runner:
         assert runner.run_once().read == 3
     assert got == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_killed_runner_repeats_at_most_the_changes_after_its_checkpoint(inside: World, kept: Checkpoints) -> None:
+def test_a_killed_runner_repeats_at_most_the_changes_after_its_checkpoint(inside: World, store: Checkpoints) -> None:
     shop, got, effects = inside.shop, [], set()
 
     @shop.table.on_change(shop.Order)
@@ -76,14 +76,14 @@ def test_a_killed_runner_repeats_at_most_the_changes_after_its_checkpoint(inside
 
     shop.orders(inside.db, 30)
     with pytest.raises(Killed):
-        inside.runner(checkpoints=kept, runner="worker", checkpoint_every=5).run_once()
-    inside.runner(checkpoints=kept, runner="worker", checkpoint_every=5).run_once()
+        inside.runner(checkpoints=store, runner="worker", checkpoint_every=5).run_once()
+    inside.runner(checkpoints=store, runner="worker", checkpoint_every=5).run_once()
     assert len(effects) == 30
     assert Counter(got) == {number: 2 if number in {15, 16, 17} else 1 for number in range(30)}
     assert got[-15:] == list(range(15, 30))
 
 
-def test_a_runner_killed_between_the_halves_of_a_batch_repeats_the_second(inside: World, kept: Checkpoints) -> None:
+def test_a_runner_killed_between_the_halves_of_a_batch_repeats_the_second(inside: World, store: Checkpoints) -> None:
     shop, got = inside.shop, []
     broken = True
 
@@ -97,13 +97,13 @@ def test_a_runner_killed_between_the_halves_of_a_batch_repeats_the_second(inside
         got.extend(numbers)
 
     shop.orders(inside.db, 10)
-    runner = inside.runner(checkpoints=kept, runner="worker", checkpoint_every=1)
+    runner = inside.runner(checkpoints=store, runner="worker", checkpoint_every=1)
     runner.run_once()
     inside.clock.advance(10)
     with pytest.raises(Killed):
         runner.run_once()
     broken = False
-    inside.runner(checkpoints=kept, runner="worker").run_once()
+    inside.runner(checkpoints=store, runner="worker").run_once()
     assert got == list(range(10))
 
 
@@ -199,16 +199,16 @@ def many(world: World, count: int, first: int = 0) -> None:
 
 def test_two_runners_share_the_shards_and_deliver_each_record_once(world: World) -> None:
     got = numbers_of(world)
-    one, two = world.runner(runner="one"), world.runner(runner="two")
-    drive(world, one, two, one, two)
+    first, second = world.runner(runner="one"), world.runner(runner="two")
+    drive(world, first, second, first, second)
     many(world, 3)
-    drive(world, one, two)
+    drive(world, first, second)
     assert set(got) == {"one", "two"}
     assert len(got["one"]) + len(got["two"]) == 27
     assert len({*got["one"], *got["two"]}) == 27
-    one.close()
+    first.close()
     many(world, 1, first=3)
-    drive(world, two)
+    drive(world, second)
     assert len({*got["one"], *got["two"]}) == 36, "who is left takes all"
 
 
@@ -218,24 +218,24 @@ def test_a_second_runner_on_a_shard_takes_over_when_the_lease_ends(world: World)
     world.engine.database.settings = replace(world.engine.database.settings, stream_shards=1)
     world.db.create_tables(world.shop.table)
     got = numbers_of(world)
-    one, two = world.runner(runner="one"), world.runner(runner="two")
+    first, second = world.runner(runner="one"), world.runner(runner="two")
     many(world, 1)
-    drive(world, one, two)
+    drive(world, first, second)
     assert set(got) == {"one"}
     many(world, 1, first=1)
     world.clock.advance(29)
-    drive(world, two)
+    drive(world, second)
     assert set(got) == {"one"}, "the lease still holds"
     world.clock.advance(1)
-    drive(world, two)
+    drive(world, second)
     assert len(got["two"]) == 9
     assert world.notices == []
     many(world, 1, first=2)
-    drive(world, one)
+    drive(world, first)
     assert len(got["one"]) == 9, "it has lost the shard, and delivers nothing of it"
-    (lost,) = world.notices_of(LeaseLost)
-    assert lost.consumer == "shop/watch"
-    drive(world, two)
+    (notice,) = world.notices_of(LeaseLost)
+    assert notice.consumer == "shop/watch"
+    drive(world, second)
     assert len(got["two"]) == 18
 
 
@@ -323,7 +323,7 @@ def test_a_lane_lost_during_another_delivery_affects_only_that_lane(inside: Worl
     shop.orders(inside.db, 3)
     inside.runner(runner="slow").run_once()
     assert got == [0, 1, 2]
-    assert {lost.consumer for lost in inside.notices_of(LeaseLost)} == {"shop/idle"}
+    assert {notice.consumer for notice in inside.notices_of(LeaseLost)} == {"shop/idle"}
 
 
 def test_lanes_acquired_before_a_failed_shard_lookup_are_read(inside: World, tmp_path: Path) -> None:
@@ -415,10 +415,10 @@ def test_a_runner_closes_the_streams_client_that_it_created(over_http: World, mo
     closed: list[Any] = []
     true = boto3.client
 
-    def client(*given: Any, **named: Any) -> Any:
-        entries.append(one := true(*given, **named))
-        monkeypatch.setattr(one, "close", lambda: closed.append(one))
-        return one
+    def client(*args: Any, **named: Any) -> Any:
+        entries.append(created := true(*args, **named))
+        monkeypatch.setattr(created, "close", lambda: closed.append(created))
+        return created
 
     monkeypatch.setattr(boto3, "client", client)
     got = numbers_of(over_http)

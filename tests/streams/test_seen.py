@@ -24,13 +24,13 @@ def counted(world: World, customer: str = "ada") -> int:
 @pytest.mark.parametrize("place", ["a table of its own", "the shop's table"])
 def test_replayed_changes_have_their_effect_once(world: World, tmp_path: Path, place: str) -> None:
     shop, expected = world.shop, []
-    seen = Seen() if place == "a table of its own" else Seen(shop.table)
+    marks = Seen() if place == "a table of its own" else Seen(shop.table)
     if place == "a table of its own":
-        world.db.create_tables(seen.table)
+        world.db.create_tables(marks.table)
 
     @shop.table.on_change(shop.Order)
     def count(change: Inserted[Any]) -> None:
-        expected.append(seen.apply(world.db, "count", change, shop.count_order(change.new.customer)))
+        expected.append(marks.apply(world.db, "count", change, shop.count_order(change.new.customer)))
 
     shop.orders(world.db, 5)
     for attempt in range(3):
@@ -41,7 +41,7 @@ def test_replayed_changes_have_their_effect_once(world: World, tmp_path: Path, p
 
 
 def test_a_failed_effect_leaves_no_mark(inside: World) -> None:
-    shop, seen, got = inside.shop, Seen(inside.shop.table), []
+    shop, marks, got = inside.shop, Seen(inside.shop.table), []
 
     @shop.table.on_change(shop.Order)
     def watch(change: Inserted[Any]) -> None:
@@ -50,13 +50,13 @@ def test_a_failed_effect_leaves_no_mark(inside: World) -> None:
     shop.orders(inside.db, 1)
     inside.runner().run_once()
     with pytest.raises(TransactionFailedError) as failed:
-        seen.apply(inside.db, "watch", got[0], shop.move("ada", 99, "paid"))
+        marks.apply(inside.db, "watch", got[0], shop.move("ada", 99, "paid"))
     assert isinstance(failed.value.reasons[1], NotFoundError)
-    assert seen.apply(inside.db, "watch", got[0], shop.move("ada", 0, "paid"))
+    assert marks.apply(inside.db, "watch", got[0], shop.move("ada", 0, "paid"))
 
 
 def test_consumers_mark_changes_separately_and_may_write_marks_in_their_transactions(inside: World) -> None:
-    shop, seen, got = inside.shop, Seen(inside.shop.table), []
+    shop, marks, got = inside.shop, Seen(inside.shop.table), []
 
     @shop.table.on_change(shop.Order)
     def watch(change: Inserted[Any] | Modified[Any]) -> None:
@@ -65,19 +65,19 @@ def test_consumers_mark_changes_separately_and_may_write_marks_in_their_transact
     shop.orders(inside.db, 1)
     inside.runner().run_once()
     for consumer in ("one", "two"):
-        inside.db.transact(seen.once(consumer, got[0]), shop.count_order("ada"))
+        inside.db.transact(marks.once(consumer, got[0]), shop.count_order("ada"))
         with pytest.raises(TransactionFailedError):
-            inside.db.transact(shop.count_order("ada"), seen.once(consumer, got[0]))
+            inside.db.transact(shop.count_order("ada"), marks.once(consumer, got[0]))
     assert counted(inside) == 2
 
 
 def test_marks_expire_when_no_change_can_be_repeated(inside: World) -> None:
-    shop, seen, got = inside.shop, Seen(kept=timedelta(days=2)), []
+    shop, marks, got = inside.shop, Seen(kept=timedelta(days=2)), []
 
     @shop.table.on_change(shop.Order)
     def watch(change: Inserted[Any]) -> None:
         got.append(change)
-        seen.apply(inside.db, "watch", change)
+        marks.apply(inside.db, "watch", change)
 
     shop.orders(inside.db, 1)
     inside.runner().run_once()

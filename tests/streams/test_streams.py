@@ -197,10 +197,10 @@ def test_an_acquired_shard_that_disappears_unread_is_a_gap(
     script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1]), "b": ScriptedShard(None, [5])}
-    kept, acquire = FileCheckpoints(tmp_path / "checkpoints.json"), FileCheckpoints.acquire
+    store, acquire = FileCheckpoints(tmp_path / "checkpoints.json"), FileCheckpoints.acquire
 
     def fail_at_the_second(self: FileCheckpoints, *lane: Any) -> Any:
-        if kept.board("shop/watch").lanes:
+        if store.board("shop/watch").lanes:
             raise UnavailableError("not now")
         return acquire(self, *lane)
 
@@ -209,12 +209,12 @@ def test_an_acquired_shard_that_disappears_unread_is_a_gap(
         patch.setattr(FileCheckpoints, "acquire", fail_at_the_second)
         with pytest.raises(UnavailableError):
             runner.run_once()
-    (taken,) = kept.board("shop/watch").lanes.values()
-    name = taken.shard.rpartition("/")[2]
+    (acquired,) = store.board("shop/watch").lanes.values()
+    name = acquired.shard.rpartition("/")[2]
     del script.stream.shards[name]
     assert runner.run_once().gaps == 1
     assert script.notices == [Gap(("shop/watch",), ARN, name, None)]
-    lane = kept.board("shop/watch").lanes[taken.shard]
+    lane = store.board("shop/watch").lanes[acquired.shard]
     assert (lane.done, lane.owner) == (True, None)
     assert runner.run_once().gaps == 0, "it is told once"
 
@@ -404,13 +404,13 @@ class ShortShards:
         long = {short: name for name, short in self.names.items()}
         if "ShardId" in request:
             request = {**request, "ShardId": long[request["ShardId"]]}
-        answer = self.engine.call_wire(operation, request)
+        response = self.engine.call_wire(operation, request)
         if operation == "DescribeStream":
-            for shard in answer["StreamDescription"]["Shards"]:
+            for shard in response["StreamDescription"]["Shards"]:
                 for member in ("ShardId", "ParentShardId"):
                     if member in shard:
                         shard[member] = self.names.setdefault(shard[member], f"s{len(self.names)}")
-        return answer
+        return response
 
 
 def test_shards_with_short_names_are_read(engine: Engine, clock: ManualClock) -> None:

@@ -24,14 +24,14 @@ class Metered:
         self.requests.append(request)
         if operation not in READS | WRITES:
             return self.inner.call(operation, request)
-        answer = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
-        result = answer.get("ConsumedCapacity", [])
-        units = sum(one["CapacityUnits"] for one in (result if isinstance(result, list) else [result]))
+        response = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
+        result = response.get("ConsumedCapacity", [])
+        units = sum(capacity["CapacityUnits"] for capacity in (result if isinstance(result, list) else [result]))
         if operation in READS:
             self.read += units
         else:
             self.write += units
-        return answer
+        return response
 
     def close(self) -> None:
         """Close the wrapped transport."""

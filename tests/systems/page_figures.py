@@ -46,13 +46,13 @@ def main() -> None:
             for path in _PATHS[name]:
                 windows = Windows(browser)
                 warm, window = windows.open(url, width=PHONE), windows.open(url, width=PHONE)
-                for one in (warm, window):
+                for times in (warm, window):
                     if system.people:
-                        one.sign_in(name, system.people[0].subject)
+                        times.sign_in(name, system.people[0].subject)
                 warm.goto(f"/{name}/app/{path}")  # the server has read its templates, the other browser nothing
                 paint_ms, size = measured(window, f"/{name}/app/{path}", is_slow=True)
-                for one in (warm, window):
-                    one.context.close()
+                for times in (warm, window):
+                    times.context.close()
                 table.add_row(f"/{name}/app/{path}", f"{paint_ms:,.0f}", f"{size / 1000:.1f}")
     Console().print(table)
 

@@ -48,9 +48,9 @@ class ServedEngine:
         client = self._clients.get(name)
         if client is None:
             client = self._clients[name] = _client(name, self.url)
-        answer = client.call(operation, request)
-        answer.pop("ResponseMetadata")
-        return answer
+        response = client.call(operation, request)
+        response.pop("ResponseMetadata")
+        return response
 
     def connect(self, **options: Any) -> Database:
         """Return a separate connection by the address, without reading boto3's models again, which takes 0.1 s."""
@@ -108,7 +108,7 @@ def raw(engine: Engine | ServedEngine, operation: str, request: dict[str, Any]) 
     """Return an engine's answer, repeating the request while injected faults prevent it."""
     while True:
         try:
-            answer: dict[str, Any] = engine.call(operation, request)
+            response: dict[str, Any] = engine.call(operation, request)
         except (InternalServerError, ProvisionedThroughputExceededError, ThrottlingError):
             continue
-        return answer
+        return response

@@ -20,17 +20,17 @@ Answer = dict[str, Any] | ServiceError
 class ScriptedEngine:
     """Gives the answers it was handed, in order, and the last one for ever after."""
 
-    def __init__(self, *answers: Answer) -> None:
-        self.answers: list[Answer] = list(answers or ({},))
+    def __init__(self, *responses: Answer) -> None:
+        self.answers: list[Answer] = list(responses or ({},))
         self.calls: list[tuple[str, dict[str, Any]]] = []
 
     def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
         """Return the next answer, or raise the next error."""
         self.calls.append((operation, request))
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, ServiceError):
-            raise answer
-        return answer
+        response = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(response, ServiceError):
+            raise response
+        return response
 
 
 @pytest.fixture

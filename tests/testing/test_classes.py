@@ -219,11 +219,11 @@ def test_the_class_is_not_replaced_and_an_instance_shares_one_copy(engine: Engin
 
     decorated = answered_by(engine)(Suite)
     assert decorated is Suite
-    one, other = decorated(), decorated()
-    one.write()
-    assert (one.read(), other.read()) == (["mine"], [])
-    copy = vars(one)["_keyplan_answering"][1]
-    del one
+    first, second = decorated(), decorated()
+    first.write()
+    assert (first.read(), second.read()) == (["mine"], [])
+    copy = vars(first)["_keyplan_answering"][1]
+    del first
     gc.collect()
     with pytest.raises(Exception, match="closed"):
         copy.call("ListTables", {})

@@ -53,9 +53,9 @@ def test_the_engine_receives_the_request_unchanged(client: Any, scripted: Any) -
 
 def test_a_response_has_botocores_metadata(client: Any, scripted: Any) -> None:
     attach(client, scripted({"Item": KEY}))
-    answer = client.get_item(TableName="t", Key=KEY)
-    assert answer["Item"] == KEY
-    metadata = answer["ResponseMetadata"]
+    response = client.get_item(TableName="t", Key=KEY)
+    assert response["Item"] == KEY
+    metadata = response["ResponseMetadata"]
     assert re.fullmatch("[A-Z0-9]{52}", metadata["RequestId"])
     assert metadata["HTTPHeaders"]["x-amzn-requestid"] == metadata["RequestId"]
     assert (metadata["HTTPStatusCode"], metadata["RetryAttempts"]) == (200, 0)
@@ -68,10 +68,10 @@ def test_request_ids_differ(client: Any, scripted: Any) -> None:
 
 
 def test_the_engines_response_is_not_changed(client: Any, scripted: Any) -> None:
-    answer = {"Table": {"CreationDateTime": 1.5}}
-    attach(client, scripted(answer))
+    response = {"Table": {"CreationDateTime": 1.5}}
+    attach(client, scripted(response))
     client.describe_table(TableName="t")
-    assert answer == {"Table": {"CreationDateTime": 1.5}}
+    assert response == {"Table": {"CreationDateTime": 1.5}}
 
 
 def test_seconds_become_datetimes(client: Any, scripted: Any) -> None:
@@ -143,9 +143,9 @@ def test_throttling_is_retried_as_configured(make_client: Any, scripted: Any, na
     engine = scripted(throttled, throttled, {"Item": KEY})
     client = make_client(retries={"mode": mode, "total_max_attempts": 3})
     attach(client, engine)
-    answer = client.get_item(TableName="t", Key=KEY)
-    assert answer["Item"] == KEY
-    assert answer["ResponseMetadata"]["RetryAttempts"] == 2
+    response = client.get_item(TableName="t", Key=KEY)
+    assert response["Item"] == KEY
+    assert response["ResponseMetadata"]["RetryAttempts"] == 2
     assert (len(engine.calls), len(naps)) == (3, 2)
 
 
@@ -190,21 +190,21 @@ def test_a_token_is_generated_for_a_transaction(client: Any, scripted: Any) -> N
 
 def test_handlers_registered_at_any_time_are_called(client: Any, scripted: Any) -> None:
     attach(client, scripted({"Item": KEY}))
-    heard: list[str] = []
+    received: list[str] = []
 
     def listen(event_name: str, **kwargs: Any) -> None:
-        heard.append(event_name)
+        received.append(event_name)
 
     client.get_item(TableName="t", Key=KEY)
     events = ("provide-client-params", "before-parameter-build", "before-call", "after-call")
     for event in events:
         client.meta.events.register(f"{event}.dynamodb.GetItem", listen)
     client.get_item(TableName="t", Key=KEY)
-    assert heard == [f"{event}.dynamodb.GetItem" for event in events]
+    assert received == [f"{event}.dynamodb.GetItem" for event in events]
     for event in events:
         client.meta.events.unregister(f"{event}.dynamodb.GetItem", listen)
     client.get_item(TableName="t", Key=KEY)
-    assert len(heard) == len(events)
+    assert len(received) == len(events)
 
 
 def test_a_handler_may_replace_the_parameters(client: Any, scripted: Any) -> None:
@@ -217,15 +217,15 @@ def test_a_handler_may_replace_the_parameters(client: Any, scripted: Any) -> Non
 
 def test_after_call_receives_the_status_and_the_parsed_response(client: Any, scripted: Any) -> None:
     attach(client, scripted(ResourceNotFoundError("no")))
-    seen: list[tuple[int, str, bytes]] = []
+    calls: list[tuple[int, str, bytes]] = []
 
     def listen(http_response: Any, parsed: Any, **kwargs: Any) -> None:
-        seen.append((http_response.status_code, parsed["Error"]["Code"], http_response.content))
+        calls.append((http_response.status_code, parsed["Error"]["Code"], http_response.content))
 
     client.meta.events.register("after-call.dynamodb", listen)
     with pytest.raises(client.exceptions.ResourceNotFoundException):
         client.get_item(TableName="t", Key=KEY)
-    assert seen == [(400, "ResourceNotFoundException", b"")]
+    assert calls == [(400, "ResourceNotFoundException", b"")]
 
 
 def test_a_handler_may_override_the_exception_of_an_error(client: Any, scripted: Any) -> None:
@@ -257,8 +257,8 @@ def test_a_resource_accepts_python_values_and_conditions(scripted: Any) -> None:
     resource = boto3.Session(region_name="eu-west-1").resource("dynamodb")
     engine = scripted({"Items": [{"id": {"S": "7"}, "tags": {"SS": ["a", "b"]}}], "Count": 1})
     attach(resource, engine)
-    answer = resource.Table("t").query(KeyConditionExpression=Key("id").eq("7"), FilterExpression=Attr("n").gt(3))
-    assert answer["Items"] == [{"id": "7", "tags": {"a", "b"}}]
+    response = resource.Table("t").query(KeyConditionExpression=Key("id").eq("7"), FilterExpression=Attr("n").gt(3))
+    assert response["Items"] == [{"id": "7", "tags": {"a", "b"}}]
     assert engine.calls == [
         (
             "Query",
@@ -299,10 +299,10 @@ def test_an_asynchronous_client_is_awaited(scripted: Any) -> None:
         async with session.create_client("dynamodb", region_name="eu-west-1") as client:
             attach(client, scripted(throttled, {"Item": KEY}))
             with mock.patch.object(asyncio, "sleep", mock.AsyncMock()) as sleep:
-                answer = await client.get_item(TableName="t", Key=KEY)
+                response = await client.get_item(TableName="t", Key=KEY)
             assert sleep.await_count == 1
-            return answer
+            return response
 
-    answer = asyncio.run(work())
-    assert answer["Item"] == KEY
-    assert answer["ResponseMetadata"]["RetryAttempts"] == 1
+    response = asyncio.run(work())
+    assert response["Item"] == KEY
+    assert response["ResponseMetadata"]["RetryAttempts"] == 1

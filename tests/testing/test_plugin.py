@@ -35,7 +35,7 @@ class Loaded:
     """Remembers the modules that a run has loaded: pytest forgets them, and later tests would load them once more."""
 
     def pytest_unconfigure(self) -> None:
-        self.modules = {name: one for name, one in sys.modules.items() if not name.startswith("test_")}
+        self.modules = {name: module for name, module in sys.modules.items() if not name.startswith("test_")}
 
 
 def run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:

@@ -226,9 +226,9 @@ def mirror(changes: list[Inserted[Task] | Inserted[User]]) -> None:
     """Copy."""
 
 
-def text_of(given: str | Unset) -> str:
+def text_of(value: str | Unset) -> str:
     """Return the value, or an empty text."""
-    return "" if isinstance(given, Unset) else assert_type(given, str)
+    return "" if isinstance(value, Unset) else assert_type(value, str)
 
 
 def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
@@ -253,8 +253,8 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     assert_type(db.run(edit(user_id, task_id, due_at=None)), Task)
     assert_type(db.run(drop(user_id, task_id)), Task | None)
     assert_type(db.batch_get(task(user_id, task_id), task(user_id, task_id)), tuple[Task | None, Task | None])
-    for one in db.iterate(tasks_due(user_id, now)):
-        assert_type(one, Task)
+    for found_task in db.iterate(tasks_due(user_id, now)):
+        assert_type(found_task, Task)
     db.transact(finish(user_id, task_id), count_task(user_id, by=-1))
     page = db.run(everything_of(user_id))
     assert_type(page.of(Task), list[Task])
@@ -302,8 +302,8 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
         assert_type(await other.all(Task, pk(user_id=user_id)), list[Task])
         assert_type(await other.all(TaskTitle, pk(user_id=user_id)), list[TaskTitle])
         assert_type(await other.count(Task, pk(user_id=user_id), index="due"), int)
-        async for one in other.iterate(tasks_due(user_id, now)):
-            assert_type(one, Task)
+        async for found_task in other.iterate(tasks_due(user_id, now)):
+            assert_type(found_task, Task)
         async for each_task in other.iterate(Task, pk(user_id=user_id)):
             assert_type(each_task, Task)
         await other.transact(finish(user_id, task_id))

@@ -46,7 +46,11 @@ def pyright_lines(path: Path, tmp_path: Path) -> set[int]:
     command = [sys.executable, "-m", "basedpyright", "-p", str(config), "--outputjson", "--pythonpath", sys.executable]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     general_diagnostics = json.loads(result.stdout)["generalDiagnostics"]
-    return {one["range"]["start"]["line"] + 1 for one in general_diagnostics if one["severity"] == "error"}
+    return {
+        diagnostic["range"]["start"]["line"] + 1
+        for diagnostic in general_diagnostics
+        if diagnostic["severity"] == "error"
+    }
 
 
 def marked(path: Path) -> set[int]:

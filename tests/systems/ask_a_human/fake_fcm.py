@@ -121,12 +121,12 @@ class FakeFcm:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.path == "/token":
-                    answer = fake.answer_token(parse_qs(body.decode()))
+                    response = fake.answer_token(parse_qs(body.decode()))
                 else:
-                    answer = fake.answer_send(self.path, self.headers["Authorization"], json.loads(body))
-                content = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
-                self.send_response(answer.status)
-                for name, value in answer.headers.items():
+                    response = fake.answer_send(self.path, self.headers["Authorization"], json.loads(body))
+                content = response.body if isinstance(response.body, str) else json.dumps(response.body)
+                self.send_response(response.status)
+                for name, value in response.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(content.encode())))
                 self.end_headers()

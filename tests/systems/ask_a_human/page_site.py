@@ -37,9 +37,9 @@ class PageSite:
         window.goto(path)
         return window
 
-    def asked(self, prompt: str, **body: Any) -> str:
+    def create_question(self, prompt: str, **body: Any) -> str:
         """Ask a question and return its ID."""
-        return self.stage.asked(prompt=prompt, **body)
+        return self.stage.create_question(prompt=prompt, **body)
 
 
 @contextmanager

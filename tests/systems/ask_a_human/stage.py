@@ -75,23 +75,23 @@ class Stage:
     def ask(self, agent: str = "agent", key: str | None = None, **body: Any) -> httpx.Response:
         """Send an agent's question."""
         headers = self.agent(agent) | ({"X-Idempotency-Key": key} if key is not None else {})
-        answer = self.client.post("/agent/questions", json={**TEXT, **body}, headers=headers)
-        if answer.status_code == httpx.codes.CREATED:
-            self.askers[answer.json()["question_id"]] = agent
-        return answer
+        response = self.client.post("/agent/questions", json={**TEXT, **body}, headers=headers)
+        if response.status_code == httpx.codes.CREATED:
+            self.askers[response.json()["question_id"]] = agent
+        return response
 
-    def asked(self, **body: Any) -> str:
+    def create_question(self, **body: Any) -> str:
         """Return the ID of an accepted question."""
-        answer = self.ask(**body)
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["question_id"])
+        response = self.ask(**body)
+        assert response.status_code == 201, response.text
+        return str(response.json()["question_id"])
 
     def poll(self, question_id: str) -> dict[str, Any]:
         """Return a question as its agent sees it."""
         headers = self.agent(self.askers[question_id])
-        answer = self.client.get(f"/agent/questions/{question_id}", headers=headers)
-        assert answer.status_code == 200, answer.text
-        body: dict[str, Any] = answer.json()
+        response = self.client.get(f"/agent/questions/{question_id}", headers=headers)
+        assert response.status_code == 200, response.text
+        body: dict[str, Any] = response.json()
         return body
 
     def answer(self, question_id: str, person: str, zone: str | None = None, **body: Any) -> httpx.Response:
@@ -131,7 +131,7 @@ class Stage:
 
     def outbox_messages(self) -> list[tuple[str, str]]:
         """Return token and question of all messages in the outbox, in order."""
-        return [(kept.message.token, kept.message.question_id) for kept in read_outbox(self.outbox).messages]
+        return [(record.message.token, record.message.question_id) for record in read_outbox(self.outbox).messages]
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def staged(
 def at_once(sends: Sequence[Callable[[], Any]]) -> list[Any]:
     """Return the results of concurrent calls, one thread each."""
     with ThreadPoolExecutor(len(sends)) as pool:
-        return [one.result() for one in [pool.submit(send) for send in sends]]
+        return [future.result() for future in [pool.submit(send) for send in sends]]
 
 
 def open_questions(engine: Engine | ServedEngine, agent: str) -> int:

@@ -62,15 +62,15 @@ class Stub:
         self.bodies.append(body)
         if self.scripted:
             return self.scripted.pop(0)
-        known = self.made.setdefault((agent, body["idempotency_key"]), {"id": f"q-{len(self.made) + 1}", **body})
+        question = self.made.setdefault((agent, body["idempotency_key"]), {"id": f"q-{len(self.made) + 1}", **body})
         if self.lose_answers:
             self.lose_answers -= 1
             return StreamingResponse(iter([b"{"]), 201, {"Content-Length": "100"})  # truncated, therefore unreadable
         return JSONResponse(
             {
-                "question_id": known["id"],
+                "question_id": question["id"],
                 "status": "OPEN",
-                "poll_url": f"/agent/questions/{known['id']}",
+                "poll_url": f"/agent/questions/{question['id']}",
                 "created_at": "2026-02-02T02:40:00.000Z",
                 "expires_at": "2026-02-02T03:40:00.000Z",
             },
@@ -83,7 +83,7 @@ class Stub:
         self.polls.append(self.time.passed)
         if self.scripted:
             return self.scripted.pop(0)
-        count = len([one for one in self.answers_at if one <= self.time.passed])
+        count = len([at for at in self.answers_at if at <= self.time.passed])
         closed = 0 < len(self.answers_at) == count
         expired = self.time.passed >= self.expires_at
         return JSONResponse(

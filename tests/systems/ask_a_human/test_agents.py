@@ -44,16 +44,16 @@ def stored_agent(engine: Engine | ServedEngine, agent: str) -> dict[str, Any]:
 
 
 def test_answers_are_readable_only_with_the_secret_of_the_asking_agent(stage: Stage) -> None:
-    question = stage.asked(agent="asker")
+    question = stage.create_question(agent="asker")
     stage.answer(question, "ada")
     path = f"/agent/questions/{question}"
     assert len(stage.client.get(path, headers=stage.agent("asker")).json()["responses"]) == 1
     assert refused(stage.client.get(path, headers=stage.agent("other"))) == (404, "QUESTION_NOT_FOUND")
     stolen_name = stage.agent("other") | {"X-Agent-Id": "asker"}
     for case in ({"X-Agent-Id": "asker"}, headers("asker", "guess"), stolen_name):
-        answer = stage.client.get(path, headers=case)
-        assert refused(answer) == (401, "UNAUTHORIZED")
-        assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
+        response = stage.client.get(path, headers=case)
+        assert refused(response) == (401, "UNAUTHORIZED")
+        assert response.headers["WWW-Authenticate"].startswith("Bearer ")
         assert refused(stage.client.get("/agent/questions", headers=case)) == (401, "UNAUTHORIZED")
         assert refused(stage.client.post("/agent/secret", headers=case)) == (401, "UNAUTHORIZED")
 
@@ -61,7 +61,7 @@ def test_answers_are_readable_only_with_the_secret_of_the_asking_agent(stage: St
 def test_a_request_under_another_agents_name_does_not_count_against_its_limits(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
-    stage.asked(agent="asker")
+    stage.create_question(agent="asker")
     before = [items(engine, table) for table in TABLES]
     for case in ({"X-Agent-Id": "asker"}, stage.agent("other") | {"X-Agent-Id": "asker"}):
         assert refused(stage.client.post("/agent/questions", json=TEXT, headers=case)) == (401, "UNAUTHORIZED")
@@ -100,10 +100,10 @@ def test_agent_ids_outside_the_range_are_rejected(stage: Stage, agent: str) -> N
 
 
 def test_exactly_one_of_concurrent_registrations_of_one_id_succeeds(stage: Stage) -> None:
-    answers = at_once([partial(register, stage, agent_id="bot") for _ in range(8)])
-    assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 7}
-    assert {refused(answer) for answer in answers if answer.status_code == 409} == {(409, "AGENT_ID_TAKEN")}
-    (body,) = [answer.json() for answer in answers if answer.status_code == 201]
+    responses = at_once([partial(register, stage, agent_id="bot") for _ in range(8)])
+    assert Counter(response.status_code for response in responses) == {201: 1, 409: 7}
+    assert {refused(response) for response in responses if response.status_code == 409} == {(409, "AGENT_ID_TAKEN")}
+    (body,) = [response.json() for response in responses if response.status_code == 201]
     assert stage.client.get("/agent/questions", headers=headers("bot", body["secret"])).status_code == 200
 
 
@@ -130,10 +130,10 @@ def test_an_address_may_register_twenty_agents_per_hour(stage: Stage, clock: Man
 
 
 def rotate(stage: Stage, agent: str, secret: str) -> str:
-    answer = stage.client.post("/agent/secret", headers=headers(agent, secret))
-    assert answer.status_code == 200
-    assert answer.json()["agent_id"] == agent
-    return str(answer.json()["secret"])
+    response = stage.client.post("/agent/secret", headers=headers(agent, secret))
+    assert response.status_code == 200
+    assert response.json()["agent_id"] == agent
+    return str(response.json()["secret"])
 
 
 def accepted(stage: Stage, agent: str, secret: str) -> bool:
@@ -144,9 +144,9 @@ def accepted(stage: Stage, agent: str, secret: str) -> bool:
 
 def test_a_rotated_secret_replaces_the_old_one_with_its_first_use(stage: Stage) -> None:
     first = register(stage, agent_id="bot").json()["secret"]
-    lost = rotate(stage, "bot", first)
+    new_secret = rotate(stage, "bot", first)
     second = rotate(stage, "bot", first)  # the reply with `lost` never came
-    assert not accepted(stage, "bot", lost)
+    assert not accepted(stage, "bot", new_secret)
     assert accepted(stage, "bot", first)
     assert accepted(stage, "bot", second)
     assert not accepted(stage, "bot", first)
@@ -164,11 +164,11 @@ def test_the_operator_issues_a_secret_that_replaces_a_lost_one(address: str) -> 
     with keyplan.connect(address) as connection:
         connection.create_tables(*TABLES)
         agents = Service.over(connection, SystemClock()).agents
-        lost = agents.register("bot")
+        old_secret = agents.register("bot")
         command = [sys.executable, "-m", "keyplan_systems.ask_a_human.agents", "issue"]
         ran = subprocess.run([*command, "bot", "--url", address], capture_output=True, text=True, check=False)
         assert (ran.returncode, ran.stderr) == (0, "")
-        assert [agents.authenticate("bot", one) for one in (lost, ran.stdout.strip())] == [False, True]
+        assert [agents.authenticate("bot", secret) for secret in (old_secret, ran.stdout.strip())] == [False, True]
         unknown = subprocess.run([*command, "nobody", "--url", address], capture_output=True, text=True, check=False)
     assert (unknown.returncode, unknown.stdout, unknown.stderr) == (1, "", "unknown agent: nobody\n")
 

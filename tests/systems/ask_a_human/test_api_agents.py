@@ -19,21 +19,21 @@ from keyplan_systems.ask_a_human import entities
 NOON_S = 1_770_033_600
 
 
-def refused(answer: httpx.Response) -> tuple[int, str]:
+def refused(response: httpx.Response) -> tuple[int, str]:
     """Return status and code of a refusal in the common format."""
-    body = answer.json()
+    body = response.json()
     assert set(body) == {"error"}
     assert set(body["error"]) <= {"code", "message", "details", "request_id"}
     assert body["error"]["message"]
-    return answer.status_code, body["error"]["code"]
+    return response.status_code, body["error"]["code"]
 
 
 def test_a_question_is_created_with_the_documented_defaults_and_response(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
-    answer = stage.ask()
-    assert answer.status_code == 201
-    body = answer.json()
+    response = stage.ask()
+    assert response.status_code == 201
+    body = response.json()
     assert uuid.UUID(body["question_id"]).version == 4
     assert body["status"] == "OPEN"
     assert body["poll_url"] == f"/agent/questions/{body['question_id']}"
@@ -112,7 +112,7 @@ def test_a_key_returns_its_question_for_24_hours_and_creates_nothing(stage: Stag
 
 
 def test_a_poll_shows_answers_without_persons_and_the_tally_of_a_choice(stage: Stage) -> None:
-    question = stage.asked(**CHOICE, min_responses=3)
+    question = stage.create_question(**CHOICE, min_responses=3)
     opened = stage.poll(question)
     assert (opened["status"], opened["responses"], opened["summary"]) == (
         "OPEN",
@@ -132,25 +132,25 @@ def test_a_poll_shows_answers_without_persons_and_the_tally_of_a_choice(stage: S
     assert sorted(map(str, closed["responses"])) == sorted(
         map(str, [{"selected_option": 1, "confidence": 4}, {"selected_option": 1}, {"selected_option": 0}])
     )
-    assert "summary" not in stage.poll(stage.asked())
+    assert "summary" not in stage.poll(stage.create_question())
 
 
 def test_unknown_questions_are_not_found_in_any_id_format(stage: Stage) -> None:
     for question in (str(uuid.uuid4()), "q_1", "AGENT%23agent", "ERRAND%23PUSH%23x", str(uuid.uuid4()).upper()):
-        answer = stage.client.get(f"/agent/questions/{question}", headers=stage.agent())
-        assert refused(answer) == (404, "QUESTION_NOT_FOUND")
+        response = stage.client.get(f"/agent/questions/{question}", headers=stage.agent())
+        assert refused(response) == (404, "QUESTION_NOT_FOUND")
 
 
 def test_answers_of_maximum_length_are_all_read_over_several_pages(stage: Stage) -> None:
-    question = stage.asked(min_responses=50)
+    question = stage.create_question(min_responses=50)
     for number in range(50):
         body = {"question_id": question, "answer": chr(0x1F600 + number) * 5000}
-        answer = stage.client.post(
+        response = stage.client.post(
             "/human/responses",
             json=body,
             headers=stage.person(f"person-{number}") | {"X-Forwarded-For": f"host-{number}"},
         )
-        assert answer.status_code == 201
+        assert response.status_code == 201
     assert len(stage.poll(question)["responses"]) == 50
 
 
@@ -158,17 +158,17 @@ def test_an_agent_lists_its_own_questions_newest_first_page_by_page(stage: Stage
     ids = []
     for _ in range(5):
         clock.advance(1)
-        ids.append(stage.asked())
-    stage.asked(agent="another")
-    seen, cursor = [], None
+        ids.append(stage.create_question())
+    stage.create_question(agent="another")
+    question_ids, cursor = [], None
     while True:
         query = {"limit": 2} | ({"cursor": cursor} if cursor else {})
         page = stage.client.get("/agent/questions", params=query, headers=stage.agent()).json()
-        seen += [one["question_id"] for one in page["questions"]]
+        question_ids += [question["question_id"] for question in page["questions"]]
         cursor = page["cursor"]
         if cursor is None:
             break
-    assert seen == ids[::-1]
+    assert question_ids == ids[::-1]
     bad = stage.client.get("/agent/questions", params={"cursor": "x"}, headers=stage.agent())
     assert refused(bad) == (400, "VALIDATION_ERROR")
 
@@ -177,11 +177,11 @@ def test_sixty_questions_per_hour_are_allowed_and_headers_show_the_remaining_one
     stage: Stage, clock: ManualClock
 ) -> None:
     for number in range(60):
-        answer = stage.ask(key=f"k{number}")
-        assert answer.status_code == 201
-        assert answer.headers["X-RateLimit-Limit"] == "60"
-        assert answer.headers["X-RateLimit-Remaining"] == str(59 - number)
-        assert answer.headers["X-RateLimit-Reset"] == str(NOON_S + 3600)
+        response = stage.ask(key=f"k{number}")
+        assert response.status_code == 201
+        assert response.headers["X-RateLimit-Limit"] == "60"
+        assert response.headers["X-RateLimit-Remaining"] == str(59 - number)
+        assert response.headers["X-RateLimit-Reset"] == str(NOON_S + 3600)
     clock.advance(60)
     over = stage.ask(key="k60")
     assert refused(over) == (429, "RATE_LIMITED")
@@ -194,7 +194,7 @@ def test_sixty_questions_per_hour_are_allowed_and_headers_show_the_remaining_one
 
 
 def test_six_hundred_polls_per_hour_are_allowed_including_lists(stage: Stage, engine: Engine | ServedEngine) -> None:
-    question, other = stage.asked(agent="a"), stage.asked(agent="b")
+    question, other = stage.create_question(agent="a"), stage.create_question(agent="b")
     assert stage.client.get(f"/agent/questions/{question}", headers=stage.agent("a")).headers[
         "X-RateLimit-Remaining"
     ] == str(599)
@@ -210,9 +210,9 @@ def test_six_hundred_polls_per_hour_are_allowed_including_lists(stage: Stage, en
 def test_a_hundred_open_questions_are_allowed_and_answers_and_sweeps_free_places(
     stage: Stage, clock: ManualClock
 ) -> None:
-    ids = [stage.asked(timeout_seconds=86_400, min_responses=1) for _ in range(50)]
+    ids = [stage.create_question(timeout_seconds=86_400, min_responses=1) for _ in range(50)]
     clock.advance(3600)
-    ids += [stage.asked(timeout_seconds=3600, min_responses=1) for _ in range(50)]
+    ids += [stage.create_question(timeout_seconds=3600, min_responses=1) for _ in range(50)]
     assert refused(stage.ask()) == (403, "AGENT_QUOTA_EXCEEDED")
     assert stage.answer(ids[0], "ada").status_code == 201
     assert stage.ask().status_code == 201

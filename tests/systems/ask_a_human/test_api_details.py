@@ -24,9 +24,9 @@ from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
 
 
 def test_invalid_input_has_one_error_format_from_every_check(stage: Stage) -> None:
-    def field_and_constraint(answer: httpx.Response) -> tuple[str, str]:
-        assert refused(answer) == (400, "VALIDATION_ERROR")
-        error = answer.json()["error"]
+    def field_and_constraint(response: httpx.Response) -> tuple[str, str]:
+        assert refused(response) == (400, "VALIDATION_ERROR")
+        error = response.json()["error"]
         assert error["message"].startswith(error["details"]["field"])
         return error["details"]["field"], error["details"]["constraint"]
 
@@ -47,7 +47,10 @@ def test_invalid_input_has_one_error_format_from_every_check(stage: Stage) -> No
     )
     assert field_and_constraint(stage.client.get("/agent/questions?cursor=x", headers=headers)) == ("cursor", "cursor")
     assert field_and_constraint(stage.ask(agent="a b")) == ("X-Agent-Id", "format")
-    assert field_and_constraint(stage.answer(stage.asked(), "ada", answer="")) == ("answer", "string_too_short")
+    assert field_and_constraint(stage.answer(stage.create_question(), "ada", answer="")) == (
+        "answer",
+        "string_too_short",
+    )
     assert field_and_constraint(stage.get("/leaderboard", period="yearly")) == ("period", "enum")
 
 
@@ -60,19 +63,19 @@ def test_the_client_raises_validation_errors(stage: Stage) -> None:
 
 
 def test_lone_surrogates_are_rejected_everywhere(stage: Stage) -> None:
-    question, headers = stage.asked(), stage.person("ada") | {"Content-Type": "application/json"}
+    question, headers = stage.create_question(), stage.person("ada") | {"Content-Type": "application/json"}
     for case, expected in (
         ({"question_id": "\ud800", "answer": "fine"}, (404, "QUESTION_NOT_FOUND")),
         ({"question_id": question, "answer": "\ud800"}, (400, "VALIDATION_ERROR")),
         ({"question_id": question, "answer": "fine", "\ud800": 1}, (400, "VALIDATION_ERROR")),
     ):
-        answer = stage.client.post("/human/responses", content=json.dumps(case), headers=headers)
-        assert refused(answer) == expected
+        response = stage.client.post("/human/responses", content=json.dumps(case), headers=headers)
+        assert refused(response) == expected
     assert stage.poll(question)["current_responses"] == 0
 
 
 def test_every_view_of_a_question_has_its_content_and_deadline(stage: Stage, clock: ManualClock) -> None:
-    question = stage.asked(**CHOICE, audience=["product", "ethics"], min_responses=3, timeout_seconds=600)
+    question = stage.create_question(**CHOICE, audience=["product", "ethics"], min_responses=3, timeout_seconds=600)
     stage.answer(question, "ada", selected_option=0)
     clock.advance(1)
     shared = {
@@ -83,8 +86,8 @@ def test_every_view_of_a_question_has_its_content_and_deadline(stage: Stage, clo
         "expires_at": "2026-02-02T12:10:00Z",
     }
     for_agents = shared | {"status": "PARTIAL", "required_responses": 3, "current_responses": 1}
-    answers = {"responses": [{"selected_option": 0}], "summary": {"Send": 1, "Submit": 0, "Done": 0}}
-    assert stage.poll(question) == for_agents | answers | {"options": CHOICE["options"]}
+    fields = {"responses": [{"selected_option": 0}], "summary": {"Send": 1, "Submit": 0, "Done": 0}}
+    assert stage.poll(question) == for_agents | fields | {"options": CHOICE["options"]}
     own = stage.client.get("/agent/questions", headers=stage.agent()).json()
     assert own["questions"] == [for_agents | {"closed_at": None}]
     for_people = shared | {"options": CHOICE["options"], "audience": ["product", "ethics"], "responses_needed": 2}
@@ -94,16 +97,16 @@ def test_every_view_of_a_question_has_its_content_and_deadline(stage: Stage, clo
 
 
 def test_a_poll_shows_answers_in_order_of_arrival(stage: Stage, clock: ManualClock) -> None:
-    question = stage.asked(min_responses=50)
+    question = stage.create_question(min_responses=50)
     texts = [f"the answer number {number}" for number in range(8)]
     for number, text in enumerate(texts):
         clock.advance(1)
         stage.answer(question, f"person-{number}", answer=text)
-    assert [one["answer"] for one in stage.poll(question)["responses"]] == texts
+    assert [response["answer"] for response in stage.poll(question)["responses"]] == texts
 
 
 def test_answers_and_count_of_a_poll_agree_even_with_a_concurrent_answer(stage: Stage) -> None:
-    question = stage.asked(min_responses=2)
+    question = stage.create_question(min_responses=2)
     stage.answer(question, "ada")
     call, answers = stage.connection._call, [partial(stage.answer, question, "ben")]
 
@@ -120,7 +123,7 @@ def test_answers_and_count_of_a_poll_agree_even_with_a_concurrent_answer(stage: 
 
 
 def test_lists_have_the_documented_default_lengths(stage: Stage) -> None:
-    ids = [stage.asked(min_responses=50) for _ in range(21)]
+    ids = [stage.create_question(min_responses=50) for _ in range(21)]
     headers = stage.agent()
     lists: list[tuple[Any, Callable[[str], Any]]] = [
         (stage.get("/questions"), lambda cursor: stage.get("/questions", cursor=cursor)),
@@ -165,7 +168,7 @@ def test_days_and_nights_of_a_person_follow_the_zone_of_each_answer(
 ) -> None:
     for zone, day, nights in (("Pacific/Auckland", "2026-02-03", "1"), (None, "2026-02-02", "0")):
         person = f"from {zone}".replace(" ", "-")
-        assert stage.answer(stage.asked(), person, zone=zone, answer="noon in UTC").status_code == 201
+        assert stage.answer(stage.create_question(), person, zone=zone, answer="noon in UTC").status_code == 201
         records = items(engine, entities.user_stats)
         (stored,) = [record for record in records if record["fingerprint_hash"]["S"] == fingerprint_hash(person)]
         assert (stored["streak_last_date"]["S"], stored["night_answers"]["N"]) == (day, nights)
@@ -173,8 +176,10 @@ def test_days_and_nights_of_a_person_follow_the_zone_of_each_answer(
 
 
 def test_a_streak_is_shown_in_the_zone_of_the_reader(stage: Stage, clock: ManualClock) -> None:
-    assert stage.answer(stage.asked(), "ada", zone="Pacific/Auckland").status_code == 201  # there it is the 3rd
+    assert (
+        stage.answer(stage.create_question(), "ada", zone="Pacific/Auckland").status_code == 201
+    )  # there it is the 3rd
     clock.advance(47.5 * 3600)  # the 4th in UTC, and there the 5th already
-    for zone, shown in (("UTC", 1), ("Pacific/Auckland", 0)):
+    for zone, streak in (("UTC", 1), ("Pacific/Auckland", 0)):
         result = stage.client.get("/human/stats", headers=stage.person("ada") | {"X-Timezone": zone})
-        assert result.json()["streak_days"] == shown
+        assert result.json()["streak_days"] == streak

@@ -23,30 +23,40 @@ def test_the_feed_shows_open_and_partial_questions_newest_first_with_missing_ans
     ids = []
     for number in range(6):
         clock.advance(1)
-        ids.append(stage.asked(agent=f"agent-{number}", min_responses=2, timeout_seconds=60 if number == 5 else 3600))
+        ids.append(
+            stage.create_question(agent=f"agent-{number}", min_responses=2, timeout_seconds=60 if number == 5 else 3600)
+        )
     stage.answer(ids[1], "ada")
     for person in ("ada", "ben"):
         stage.answer(ids[2], person)
     first = stage.get("/questions", limit=3).json()
     rest = stage.get("/questions", limit=50, cursor=first["cursor"]).json()
-    shown = [*first["questions"], *rest["questions"]]
-    assert [one["question_id"] for one in shown] == [ids[5], ids[4], ids[3], ids[1], ids[0]]
-    assert [one["responses_needed"] for one in shown] == [2, 2, 2, 1, 2]
+    questions_shown = [*first["questions"], *rest["questions"]]
+    assert [question_shown["question_id"] for question_shown in questions_shown] == [
+        ids[5],
+        ids[4],
+        ids[3],
+        ids[1],
+        ids[0],
+    ]
+    assert [question_shown["responses_needed"] for question_shown in questions_shown] == [2, 2, 2, 1, 2]
     assert rest["cursor"] is None
-    assert "agent_id" not in shown[0]
+    assert "agent_id" not in questions_shown[0]
     clock.advance(60)
-    assert ids[5] not in [one["question_id"] for one in stage.get("/questions").json()["questions"]]
+    assert ids[5] not in [
+        question_shown["question_id"] for question_shown in stage.get("/questions").json()["questions"]
+    ]
 
 
 def test_the_feed_filters_by_audience_and_rejects_values_out_of_range(stage: Stage, clock: ManualClock) -> None:
     ethics = []
     for _ in range(4):
-        ethics.append(stage.asked(audience=["product", "ethics"]))
+        ethics.append(stage.create_question(audience=["product", "ethics"]))
         clock.advance(1)
-        stage.asked(audience=["technical"])
+        stage.create_question(audience=["technical"])
     first = stage.get("/questions", audience="ethics", limit=3).json()
     rest = stage.get("/questions", audience="ethics", limit=3, cursor=first["cursor"]).json()
-    assert [one["question_id"] for one in first["questions"] + rest["questions"]] == ethics[::-1]
+    assert [listed["question_id"] for listed in first["questions"] + rest["questions"]] == ethics[::-1]
     assert (len(first["questions"]), rest["cursor"]) == (3, None)
     assert stage.get("/questions", audience="creative").json() == {"questions": [], "cursor": None}
     for query in ({"audience": "all"}, {"limit": 0}, {"limit": 51}, {"cursor": "forged"}):
@@ -54,10 +64,10 @@ def test_the_feed_filters_by_audience_and_rejects_values_out_of_range(stage: Sta
 
 
 def test_a_question_states_whether_this_person_can_answer_it(stage: Stage, clock: ManualClock) -> None:
-    question = stage.asked(**CHOICE, min_responses=2)
-    shown = stage.get(f"/questions/{question}", "ada").json()
-    assert shown["can_answer"] is True
-    assert shown["options"] == CHOICE["options"]
+    question = stage.create_question(**CHOICE, min_responses=2)
+    body = stage.get(f"/questions/{question}", "ada").json()
+    assert body["can_answer"] is True
+    assert body["options"] == CHOICE["options"]
     stage.answer(question, "ada", selected_option=0)
     assert stage.get(f"/questions/{question}", "ada").json()["can_answer"] is False
     assert stage.get(f"/questions/{question}", "ben").json()["can_answer"] is True
@@ -71,10 +81,10 @@ def test_a_question_states_whether_this_person_can_answer_it(stage: Stage, clock
 
 
 def test_an_answer_earns_points_badges_and_a_total(stage: Stage, engine: Engine | ServedEngine) -> None:
-    question = stage.asked()
-    answer = stage.answer(question, "ada", answer="x" * 101, confidence=5, response_time_ms=20_000)
-    assert answer.status_code == 201
-    result = answer.json()
+    question = stage.create_question()
+    response = stage.answer(question, "ada", answer="x" * 101, confidence=5, response_time_ms=20_000)
+    assert response.status_code == 201
+    result = response.json()
     assert result["points_earned"] == result["total_points"] == 10 + 2 + 5 + 5
     assert {badge["id"]: badge["name"] for badge in result["new_badges"]} == {
         "first_steps": "First Steps",
@@ -91,15 +101,15 @@ def test_an_answer_earns_points_badges_and_a_total(stage: Stage, engine: Engine 
 
 def test_errors_of_an_answer_are_reported_in_the_documented_order(stage: Stage, clock: ManualClock) -> None:
     bad = {"answer": ""}
-    closed, text = stage.asked(min_responses=1), stage.asked()
+    closed, text = stage.create_question(min_responses=1), stage.create_question()
     assert refused(stage.answer(str(uuid.uuid4()), "ada", **bad)) == (404, "QUESTION_NOT_FOUND")
     stage.answer(closed, "ada")
     assert refused(stage.answer(closed, "ada", **bad)) == (410, "QUESTION_CLOSED")
     stage.answer(text, "ada")
     assert refused(stage.answer(text, "ada", **bad)) == (409, "ALREADY_ANSWERED")
     for number in range(3):
-        stage.answer(stage.asked(agent=f"agent-{number}"), "ada")
-    fresh = stage.asked(agent="fresh")
+        stage.answer(stage.create_question(agent=f"agent-{number}"), "ada")
+    fresh = stage.create_question(agent="fresh")
     assert refused(stage.answer(fresh, "ada", **bad)) == (429, "RATE_LIMITED")
     assert refused(stage.answer(text, "ada", **bad)) == (409, "ALREADY_ANSWERED")
     assert refused(stage.answer(closed, "ada", **bad)) == (410, "QUESTION_CLOSED")
@@ -112,7 +122,7 @@ def test_errors_of_an_answer_are_reported_in_the_documented_order(stage: Stage, 
 def test_a_retried_answer_gets_the_first_reply_and_a_different_one_is_rejected(
     stage: Stage, clock: ManualClock
 ) -> None:
-    question, other = stage.asked(min_responses=2), stage.asked(agent="other")
+    question, other = stage.create_question(min_responses=2), stage.create_question(agent="other")
     body: dict[str, Any] = {"answer": "fine", "confidence": 5, "response_time_ms": 9_000}
     first = stage.answer(question, "ada", **body)
     assert {badge["id"] for badge in first.json()["new_badges"]} == {"first_steps", "early_bird"}
@@ -129,7 +139,7 @@ def test_a_retried_answer_gets_the_first_reply_and_a_different_one_is_rejected(
 
 
 def test_a_retry_of_the_answer_that_closed_its_question_gets_its_reply(stage: Stage, clock: ManualClock) -> None:
-    question = stage.asked(**CHOICE, min_responses=1)
+    question = stage.create_question(**CHOICE, min_responses=1)
     first = stage.answer(question, "ada", selected_option=1)
     clock.advance(3_600)
     again = stage.answer(question, "ada", selected_option=1)
@@ -139,7 +149,7 @@ def test_a_retry_of_the_answer_that_closed_its_question_gets_its_reply(stage: St
 
 
 def test_the_reply_to_an_answer_is_repeated_only_to_its_device(stage: Stage) -> None:
-    question = stage.asked()
+    question = stage.create_question()
     assert stage.answer(question, "ada", answer="fine").status_code == 201
     del stage.tokens["ada"]  # another device with her fingerprint
     assert refused(stage.answer(question, "ada", answer="fine")) == (409, "ALREADY_ANSWERED")
@@ -163,20 +173,20 @@ def test_the_reply_to_an_answer_is_repeated_only_to_its_device(stage: Stage) -> 
     ],
 )
 def test_answers_outside_the_ranges_are_rejected_and_not_stored(stage: Stage, body: dict[str, Any]) -> None:
-    question = stage.asked()
+    question = stage.create_question()
     assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
     assert stage.poll(question)["current_responses"] == 0
 
 
 def test_a_choice_accepts_an_option_in_range_and_no_text(stage: Stage) -> None:
-    question = stage.asked(**CHOICE)
+    question = stage.create_question(**CHOICE)
     for body in ({"selected_option": 3}, {"selected_option": -1}, {"answer": "Send"}, {"selected_option": True}):
         assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
     assert stage.answer(question, "ada", selected_option=2).status_code == 201
 
 
 def test_a_fingerprint_is_required_and_the_zone_must_be_known(stage: Stage) -> None:
-    question = stage.asked()
+    question = stage.create_question()
     bare = stage.client.post("/human/responses", json={"question_id": question, "answer": "fine"})
     assert refused(bare) == (400, "VALIDATION_ERROR")
     assert refused(stage.answer(question, "ada", zone="Mars/Olympus")) == (400, "VALIDATION_ERROR")
@@ -186,11 +196,11 @@ def test_a_fingerprint_is_required_and_the_zone_must_be_known(stage: Stage) -> N
 
 
 def test_thirty_answers_per_hour_and_five_per_minute_are_allowed(stage: Stage, clock: ManualClock) -> None:
-    questions = [stage.asked(agent=f"agent-{number // 20}", timeout_seconds=86_400) for number in range(32)]
+    questions = [stage.create_question(agent=f"agent-{number // 20}", timeout_seconds=86_400) for number in range(32)]
     for number in range(30):
-        answer = stage.answer(questions[number], "ada", answer=f"the {number}th that I would say")
-        assert answer.status_code == 201
-        assert answer.headers["X-RateLimit-Remaining"] == str(29 - number)
+        response = stage.answer(questions[number], "ada", answer=f"the {number}th that I would say")
+        assert response.status_code == 201
+        assert response.headers["X-RateLimit-Remaining"] == str(29 - number)
         if number % 5 == 4:
             assert refused(stage.answer(questions[31], "ada")) == (429, "RATE_LIMITED")
             clock.advance(60)
@@ -199,7 +209,7 @@ def test_thirty_answers_per_hour_and_five_per_minute_are_allowed(stage: Stage, c
 
 
 def test_a_changed_fingerprint_is_a_new_person(stage: Stage) -> None:
-    question = stage.asked()
+    question = stage.create_question()
     stage.answer(question, "ada")
     assert stage.answer(question, "ada-after-an-update").json()["total_points"] == 15
     assert stage.get("/stats", "ada").json()["total_answers"] == 1
@@ -210,19 +220,21 @@ def test_a_changed_fingerprint_is_a_new_person(stage: Stage) -> None:
 
 def test_statistics_show_points_streak_badges_and_categories(stage: Stage, clock: ManualClock) -> None:
     for day in range(3):
-        question = stage.asked(audience=["ethics", "product"] if day else ["creative"], timeout_seconds=86_400)
+        question = stage.create_question(
+            audience=["ethics", "product"] if day else ["creative"], timeout_seconds=86_400
+        )
         clock.advance(300)
         assert stage.answer(question, "ada", zone="Europe/Berlin", answer=f"day {day}").status_code == 201
         if day < 2:
             clock.advance(86_400 - 300)
     stage.rank()
-    shown = stage.get("/stats", "ada").json()
-    assert shown["total_points"] == 3 * 15 + 10
-    assert (shown["total_answers"], shown["streak_days"], shown["points_today"]) == (3, 3, 25)
-    assert shown["answers_by_category"] == {"creative": 1, "ethics": 2}
-    assert [badge["id"] for badge in shown["badges"]] == ["first_steps", "on_a_roll"]
-    assert shown["badges"][0]["earned_at"] == "2026-02-02T12:05:00Z"
-    assert shown["rank"] == 1
+    stats = stage.get("/stats", "ada").json()
+    assert stats["total_points"] == 3 * 15 + 10
+    assert (stats["total_answers"], stats["streak_days"], stats["points_today"]) == (3, 3, 25)
+    assert stats["answers_by_category"] == {"creative": 1, "ethics": 2}
+    assert [badge["id"] for badge in stats["badges"]] == ["first_steps", "on_a_roll"]
+    assert stats["badges"][0]["earned_at"] == "2026-02-02T12:05:00Z"
+    assert stats["rank"] == 1
     clock.advance(2 * 86_400)
     assert stage.get("/stats", "ada").json()["streak_days"] == 0
     nobody = stage.get("/stats", "nobody").json()
@@ -241,17 +253,17 @@ def test_a_day_earns_500_points_and_answers_beyond_them_still_count(stage: Stage
     earned = []
     for _ in range(24):
         clock.advance(13)
-        answer = stage.answer(stage.asked(), "ada", answer="x" * 101, confidence=5)
-        earned.append(answer.json()["points_earned"])
+        response = stage.answer(stage.create_question(), "ada", answer="x" * 101, confidence=5)
+        earned.append(response.json()["points_earned"])
     assert earned == [22] * 22 + [16, 0]
-    shown = stage.get("/stats", "ada").json()
-    assert (shown["total_points"], shown["points_today"], shown["total_answers"]) == (500, 500, 24)
+    stats = stage.get("/stats", "ada").json()
+    assert (stats["total_points"], stats["points_today"], stats["total_answers"]) == (500, 500, 24)
     clock.advance(86_400)
-    assert stage.answer(stage.asked(), "ada").json()["points_earned"] > 0
+    assert stage.answer(stage.create_question(), "ada").json()["points_earned"] > 0
 
 
 def test_boards_rank_by_points_then_by_time_and_show_no_names(stage: Stage, clock: ManualClock) -> None:
-    question = stage.asked(min_responses=50, timeout_seconds=86_400)
+    question = stage.create_question(min_responses=50, timeout_seconds=86_400)
     for person, text in (("ada", "short"), ("ben", "x" * 101), ("cleo", "short")):
         clock.advance(1)
         stage.answer(question, person, answer=text)
@@ -272,13 +284,13 @@ def test_boards_rank_by_points_then_by_time_and_show_no_names(stage: Stage, cloc
 
 
 def test_daily_and_weekly_boards_reset_at_midnight_and_on_monday_in_utc(stage: Stage, clock: ManualClock) -> None:
-    stage.answer(stage.asked(), "ada")
+    stage.answer(stage.create_question(), "ada")
     clock.advance(12 * 3600)  # Tuesday
-    stage.answer(stage.asked(), "ben")
-    stage.answer(stage.asked(agent="other"), "ben", answer="again, and something else")
+    stage.answer(stage.create_question(), "ben")
+    stage.answer(stage.create_question(agent="other"), "ben", answer="again, and something else")
     stage.rank()
-    assert [one["points"] for one in stage.get("/leaderboard", period="daily").json()["entries"]] == [30]
-    assert [one["points"] for one in stage.get("/leaderboard", period="weekly").json()["entries"]] == [30, 15]
+    assert [entry["points"] for entry in stage.get("/leaderboard", period="daily").json()["entries"]] == [30]
+    assert [entry["points"] for entry in stage.get("/leaderboard", period="weekly").json()["entries"]] == [30, 15]
     assert stage.get("/leaderboard", "ada", period="daily").json()["you"] == {"rank": None, "points": 0}
     clock.advance(6 * 86_400)  # the next Monday
     assert stage.get("/leaderboard", period="weekly").json()["entries"] == []
@@ -308,30 +320,30 @@ def test_an_unreadable_question_is_omitted_from_lists_and_logged(
 ) -> None:
     question_ids = []
     for _ in range(3):
-        question_ids.append(stage.asked(audience=["product"]))
+        question_ids.append(stage.create_question(audience=["product"]))
         clock.advance(1)
     spoil(stage, entities.questions, {"question_id": {"S": question_ids[1]}}, attribute, value)
     lists = (stage.get("/questions"), stage.get("/questions", audience="product"))
-    for shown in (*lists, stage.client.get("/agent/questions", headers=stage.agent())):
-        assert [one["question_id"] for one in shown.json()["questions"]] == [question_ids[2], question_ids[0]]
+    for response in (*lists, stage.client.get("/agent/questions", headers=stage.agent())):
+        assert [listed["question_id"] for listed in response.json()["questions"]] == [question_ids[2], question_ids[0]]
     left_out = [record for record in caplog.records if "cannot be read" in record.message]
-    assert [one.exc_info is not None for one in left_out] == [True] * 3
+    assert [record.exc_info is not None for record in left_out] == [True] * 3
 
 
 def test_an_unreadable_row_is_omitted_from_the_board_and_logged(
     stage: Stage, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    question = stage.asked(min_responses=3)
+    question = stage.create_question(min_responses=3)
     for person in ("ada", "ben", "cleo"):
         stage.answer(question, person)
     row = next(item for item in items(engine, entities.user_stats) if "place" in item and "ALL_TIME" in str(item))
     key = {name: row[name] for name in entities.user_stats.schema.key}
     spoil(stage, entities.user_stats, key, "total_answers", {"S": "many"})
     assert len(stage.get("/leaderboard").json()["entries"]) == 2
-    assert len([one for one in caplog.records if "cannot be read" in one.message]) == 1
-    shown = {person: stage.get("/leaderboard", person).json() for person in ("ada", "ben", "cleo")}
-    assert [len(one["entries"]) for one in shown.values()] == [2] * 3
-    (whose,) = [person for person, one in shown.items() if one["you"] is None]
+    assert len([warning for warning in caplog.records if "cannot be read" in warning.message]) == 1
+    boards = {person: stage.get("/leaderboard", person).json() for person in ("ada", "ben", "cleo")}
+    assert [len(board["entries"]) for board in boards.values()] == [2] * 3
+    (whose,) = [person for person, board in boards.items() if board["you"] is None]
     record = stage.get("/stats", whose).json()
     assert (record["rank"], record["total_answers"]) == (None, 1)
 
@@ -339,7 +351,7 @@ def test_an_unreadable_row_is_omitted_from_the_board_and_logged(
 def test_an_unreadable_response_is_omitted_from_its_questions_poll_and_logged(
     stage: Stage, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    question = stage.asked(min_responses=3)
+    question = stage.create_question(min_responses=3)
     for person in ("ada", "ben"):
         stage.answer(question, person)
     row = next(item for item in items(engine, entities.responses) if "answer" in item)
@@ -393,8 +405,8 @@ def test_missing_subscriptions_and_values_out_of_range_are_rejected(stage: Stage
         assert refused(stage.subscribe("token", "ada", min_interval_minutes=minutes)) == (400, "VALIDATION_ERROR")
     assert refused(stage.client.put(path, headers=ada, json={})) == (400, "VALIDATION_ERROR")
     first, second = (stage.subscribe(token, "ada").json()["subscription_id"] for token in ("one", "two"))
-    taken = stage.client.put(f"/human/push/subscribe/{second}", headers=ada, json={"fcm_token": "one"})
-    assert refused(taken) == (400, "VALIDATION_ERROR")
+    response = stage.client.put(f"/human/push/subscribe/{second}", headers=ada, json={"fcm_token": "one"})
+    assert refused(response) == (400, "VALIDATION_ERROR")
     assert first != second
 
 
@@ -413,15 +425,18 @@ def test_an_address_may_subscribe_ten_times_per_hour(stage: Stage) -> None:
 def test_an_unreadable_record_is_reported_to_its_person_and_affects_no_one_else(
     stage: Stage, engine: Engine | ServedEngine, attribute: str, value: dict[str, Any]
 ) -> None:
-    first, second = stage.asked(min_responses=5), stage.asked(min_responses=5)
+    first, second = stage.create_question(min_responses=5), stage.create_question(min_responses=5)
     assert stage.answer(first, "ada").status_code == 201
-    kept = next(item for item in items(engine, entities.user_stats) if "daily_points" in item)
-    spoil(stage, entities.user_stats, {"fingerprint_hash": kept["fingerprint_hash"]}, attribute, value)
-    for answer in (stage.get("/stats", "ada"), stage.answer(second, "ada")):
-        assert refused(answer) == (500, "SERVER_ERROR")
-        error = answer.json()["error"]
+    item_stored = next(item for item in items(engine, entities.user_stats) if "daily_points" in item)
+    spoil(stage, entities.user_stats, {"fingerprint_hash": item_stored["fingerprint_hash"]}, attribute, value)
+    for response in (stage.get("/stats", "ada"), stage.answer(second, "ada")):
+        assert refused(response) == (500, "SERVER_ERROR")
+        error = response.json()["error"]
         assert error["message"].startswith("What is stored as UserStats cannot be read")
-        assert error["details"] == {"entity": "UserStats", "key": {"fingerprint_hash": kept["fingerprint_hash"]["S"]}}
+        assert error["details"] == {
+            "entity": "UserStats",
+            "key": {"fingerprint_hash": item_stored["fingerprint_hash"]["S"]},
+        }
     assert stage.answer(second, "ben").status_code == 201
     assert stage.get("/stats", "ben").json()["total_answers"] == 1
     assert len(stage.get("/leaderboard", "ben").json()["entries"]) == 2

@@ -95,13 +95,13 @@ def test_the_sample_is_stored_once_and_the_workers_process_it(system: Built, tmp
     assert done["ask-a-human sweep"] == 0
     assert done["ask-a-human push"] == OPEN
     assert done["ask-a-human ranks"] > 0
-    assert [kept.message.token for kept in read_outbox(tmp_path / OUTBOX).messages] == ["sample-token"]
+    assert [record.message.token for record in read_outbox(tmp_path / OUTBOX).messages] == ["sample-token"]
     with Running(system.app) as server:
         feed = httpx.get(f"{server.url}/human/questions").json()["questions"]
         board = httpx.get(f"{server.url}/human/leaderboard").json()["entries"]
         assert httpx.get(f"{server.url}/health").json() == {"status": "ok", "checks": {"table": "ok"}}
     assert len(feed) == OPEN
-    assert [one["rank"] for one in board] == [1, 2, 3, 4, 5]
+    assert [entry["rank"] for entry in board] == [1, 2, 3, 4, 5]
 
 
 def test_invalid_settings_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,18 +128,18 @@ def test_invalid_settings_are_rejected(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_question_is_asked_notified_answered_and_counted(stage: Stage, clock: ManualClock) -> None:
     for number in range(3):
         assert stage.subscribe(f"token-{number}", f"person-{number}").status_code == 201
-    question = stage.asked(key="k", min_responses=3)
+    question = stage.create_question(key="k", min_responses=3)
     assert stage.ask(key="k", min_responses=3).json()["question_id"] == question
     assert stage.pusher().run_once() == 1
     assert len(stage.outbox_messages()) == 3
-    answers = at_once([partial(stage.answer, question, f"person-{number}") for number in range(6)])
-    assert sorted(answer.status_code for answer in answers) == [201] * 3 + [410] * 3
+    responses = at_once([partial(stage.answer, question, f"person-{number}") for number in range(6)])
+    assert sorted(response.status_code for response in responses) == [201] * 3 + [410] * 3
     assert stage.poll(question)["status"] == "CLOSED"
     stage.rank()
-    taken = next(number for number, one in enumerate(answers) if one.status_code == 201)
-    assert stage.get("/stats", f"person-{taken}").json()["rank"] in {1, 2, 3}
+    accepted = next(number for number, response in enumerate(responses) if response.status_code == 201)
+    assert stage.get("/stats", f"person-{accepted}").json()["rank"] in {1, 2, 3}
     assert len(stage.get("/leaderboard", period="weekly").json()["entries"]) == 3
-    left = stage.asked(timeout_seconds=60)
-    assert [one["question_id"] for one in stage.get("/questions").json()["questions"]] == [left]
+    left = stage.create_question(timeout_seconds=60)
+    assert [question_shown["question_id"] for question_shown in stage.get("/questions").json()["questions"]] == [left]
     clock.advance(60)
     assert stage.sweep() == 1

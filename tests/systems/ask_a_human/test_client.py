@@ -203,9 +203,9 @@ def test_each_rejection_has_its_own_error_and_is_not_retried(
     assert stub.time.sleeps == []
 
 
-@pytest.mark.parametrize("answer", [HTMLResponse("<h1>hello</h1>"), HTMLResponse("<h1>hello</h1>", 404)])
-def test_an_unexpected_response_raises_an_error_with_its_text(answer: Response, door: Door, stub: Stub) -> None:
-    stub.scripted = [answer]
+@pytest.mark.parametrize("response", [HTMLResponse("<h1>hello</h1>"), HTMLResponse("<h1>hello</h1>", 404)])
+def test_an_unexpected_response_raises_an_error_with_its_text(response: Response, door: Door, stub: Stub) -> None:
+    stub.scripted = [response]
     with pytest.raises(errors.UnexpectedAnswerError, match="hello"):
         door.get("q-1")
 
@@ -213,9 +213,9 @@ def test_an_unexpected_response_raises_an_error_with_its_text(answer: Response, 
 @pytest.mark.parametrize("threads", [True, False])
 def test_an_unreachable_server_raises_after_the_retries(threads: bool) -> None:
     time = Time()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # a port that nothing listens on, and that no other process can bind
-        door = Door(f"http://127.0.0.1:{taken.getsockname()[1]}", time, threads=threads)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))  # a port that nothing listens on, and that no other process can bind
+        door = Door(f"http://127.0.0.1:{listener.getsockname()[1]}", time, threads=threads)
         with pytest.raises(errors.UnreachableError, match="POST /agent/questions"):
             door.submit()
     assert all(least <= pause <= least * 1.1 for least, pause in zip((1, 2, 4, 8), time.sleeps, strict=True))

@@ -87,7 +87,7 @@ def test_the_four_tables_match_the_documents_in_keys_and_expiry(stage: Stage) ->
         result = stage.connection.describe(table)
         assert result is not None
         parts = {"": result["KeySchema"]} | {
-            one["IndexName"]: one["KeySchema"] for one in result["GlobalSecondaryIndexes"]
+            index["IndexName"]: index["KeySchema"] for index in result["GlobalSecondaryIndexes"]
         }
         assert {name: tuple(key["AttributeName"] for key in part) for name, part in parts.items()} == KEYS[table.name]
         assert table.schema.ttl == "ttl"
@@ -127,15 +127,15 @@ def test_storage_has_a_cost_without_requests() -> None:
 
 
 def test_items_have_the_documented_attributes(stage: Stage, engine: Engine | ServedEngine) -> None:
-    question = stage.asked(**CHOICE, min_responses=1, idempotency_key="k")
+    question = stage.create_question(**CHOICE, min_responses=1, idempotency_key="k")
     stage.subscribe("token", "ada")
     stage.pusher().run_once()
     assert stage.answer(question, "ada", selected_option=0, confidence=3, response_time_ms=7_000).status_code == 201
     entries = [
-        (QUESTION, next(one for one in items(engine, entities.questions) if "prompt" in one)),
-        (RESPONSE, next(one for one in items(engine, entities.responses) if "selected_option" in one)),
-        (SUBSCRIPTION, next(one for one in items(engine, entities.subscriptions) if "fcm_token" in one)),
-        (STATS, next(one for one in items(engine, entities.user_stats) if "badges" in one)),
+        (QUESTION, next(stored for stored in items(engine, entities.questions) if "prompt" in stored)),
+        (RESPONSE, next(stored for stored in items(engine, entities.responses) if "selected_option" in stored)),
+        (SUBSCRIPTION, next(stored for stored in items(engine, entities.subscriptions) if "fcm_token" in stored)),
+        (STATS, next(stored for stored in items(engine, entities.user_stats) if "badges" in stored)),
     ]
     for documented, item in entries:
         types = types_of(item)
@@ -149,7 +149,7 @@ def test_people_and_subscriptions_have_creation_and_modification_times(
         (stored_item,) = [item for item in items(engine, table) if has in item]
         return {name: value["S"][11:19] for name, value in stored_item.items() if name.endswith("_at")}
 
-    question, other = stage.asked(), stage.asked(agent="other")
+    question, other = stage.create_question(), stage.create_question(agent="other")
     path = f"/human/push/subscribe/{stage.subscribe('token', 'ada').json()['subscription_id']}"
     ada, created = stage.person("ada"), dates(entities.subscriptions, "fcm_token")
     assert created == dict.fromkeys(("created_at", "updated_at", "next_eligible_at"), "12:00:00")
@@ -203,7 +203,7 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
         return call(operation, request)
 
     stage.connection._call = call_and_keep
-    question = stage.asked(min_responses=1)
+    question = stage.create_question(min_responses=1)
     stage.person("ada")
     sent.clear()
     assert stage.answer(question, "ada").status_code == 201
@@ -216,18 +216,18 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
 
 
 def test_feed_and_boards_are_distributed_over_shards(stage: Stage, engine: Engine | ServedEngine) -> None:
-    ids = [stage.asked(agent=f"agent-{number // 30}", min_responses=50) for number in range(60)]
+    ids = [stage.create_question(agent=f"agent-{number // 30}", min_responses=50) for number in range(60)]
     at_once([partial(stage.answer, ids[number], f"person-{number}") for number in range(40)])
     feed = {item["feed_pk"]["S"] for item in items(engine, entities.questions) if "feed_pk" in item}
     rows = {item["_leaderboard"]["S"] for item in items(engine, entities.user_stats) if "_leaderboard" in item}
     assert len(feed) == 8
-    assert len([one for one in rows if one.startswith("ALL_TIME#")]) == SHARDS
-    assert {one.split("#")[0] for one in rows} == {"ALL_TIME", "DAILY", "WEEKLY"}
+    assert len([row for row in rows if row.startswith("ALL_TIME#")]) == SHARDS
+    assert {row.split("#")[0] for row in rows} == {"ALL_TIME", "DAILY", "WEEKLY"}
 
 
 @pytest.mark.embedded("faults on purpose")
 def test_an_agents_list_may_lag_while_a_poll_never_does(lagging: Stage, clock: ManualClock) -> None:
-    question = lagging.asked()
+    question = lagging.create_question()
     own = lagging.client.get("/agent/questions", headers=lagging.agent()).json()
     assert own["questions"] == []
     assert lagging.poll(question)["status"] == "OPEN"
@@ -243,7 +243,7 @@ def test_a_disabled_subscription_is_not_notified_even_if_the_index_is_stale(lagg
     subscription_ids = [
         lagging.subscribe(token, f"person-{token}").json()["subscription_id"] for token in ("off", "on")
     ]
-    lagging.asked()
+    lagging.create_question()
     clock.advance(6)
     off = lagging.client.delete(f"/human/push/subscribe/{subscription_ids[0]}", headers=lagging.person("person-off"))
     assert off.status_code == 204

@@ -49,7 +49,7 @@ def test_a_device_token_is_shown_once_and_stored_as_its_hash(stage: Stage, engin
 
 
 def test_a_fingerprint_alone_does_not_authenticate(stage: Stage) -> None:
-    question = stage.asked()
+    question = stage.create_question()
     assert stage.answer(question, "ada").status_code == 201
     other = device(stage, "ben") | {"X-Fingerprint": "ada"}
     for headers in ({"X-Fingerprint": "ada"}, {"X-Fingerprint": "ada", "Authorization": "Bearer guess"}, other):
@@ -67,7 +67,7 @@ def test_a_fingerprint_alone_does_not_authenticate(stage: Stage) -> None:
 
 
 def test_another_device_with_the_same_fingerprint_has_a_separate_record(stage: Stage) -> None:
-    first, second = stage.asked(), stage.asked()
+    first, second = stage.create_question(), stage.create_question()
     ada, twin = device(stage, "ada"), device(stage, "ada")
     assert answer(stage, first, ada).status_code == 201
     assert stage.client.get("/human/stats", headers=twin).json()["total_answers"] == 0
@@ -82,8 +82,8 @@ def test_a_device_claims_its_fingerprint_with_its_first_request_even_if_a_reply_
 ) -> None:
     assert register(stage, "ada").status_code == 201  # its reply never came
     headers = device(stage, "ada")
-    answers = at_once([partial(stage.client.get, "/human/stats", headers=headers) for _ in range(8)])
-    assert {one.status_code for one in answers} == {200}
+    responses = at_once([partial(stage.client.get, "/human/stats", headers=headers) for _ in range(8)])
+    assert {response.status_code for response in responses} == {200}
     people = [item["person"]["S"] for item in items(engine, entities.subscriptions) if "person" in item]
     assert people == [fingerprint_hash("ada")]
 
@@ -92,8 +92,8 @@ def test_one_of_two_concurrent_new_devices_gets_the_fingerprints_record(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     devices = [device(stage, "ada") for _ in range(2)]
-    answers = at_once([partial(stage.client.get, "/human/stats", headers=one) for one in devices * 4])
-    assert {one.status_code for one in answers} == {200}
+    responses = at_once([partial(stage.client.get, "/human/stats", headers=headers) for headers in devices * 4])
+    assert {response.status_code for response in responses} == {200}
     people = [item["person"]["S"] for item in items(engine, entities.subscriptions) if "person" in item]
     assert len(people) == len(set(people)) == 2
     assert fingerprint_hash("ada") in people
@@ -130,40 +130,40 @@ def test_a_browser_that_registers_again_keeps_its_subscription(stage: Stage) -> 
 def test_one_address_cannot_close_a_question_with_invented_fingerprints(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
-    question = stage.asked(min_responses=50)
+    question = stage.create_question(min_responses=50)
     invented = [device(stage, f"invented-{number}") for number in range(50)]
-    answers = [answer(stage, question, headers) for headers in invented]
-    assert Counter(one.status_code for one in answers) == {201: 3, 403: 47}
-    assert {refused(one) for one in answers[3:]} == {(403, "ADDRESS_QUOTA_EXCEEDED")}
-    assert answers[3].json()["error"]["details"] == {"max": 3}
+    responses = [answer(stage, question, headers) for headers in invented]
+    assert Counter(response.status_code for response in responses) == {201: 3, 403: 47}
+    assert {refused(response) for response in responses[3:]} == {(403, "ADDRESS_QUOTA_EXCEEDED")}
+    assert responses[3].json()["error"]["details"] == {"max": 3}
     assert stage.poll(question)["current_responses"] == 3
     assert len([item for item in items(engine, entities.user_stats) if "badges" in item]) == 3
     assert answer(stage, question, invented[10] | {"X-Forwarded-For": "10.0.0.2"}).status_code == 201
-    assert answer(stage, stage.asked(), invented[11]).status_code == 201
+    assert answer(stage, stage.create_question(), invented[11]).status_code == 201
 
 
 def test_answers_per_address_and_question_are_counted_exactly_under_concurrency(stage: Stage) -> None:
-    question = stage.asked(min_responses=50)
+    question = stage.create_question(min_responses=50)
     devices = [device(stage, f"invented-{number}") for number in range(12)]
-    answers = at_once([partial(answer, stage, question, headers) for headers in devices])
-    assert Counter(one.status_code for one in answers) == {201: 3, 403: 9}
+    responses = at_once([partial(answer, stage, question, headers) for headers in devices])
+    assert Counter(response.status_code for response in responses) == {201: 3, 403: 9}
     assert stage.poll(question)["current_responses"] == 3
 
 
 def test_a_rejected_answer_does_not_count_for_its_address(stage: Stage) -> None:
-    question = stage.asked(min_responses=50)
+    question = stage.create_question(min_responses=50)
     for number in range(4):
         assert answer(stage, question, device(stage, f"person-{number}"), "").status_code == 400
-    answers = [answer(stage, question, device(stage, f"other-{number}")) for number in range(3)]
-    assert [one.status_code for one in answers] == [201] * 3
+    responses = [answer(stage, question, device(stage, f"other-{number}")) for number in range(3)]
+    assert [response.status_code for response in responses] == [201] * 3
 
 
 def test_addresses_of_one_ipv6_network_count_as_one(stage: Stage) -> None:
-    question = stage.asked(min_responses=50)
-    answers = [
+    question = stage.create_question(min_responses=50)
+    responses = [
         answer(stage, question, device(stage, f"person-{number}", f"2001:db8::{number:x}")) for number in range(4)
     ]
-    assert [one.status_code for one in answers] == [201, 201, 201, 403]
+    assert [response.status_code for response in responses] == [201, 201, 201, 403]
 
 
 def test_an_address_may_register_sixty_devices_per_hour(stage: Stage, clock: ManualClock) -> None:
@@ -186,7 +186,7 @@ def strict(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) ->
 
 
 def test_the_limits_of_addresses_are_configurable(strict: Stage, clock: ManualClock) -> None:
-    ids = [strict.asked() for _ in range(3)]
+    ids = [strict.create_question() for _ in range(3)]
     people = [device(strict, f"person-{number}") for number in range(4)]
     assert answer(strict, ids[0], people[0]).status_code == 201
     assert refused(answer(strict, ids[0], people[1])) == (403, "ADDRESS_QUOTA_EXCEEDED")

@@ -25,7 +25,7 @@ def stored(engine: Engine | ServedEngine, question: str) -> dict[str, Any]:
 def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
-    question = stage.asked(min_responses=2)
+    question = stage.create_question(min_responses=2)
     assert "feed_pk" in stored(engine, question)
     stage.answer(question, "ada")
     assert stage.poll(question)["status"] == "PARTIAL"
@@ -43,7 +43,7 @@ def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(
 def test_a_question_expires_at_the_exact_second_of_its_deadline_with_and_without_sweep(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    question = stage.asked(timeout_seconds=60)
+    question = stage.create_question(timeout_seconds=60)
     stage.answer(question, "ada")
     clock.advance(59.999)
     assert stage.answer(question, "ben").status_code == 201
@@ -60,16 +60,16 @@ def test_a_question_expires_at_the_exact_second_of_its_deadline_with_and_without
     assert stored(engine, question)["status"] == {"S": "EXPIRED"}
     assert "feed_pk" not in stored(engine, question)
     assert stage.sweep() == 0
-    seen = stage.poll(question)
-    assert (seen["status"], len(seen["responses"])) == ("EXPIRED", 2)
+    body = stage.poll(question)
+    assert (body["status"], len(body["responses"])) == ("EXPIRED", 2)
     assert open_questions(engine, "agent") == 0
 
 
 def test_an_expired_question_can_be_polled_for_a_day_and_a_closed_one_for_seven(
     stage: Stage, clock: ManualClock
 ) -> None:
-    closed = stage.asked(min_responses=1, timeout_seconds=60)
-    expired = stage.asked(timeout_seconds=60)
+    closed = stage.create_question(min_responses=1, timeout_seconds=60)
+    expired = stage.create_question(timeout_seconds=60)
     stage.answer(closed, "ada")
     headers = stage.agent()
     clock.advance(60 + DAY - 0.001)
@@ -85,13 +85,13 @@ def test_an_expired_question_can_be_polled_for_a_day_and_a_closed_one_for_seven(
 def test_lists_omit_questions_past_their_expiry_that_are_not_yet_removed(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    closed = stage.asked(min_responses=1, timeout_seconds=60)
-    expired = stage.asked(timeout_seconds=60)
+    closed = stage.create_question(min_responses=1, timeout_seconds=60)
+    expired = stage.create_question(timeout_seconds=60)
     stage.answer(closed, "ada", answer="ok", response_time_ms=10)
 
     def own() -> dict[str, tuple[str, str | None]]:
         result = stage.client.get("/agent/questions", headers=stage.agent()).json()["questions"]
-        return {one["question_id"]: (one["status"], one["closed_at"]) for one in result}
+        return {question["question_id"]: (question["status"], question["closed_at"]) for question in result}
 
     person, reviews = fingerprint_hash("ada"), stage.service.reviews
     clock.advance(60 + DAY - 0.001)
@@ -117,7 +117,7 @@ def test_expiry_removes_questions_and_answers_and_keeps_statistics(
     clock: ManualClock, stage: Stage, engine: Engine
 ) -> None:
     stage.subscribe("token", "ben")
-    question = stage.asked(min_responses=1, idempotency_key="k")
+    question = stage.create_question(min_responses=1, idempotency_key="k")
     stage.pusher().run_once()
     stage.answer(question, "ada")
     stage.rank()
@@ -132,8 +132,8 @@ def test_expiry_removes_questions_and_answers_and_keeps_statistics(
     assert items(engine, entities.responses) == []
     assert not any("ttl" in item for item in items(engine, entities.subscriptions))
     people = items(engine, entities.user_stats)
-    assert [one["_leaderboard"]["S"][:-3] for one in people if "_leaderboard" in one] == ["ALL_TIME"]
-    histograms = [one["fingerprint_hash"]["S"] for one in people if "buckets" in one]
+    assert [person["_leaderboard"]["S"][:-3] for person in people if "_leaderboard" in person] == ["ALL_TIME"]
+    histograms = [person["fingerprint_hash"]["S"] for person in people if "buckets" in person]
     assert [name[:-3] for name in histograms] == ["HISTOGRAM#ALL_TIME"]
     assert stage.get("/stats", "ada").json()["total_points"] == 15
     assert stage.get("/leaderboard", "ada").json()["you"] == {"rank": 1, "points": 15}
@@ -144,7 +144,7 @@ def test_expiry_removes_questions_and_answers_and_keeps_statistics(
 def test_a_sweep_after_the_question_was_removed_returns_the_quota_once(
     stage: Stage, clock: ManualClock, engine: Engine
 ) -> None:
-    stage.asked(timeout_seconds=60)
+    stage.create_question(timeout_seconds=60)
     clock.advance(3 * DAY)
     engine.sweep()
     assert stage.sweep() == 1
@@ -154,7 +154,7 @@ def test_a_sweep_after_the_question_was_removed_returns_the_quota_once(
 
 @pytest.mark.embedded("marks of ranks are dated by the stream, which has a clock of its own")
 def test_every_time_to_live_is_a_number_of_recent_seconds(stage: Stage, engine: Engine | ServedEngine) -> None:
-    question = stage.asked(idempotency_key="k")
+    question = stage.create_question(idempotency_key="k")
     stage.answer(question, "ada", answer="ok", response_time_ms=10)
     stage.subscribe("token", "ben")
     stage.pusher().run_once()
@@ -166,36 +166,36 @@ def test_every_time_to_live_is_a_number_of_recent_seconds(stage: Stage, engine: 
         if "ttl" in item
     ]
     assert len(ttls) > 12
-    assert all(set(one) == {"N"} and NOON_S < int(one["N"]) < NOON_S + 40 * DAY for one in ttls)
+    assert all(set(expiry) == {"N"} and NOON_S < int(expiry["N"]) < NOON_S + 40 * DAY for expiry in ttls)
 
 
 # Flags.
 
 
 def test_suspicious_answers_are_stored_rewarded_and_queued_for_review(stage: Stage, clock: ManualClock) -> None:
-    text = [stage.asked(agent=f"agent-{number}") for number in range(2)]
-    choice = stage.asked(**CHOICE)
+    text = [stage.create_question(agent=f"agent-{number}") for number in range(2)]
+    choice = stage.create_question(**CHOICE)
     assert stage.answer(text[0], "ada", answer="Same words", response_time_ms=4_999).json()["points_earned"] == 15
     clock.advance(1)
     assert stage.answer(text[1], "ada", answer="same  WORDS", response_time_ms=5_000).status_code == 201
     clock.advance(1)
     assert stage.answer(choice, "ada", selected_option=0, response_time_ms=1_999).status_code == 201
     waiting = stage.service.reviews.waiting(10)
-    assert [(one.reason, one.question) for one in waiting] == [
+    assert [(flag.reason, flag.question) for flag in waiting] == [
         (Reason.SUSPICIOUS_TIMING, text[0]),
         (Reason.DUPLICATE_CONTENT, text[1]),
         (Reason.SUSPICIOUS_TIMING, choice),
     ]
-    assert {one.person for one in waiting} == {fingerprint_hash("ada")}
+    assert {flag.person for flag in waiting} == {fingerprint_hash("ada")}
     clock.advance(10)
     decided = stage.service.reviews.decide(waiting[0].flag_id, Action.REJECTED)
     assert decided is not None
     assert (decided.reviewed, decided.action) == (True, Action.REJECTED)
     assert decided.reviewed_at == "2026-02-02T12:00:12.000Z"
-    assert [one.flag_id for one in stage.service.reviews.waiting(10)] == [one.flag_id for one in waiting[1:]]
+    assert [flag.flag_id for flag in stage.service.reviews.waiting(10)] == [flag.flag_id for flag in waiting[1:]]
     assert stage.service.reviews.decide(fake_id(), Action.APPROVED) is None
     recent = stage.service.reviews.recent_answers(fingerprint_hash("ada"), 2)
-    assert [one.question_id for one in recent] == [choice, text[1]]
+    assert [answer.question_id for answer in recent] == [choice, text[1]]
 
 
 def fake_id() -> str:
@@ -208,25 +208,29 @@ def test_the_fifth_minimal_answer_in_a_row_is_flagged_as_a_pattern(
 ) -> None:
     for number in range(answers):
         clock.advance(61)
-        stage.answer(stage.asked(agent=f"agent-{number}"), "ada", answer="abcde"[number])
-    reasons = [one.reason for one in stage.service.reviews.waiting(10)]
+        stage.answer(stage.create_question(agent=f"agent-{number}"), "ada", answer="abcde"[number])
+    reasons = [flag.reason for flag in stage.service.reviews.waiting(10)]
     assert reasons == ([Reason.PATTERN_MATCH] if answers == 5 else [])
 
 
 def test_questions_with_the_most_missing_answers_come_first_until_they_are_closed(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    half = stage.asked(min_responses=2, timeout_seconds=60)
-    fresh = stage.asked(min_responses=5, timeout_seconds=7_200)
-    urgent = stage.asked(min_responses=5, audience=["ethics"], timeout_seconds=3_600)
+    half = stage.create_question(min_responses=2, timeout_seconds=60)
+    fresh = stage.create_question(min_responses=5, timeout_seconds=7_200)
+    urgent = stage.create_question(min_responses=5, audience=["ethics"], timeout_seconds=3_600)
     stage.answer(half, "ada")
     neediest = stage.service.answers.neediest
 
-    assert [one.question_id for one in neediest(None, 2, None)] == [urgent, fresh]
-    assert [one.question_id for one in neediest(None, 2, neediest(None, 2, None).cursor)] == [half]
-    assert [one.question_id for one in neediest(Audience.ETHICS, 2, None)] == [urgent]
+    assert [found_question.question_id for found_question in neediest(None, 2, None)] == [urgent, fresh]
+    assert [found_question.question_id for found_question in neediest(None, 2, neediest(None, 2, None).cursor)] == [
+        half
+    ]
+    assert [found_question.question_id for found_question in neediest(Audience.ETHICS, 2, None)] == [urgent]
 
     stage.answer(half, "ben")
     assert "need_pk" not in stored(engine, half)
     clock.advance(3_600)
-    assert [one.question_id for one in neediest(None, 9, None)] == [fresh], "expired, although nothing swept it"
+    assert [found_question.question_id for found_question in neediest(None, 9, None)] == [fresh], (
+        "expired, although nothing swept it"
+    )

@@ -103,12 +103,12 @@ def test_an_agent_asks_and_reads_the_answers_over_both_transports(stage: Stage, 
 
 
 def test_waiting_reports_progress_until_the_last_answer(stage: Stage, server: Any) -> None:
-    seen: list[tuple[float, float | None, str | None]] = []
+    progress: list[tuple[float, float | None, str | None]] = []
     people = iter(["ada", "ben"])
 
     async def on_progress(count: float, needed: float | None, message: str | None) -> None:
         """Answer after each report, so that the server sees each answer with its next poll."""
-        seen.append((count, needed, message))
+        progress.append((count, needed, message))
         (question,) = stage.client.get("/human/questions").json()["questions"] or [None]
         if question is not None and (person := next(people, None)) is not None:
             await anyio.to_thread.run_sync(lambda: stage.answer(question["question_id"], person, answer="Blue."))
@@ -116,9 +116,11 @@ def test_waiting_reports_progress_until_the_last_answer(stage: Stage, server: An
     result = called(server, "ask_human", on_progress, prompt="Which color?", min_responses=2, wait_seconds=600)
     assert result.structured_content["status"] == "CLOSED"
     assert [answer["answer"] for answer in result.structured_content["responses"]] == ["Blue.", "Blue."]
-    assert seen[0] == (0, 2, "0 of 2 answers")
-    assert seen[-1] == (2, 2, "2 of 2 answers")
-    assert [count for count, _, _ in seen] == sorted({count for count, _, _ in seen}), "progress always increases"
+    assert progress[0] == (0, 2, "0 of 2 answers")
+    assert progress[-1] == (2, 2, "2 of 2 answers")
+    assert [count for count, _, _ in progress] == sorted({count for count, _, _ in progress}), (
+        "progress always increases"
+    )
 
 
 def test_a_key_asks_once(stage: Stage) -> None:
@@ -148,10 +150,10 @@ def in_process(stage: Stage, tool: str, arguments: dict[str, Any]) -> Any:
     """Call a tool of a server in this process, whose polls wait for nothing."""
 
     async def call() -> Any:
-        known = secrets_of(stage)
+        secrets_known = secrets_of(stage)
         async with (
             AsyncAgentClient(
-                stage.url, "helper", known["ASK_A_HUMAN_SECRET"], polling=Polling(first_s=0.0, longest_s=0.0)
+                stage.url, "helper", secrets_known["ASK_A_HUMAN_SECRET"], polling=Polling(first_s=0.0, longest_s=0.0)
             ) as agent,
             Client(mcp.build(agent)) as client,
         ):
@@ -161,7 +163,7 @@ def in_process(stage: Stage, tool: str, arguments: dict[str, Any]) -> Any:
 
 
 def test_questions_of_other_agents_are_unknown(stage: Stage) -> None:
-    result = in_process(stage, "check_human_responses", {"question_id": stage.asked()})
+    result = in_process(stage, "check_human_responses", {"question_id": stage.create_question()})
     assert result.is_error
 
 
@@ -207,8 +209,8 @@ def typer_app() -> typer.Typer:
 
 def test_the_http_transport_rejects_other_host_names(stage: Stage) -> None:
     with over_http(stage) as url:
-        answer = httpx.post(url, headers={"Host": "evil.example"}, json={})
-    assert answer.status_code in (403, 421)
+        response = httpx.post(url, headers={"Host": "evil.example"}, json={})
+    assert response.status_code in (403, 421)
 
 
 def test_the_example_agent_prints_the_preferred_draft(stage: Stage) -> None:

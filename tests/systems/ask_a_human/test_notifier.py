@@ -62,9 +62,9 @@ def test_concurrent_sends_fetch_one_token(fcm: FakeFcm, tmp_path: Path) -> None:
         finally:
             await notifier.close()
 
-    assert all(isinstance(one, Delivered) for one in asyncio.run(run()))
+    assert all(isinstance(outcome, Delivered) for outcome in asyncio.run(run()))
     assert fcm.tokens_given == 1
-    assert {one["message"]["token"] for one in fcm.sent} == {str(number) for number in range(12)}
+    assert {sent_message["message"]["token"] for sent_message in fcm.sent} == {str(number) for number in range(12)}
 
 
 def test_the_payload_is_a_web_push_that_expires_with_its_question(fcm: FakeFcm, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_payload_is_a_web_push_that_expires_with_its_question(fcm: FakeFcm, 
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "words"),
+    ("response", "kind", "words"),
     [
         (fault(404, "NOT_FOUND", "Not found.", fcm_detail("UNREGISTERED")), DeadToken, "404 UNREGISTERED"),
         (fault(403, "PERMISSION_DENIED", "No.", fcm_detail("SENDER_ID_MISMATCH")), Rejected, "SENDER_ID_MISMATCH"),
@@ -113,9 +113,9 @@ def test_the_payload_is_a_web_push_that_expires_with_its_question(fcm: FakeFcm, 
     ],
 )
 def test_each_error_is_distinguished(
-    answer: Scripted, kind: type[Outcome], words: str, fcm: FakeFcm, tmp_path: Path
+    response: Scripted, kind: type[Outcome], words: str, fcm: FakeFcm, tmp_path: Path
 ) -> None:
-    fcm.scripted = [answer]
+    fcm.scripted = [response]
     (result,) = send(fcm, tmp_path, MESSAGE)
     assert isinstance(result, kind)
     assert words in result.reason  # type: ignore[union-attr]  # none of these is Delivered
@@ -172,9 +172,9 @@ def test_an_account_that_the_token_service_rejects_is_rejected(fcm: FakeFcm, tmp
 @pytest.fixture
 def nowhere() -> Iterator[str]:
     """Yield a URL that nothing listens on, and that no other process can bind."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def test_an_unreachable_service_is_retried_later(fcm: FakeFcm, tmp_path: Path, nowhere: str) -> None:

@@ -32,9 +32,9 @@ def full(serve: Callable[..., Site]) -> Site:
 
 
 def test_questions_with_the_most_missing_answers_come_first_with_preview_and_audience(site: PageSite) -> None:
-    half = site.asked("Which of two logos is better?", min_responses=2)
+    half = site.create_question("Which of two logos is better?", min_responses=2)
     site.stage.answer(half, "ada")
-    site.asked("Describe " + "a long walk " * 30, min_responses=3, audience=["creative", "general"])
+    site.create_question("Describe " + "a long walk " * 30, min_responses=3, audience=["creative", "general"])
     page = site.open().page
     cards = page.locator("#feed a")
     expect(cards).to_have_count(2)
@@ -51,14 +51,14 @@ def test_questions_with_the_most_missing_answers_come_first_with_preview_and_aud
 
 def test_the_list_grows_while_scrolling_without_duplicates(site: PageSite) -> None:
     for number in range(27):
-        site.asked(f"What is question number {number}?", min_responses=3)
+        site.create_question(f"What is question number {number}?", min_responses=3)
     page = site.open().page
     cards = page.locator("#feed > li")
     expect(cards).to_have_count(12)
     while page.locator(".more").count():
-        shown = cards.count()
+        count = cards.count()
         page.mouse.wheel(0, 20_000)
-        expect(page.locator(f"#feed > li:nth-child({shown + 1})")).to_be_attached()
+        expect(page.locator(f"#feed > li:nth-child({count + 1})")).to_be_attached()
     expect(cards).to_have_count(27)
     ids = cards.evaluate_all("all => all.map(one => one.dataset.id)")
     assert len(set(ids)) == 27
@@ -66,14 +66,14 @@ def test_the_list_grows_while_scrolling_without_duplicates(site: PageSite) -> No
 
 def test_the_list_has_a_link_to_its_next_page_without_javascript(site: PageSite) -> None:
     for number in range(14):
-        site.asked(f"What is question number {number}?", min_responses=3)
+        site.create_question(f"What is question number {number}?", min_responses=3)
     page = site.open(scripts=False).page
     page.get_by_role("link", name="Show more").click()
     expect(page.locator("#feed > li")).to_have_count(2)
 
 
 def test_the_list_filters_by_audience_and_has_an_empty_state(site: PageSite) -> None:
-    site.asked("Is this choice fair to everybody?", audience=["ethics"])
+    site.create_question("Is this choice fair to everybody?", audience=["ethics"])
     page = site.open().page
     page.get_by_role("link", name="Ethics", exact=True).click()
     expect(page.locator("#feed a")).to_have_count(1)
@@ -83,7 +83,7 @@ def test_the_list_filters_by_audience_and_has_an_empty_state(site: PageSite) -> 
 
 def test_pulling_down_refreshes_the_list(site: PageSite) -> None:
     page = site.open().page
-    site.asked("What arrived in the meantime?")
+    site.create_question("What arrived in the meantime?")
     pull = """([type, y]) => dispatchEvent(new TouchEvent(type, {touches: type === "touchend" ? [] :
         [new Touch({identifier: 1, target: document.body, clientX: 100, clientY: y})]}))"""
     page.evaluate(pull, ["touchstart", 80])
@@ -100,8 +100,8 @@ def test_pulling_down_refreshes_the_list(site: PageSite) -> None:
 
 
 def test_a_text_answer_earns_points_a_badge_and_a_streak(site: PageSite) -> None:
-    question = site.asked("How do you greet somebody you do not know?", min_responses=3)
-    site.asked("What do you say when you leave?", min_responses=3)
+    question = site.create_question("How do you greet somebody you do not know?", min_responses=3)
+    site.create_question("What do you say when you leave?", min_responses=3)
     window = site.open(f"questions/{question}")
     page = window.page
     field = page.get_by_label("Your answer")
@@ -135,7 +135,7 @@ def test_a_text_answer_earns_points_a_badge_and_a_streak(site: PageSite) -> None
 
 
 def test_a_choice_has_large_targets_and_works_without_javascript(site: PageSite) -> None:
-    question = site.stage.asked(**CHOICE, min_responses=3)
+    question = site.stage.create_question(**CHOICE, min_responses=3)
     window = site.open(f"questions/{question}", scripts=False)
     window.expected.append("422")
     page = window.page
@@ -153,7 +153,7 @@ def test_a_choice_has_large_targets_and_works_without_javascript(site: PageSite)
 
 
 def test_the_form_of_a_rejected_answer_keeps_the_typed_text(site: PageSite) -> None:
-    question = site.asked("What is the shortest answer that helps?")
+    question = site.create_question("What is the shortest answer that helps?")
     window = site.open(f"questions/{question}", scripts=False)
     window.expected.append("422")
     page = window.page
@@ -167,15 +167,15 @@ def test_the_form_of_a_rejected_answer_keeps_the_typed_text(site: PageSite) -> N
 
 
 def test_a_draft_survives_a_reload(site: PageSite) -> None:
-    page = site.open(f"questions/{site.asked('What do you write down at once?')}").page
+    page = site.open(f"questions/{site.create_question('What do you write down at once?')}").page
     page.get_by_label("Your answer").fill("Half of a thought")
     page.reload()
     expect(page.get_by_label("Your answer")).to_have_value("Half of a thought")
 
 
 def test_skipped_questions_are_not_shown_again(site: PageSite, clock: ManualClock) -> None:
-    first = site.asked("Which question is the first one?", timeout_seconds=600)
-    site.asked("Which question is the second one?", timeout_seconds=1200)
+    first = site.create_question("Which question is the first one?", timeout_seconds=600)
+    site.create_question("Which question is the second one?", timeout_seconds=1200)
     page = site.open(f"questions/{first}").page
     page.get_by_role("button", name="Skip").click()
     expect(page.get_by_role("heading", name="Which question is the second one?")).to_be_visible()
@@ -184,7 +184,7 @@ def test_skipped_questions_are_not_shown_again(site: PageSite, clock: ManualCloc
 
 
 def test_an_answered_question_is_marked_and_cannot_be_answered_again(site: PageSite) -> None:
-    question = site.asked("How often do you ask twice?", min_responses=3)
+    question = site.create_question("How often do you ask twice?", min_responses=3)
     page = site.open(f"questions/{question}").page
     other = page.context.new_page()
     other.goto(page.url)
@@ -199,12 +199,14 @@ def test_an_answered_question_is_marked_and_cannot_be_answered_again(site: PageS
     other.get_by_role("button", name="Send answer").click()
     expect(other.get_by_role("heading", name="You have answered this question")).to_be_visible()
     expect(other.get_by_text("Only your first answer counts.")).to_be_visible()
-    assert [one["answer"] for one in site.stage.poll(question)["responses"]] == ["Only when I forget the answer."]
+    assert [response["answer"] for response in site.stage.poll(question)["responses"]] == [
+        "Only when I forget the answer."
+    ]
 
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_question_that_closes_during_writing_keeps_the_text(site: PageSite, scripts: bool) -> None:
-    question = site.asked("Who answers first?", min_responses=1)
+    question = site.create_question("Who answers first?", min_responses=1)
     slow = site.open(f"questions/{question}", scripts=scripts)
     fast = site.open(f"questions/{question}", scripts=scripts)
     slow.page.get_by_label("Your answer").fill("A long and careful answer")
@@ -219,13 +221,13 @@ def test_a_question_that_closes_during_writing_keeps_the_text(site: PageSite, sc
     expect(slow.page.locator("blockquote")).to_have_text("A long and careful answer")
     if scripts:
         slow.check_accessibility()
-    assert [one["answer"] for one in site.stage.poll(question)["responses"]] == ["Me!"]
+    assert [response["answer"] for response in site.stage.poll(question)["responses"]] == ["Me!"]
     slow.page.get_by_role("link", name="All questions", exact=True).click()
     expect(slow.page.locator("#feed a")).to_have_count(0)
 
 
 def test_an_expired_question_shows_its_state(site: PageSite, clock: ManualClock) -> None:
-    question = site.asked("What do you think right now?", timeout_seconds=60)
+    question = site.create_question("What do you think right now?", timeout_seconds=60)
     window = site.open(f"questions/{question}")
     clock.advance(60)
     window.page.get_by_label("Your answer").fill("That time flies.")
@@ -238,7 +240,7 @@ def test_an_expired_question_shows_its_state(site: PageSite, clock: ManualClock)
 def test_too_many_answers_per_minute_are_rejected_with_their_text_kept(site: PageSite) -> None:
     window = site.open()
     for number in range(6):
-        window.goto(f"questions/{site.asked(f'What is question number {number}?', min_responses=3)}")
+        window.goto(f"questions/{site.create_question(f'What is question number {number}?', min_responses=3)}")
         window.page.get_by_label("Your answer").fill(f"Answer number {number}")
         if number == 5:
             window.expected.append("429")
@@ -262,7 +264,7 @@ def test_an_unknown_question_is_not_found(site: PageSite) -> None:
 
 
 def test_points_belong_to_the_browser_and_another_browser_is_another_person(site: PageSite) -> None:
-    question = site.asked("How long do you remember a question?", min_responses=3)
+    question = site.create_question("How long do you remember a question?", min_responses=3)
     ada, ben = site.open(f"questions/{question}"), site.open(f"questions/{question}")
     ada.page.get_by_label("Your answer").fill("A day or two")
     ada.page.get_by_role("button", name="Send answer").click()
@@ -283,8 +285,8 @@ def test_reading_the_list_registers_no_device(site: PageSite) -> None:
 
 
 def test_a_text_is_answered_and_a_question_skipped_without_javascript(site: PageSite) -> None:
-    first = site.asked("Which question would you skip?", timeout_seconds=600)
-    site.asked("Which question do you answer?", timeout_seconds=1200, min_responses=3)
+    first = site.create_question("Which question would you skip?", timeout_seconds=600)
+    site.create_question("Which question do you answer?", timeout_seconds=1200, min_responses=3)
     page = site.open(f"questions/{first}", scripts=False).page
     page.get_by_role("button", name="Skip").click()
     expect(page.get_by_role("heading", name="Which question do you answer?")).to_be_visible()
@@ -300,7 +302,8 @@ def test_a_day_brings_a_limited_number_of_points(site: PageSite, monkeypatch: py
     monkeypatch.setattr(scoring, "DAILY_CAP", 12)
     page = site.open().page
     for points in ("+12 points", "+0 points"):
-        page.goto(f"{site.url}/ask_a_human/app/questions/{site.asked('How many points are enough?', min_responses=3)}")
+        question = site.create_question("How many points are enough?", min_responses=3)
+        page.goto(f"{site.url}/ask_a_human/app/questions/{question}")
         page.get_by_label("Your answer").fill("As many as a day has")
         page.get_by_role("button", name="Send answer").click()
         expect(page.locator(".earned")).to_have_text(points)
@@ -311,7 +314,7 @@ def test_a_day_brings_a_limited_number_of_points(site: PageSite, monkeypatch: py
 
 
 def test_a_person_sees_statistics_badges_and_categories(site: PageSite) -> None:
-    question = site.asked("What is a good name for a test?", audience=["technical"], min_responses=3)
+    question = site.create_question("What is a good name for a test?", audience=["technical"], min_responses=3)
     window = site.open(f"questions/{question}")
     page = window.page
     page.get_by_label("Your answer").fill("One that reads like a sentence.")
@@ -343,7 +346,7 @@ def test_the_theme_is_light_dark_or_the_systems(site: PageSite) -> None:
 
 
 def test_leaderboards_show_day_week_and_all_time_with_the_own_rank(site: PageSite, clock: ManualClock) -> None:
-    question = site.asked("Who is on the board?", min_responses=4, timeout_seconds=86_400)
+    question = site.create_question("Who is on the board?", min_responses=4, timeout_seconds=86_400)
     for person in ("ada", "ben"):
         site.stage.answer(question, person, answer="x" * 120, confidence=5)
     window = site.open(f"questions/{question}")
@@ -367,7 +370,7 @@ def test_leaderboards_show_day_week_and_all_time_with_the_own_rank(site: PageSit
 
 
 def test_texts_of_agents_and_people_are_escaped(site: PageSite) -> None:
-    question = site.stage.asked(prompt=f"A question {EVIL}", type="multiple_choice", options=[EVIL, "fine"])
+    question = site.stage.create_question(prompt=f"A question {EVIL}", type="multiple_choice", options=[EVIL, "fine"])
     page = site.open().page
     expect(page.locator("#feed")).to_contain_text("<script>alert(1)</script>")
     page.get_by_role("link", name="A question").click()
@@ -392,11 +395,11 @@ def test_all_pages_are_accessible_and_fit_the_window(windows: Windows, full: Sit
     page, name = window.page, f"{width}-{'dark' if dark else 'light'}"
     visited: list[str] = []
 
-    def check(what: str) -> None:
+    def check(label: str) -> None:
         visited.append(page.url.removeprefix(full.url))
         window.check_accessibility()
         window.check_layout()
-        window.screenshot(f"{what}-{name}")
+        window.screenshot(f"{label}-{name}")
 
     window.goto("")
     weight = window.weight()

@@ -32,7 +32,7 @@ def connected(site: PageSite, agent: str = "agent", **options: object) -> Window
 
 
 def test_answers_appear_live_on_the_agents_page(site: PageSite) -> None:
-    question = site.asked("What should we call the new button?", min_responses=2)
+    question = site.create_question("What should we call the new button?", min_responses=2)
     agent, person = connected(site), site.open(f"questions/{question}")
     agent.page.get_by_role("link", name="What should we call").click()
     expect(agent.page.get_by_text("Waiting for the first answer.")).to_be_visible()
@@ -101,7 +101,7 @@ def test_a_new_agent_registers_and_sees_its_secret_once(site: PageSite) -> None:
 
 
 def test_a_question_of_another_agent_is_not_found(site: PageSite) -> None:
-    question = site.stage.asked(**CHOICE, agent="other")
+    question = site.stage.create_question(**CHOICE, agent="other")
     window = connected(site)
     window.expected.append("404")
     window.goto(f"agents/questions/{question}")

@@ -46,15 +46,15 @@ def test_the_app_can_be_installed(site: PageSite) -> None:
     assert manifest["start_url"] == manifest["scope"] == "/ask_a_human/app/"
     assert {icon["sizes"] for icon in manifest["icons"]} == {"192x192", "512x512"}
     for icon in manifest["icons"]:
-        answer = page.request.get(f"{site.url}{icon['src']}")
-        assert answer.headers["content-type"] == "image/png"
+        response = page.request.get(f"{site.url}{icon['src']}")
+        assert response.headers["content-type"] == "image/png"
     session = page.context.new_cdp_session(page)
     errors = session.send("Page.getInstallabilityErrors")["installabilityErrors"]
     assert [error["errorId"] for error in errors if error["errorId"] != "in-incognito"] == []
 
 
 def test_an_answer_given_offline_is_sent_once_later(site: PageSite) -> None:
-    question = site.asked("What do you think of on a train without network?", min_responses=3)
+    question = site.create_question("What do you think of on a train without network?", min_responses=3)
     page = installed(site)
     page.reload()
     wait_until_kept(page, question)
@@ -79,7 +79,7 @@ def test_an_answer_given_offline_is_sent_once_later(site: PageSite) -> None:
 
 
 def test_an_answer_with_a_lost_reply_counts_once(site: PageSite) -> None:
-    question = site.asked("What was the reply that never arrived?", min_responses=3)
+    question = site.create_question("What was the reply that never arrived?", min_responses=3)
     window = site.open(f"questions/{question}", service_workers="block")
     window.expected += OFFLINE
     page = window.page
@@ -106,7 +106,7 @@ def test_an_answer_with_a_lost_reply_counts_once(site: PageSite) -> None:
 
 
 def test_a_question_closed_in_the_meantime_is_reported_and_leaves_the_queue(site: PageSite) -> None:
-    question = site.asked("Who comes late?", min_responses=1)
+    question = site.create_question("Who comes late?", min_responses=1)
     page = installed(site, f"questions/{question}")
     page.context.set_offline(True)
     page.get_by_label("Your answer").fill("Me, probably.")
@@ -124,5 +124,5 @@ def test_a_page_that_was_never_opened_reports_the_missing_network(site: PageSite
     page.context.set_offline(True)
     page.goto(f"{site.url}/ask_a_human/app/agents")
     expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
-    shown: Any = page.evaluate("getComputedStyle(document.body).fontFamily")
-    assert "system-ui" in shown, "the styles are cached too"
+    font: Any = page.evaluate("getComputedStyle(document.body).fontFamily")
+    assert "system-ui" in font, "the styles are cached too"

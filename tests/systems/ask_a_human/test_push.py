@@ -39,7 +39,7 @@ class Scripted:
 def test_a_new_question_notifies_three_people_for_each_missing_answer(stage: Stage) -> None:
     for number in range(20):
         stage.subscribe(f"token-{number}", f"person-{number}")
-    question = stage.asked(min_responses=2)
+    question = stage.create_question(min_responses=2)
     assert stage.pusher().run_once() == 1
     result = stage.outbox_messages()
     assert len({token for token, _ in result}) == len(result) == 6
@@ -49,7 +49,7 @@ def test_a_new_question_notifies_three_people_for_each_missing_answer(stage: Sta
 def test_the_message_links_to_the_question_and_expires_with_it(stage: Stage, clock: ManualClock) -> None:
     service = Scripted()
     stage.subscribe("token", "ada")
-    question = stage.asked(timeout_seconds=600)
+    question = stage.create_question(timeout_seconds=600)
     clock.advance(10)
     stage.pusher(service).run_once()
     (message,) = service.sent
@@ -65,7 +65,7 @@ def test_people_are_notified_again_after_their_interval_and_not_before(stage: St
     for step_s in (0.0, 5 * MINUTE - 0.001, 0.001, 25 * MINUTE, 210 * MINUTE):
         clock.advance(step_s)
         before = len(stage.outbox_messages())
-        stage.asked(agent=f"agent-{len(result)}", timeout_seconds=60)
+        stage.create_question(agent=f"agent-{len(result)}", timeout_seconds=60)
         worker.run_once()
         result.append({token for token, _ in stage.outbox_messages()[before:]})
     assert result == [
@@ -80,7 +80,7 @@ def test_people_are_notified_again_after_their_interval_and_not_before(stage: St
 def test_rounds_happen_immediately_after_15_minutes_and_then_every_30_until_the_question_ends(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    stage.asked(timeout_seconds=3600)
+    stage.create_question(timeout_seconds=3600)
     worker, rounds = stage.pusher(), []
     for minute in range(61):
         if worker.run_once():
@@ -93,13 +93,13 @@ def test_rounds_happen_immediately_after_15_minutes_and_then_every_30_until_the_
 
 
 def test_closed_questions_and_disabled_subscriptions_cause_no_notifications(stage: Stage, clock: ManualClock) -> None:
-    gone = stage.subscribe("gone", "ada").json()["subscription_id"]
-    stage.client.delete(f"/human/push/subscribe/{gone}", headers=stage.person("ada"))
+    inactive = stage.subscribe("gone", "ada").json()["subscription_id"]
+    stage.client.delete(f"/human/push/subscribe/{inactive}", headers=stage.person("ada"))
     stage.subscribe("there", "ben")
-    question = stage.asked(min_responses=1)
+    question = stage.create_question(min_responses=1)
     stage.answer(question, "cleo")
     assert stage.pusher().run_once() == 0
-    stage.asked(agent="other")
+    stage.create_question(agent="other")
     stage.pusher().run_once()
     assert [token for token, _ in stage.outbox_messages()] == ["there"]
     clock.advance(1)
@@ -112,7 +112,7 @@ def test_the_sample_is_uniform_over_all_eligible_people(stage: Stage, clock: Man
     worker = stage.pusher()
     for number in range(150):
         clock.advance(5 * MINUTE)
-        stage.asked(agent=f"agent-{number}", min_responses=1, timeout_seconds=60)
+        stage.create_question(agent=f"agent-{number}", min_responses=1, timeout_seconds=60)
         worker.run_once()
     counts = Counter(token for token, _ in stage.outbox_messages())
     assert sum(counts.values()) == 450
@@ -123,7 +123,7 @@ def test_the_sample_is_uniform_over_all_eligible_people(stage: Stage, clock: Man
 def test_every_eligible_person_is_notified_across_pages(stage: Stage) -> None:
     for number in range(24):
         stage.subscribe(f"token-{number}", f"person-{number}")
-    stage.asked(min_responses=8)
+    stage.create_question(min_responses=8)
     call = stage.connection._call
 
     def one_at_a_time(operation: str, request: dict[str, Any]) -> Any:
@@ -140,7 +140,7 @@ def test_a_dead_token_disables_its_subscription(
     stage.subscribe("dead", "ada", min_interval_minutes=5)
     service = Scripted([DeadToken("UNREGISTERED")])
     worker = stage.pusher(service)
-    question = stage.asked()
+    question = stage.create_question()
     worker.run_once()
     (stored,) = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert stored["active"] == {"BOOL": False}
@@ -158,7 +158,7 @@ def test_a_failed_push_is_retried_with_growing_delays(
     stage.subscribe("token", "ada", min_interval_minutes=1440)
     service = Scripted([TryLater("503"), TryLater("429", 60.0), Delivered("at last")])
     worker = stage.pusher(service)
-    question = stage.asked()
+    question = stage.create_question()
     worker.run_once()
     sent = [0]
     for second in range(1, 120):
@@ -178,7 +178,7 @@ def test_a_push_is_dropped_after_six_failures_or_when_the_question_ends(stage: S
     stage.subscribe("token", "ada", min_interval_minutes=1440)
     service = Scripted([TryLater("503")] * 100)
     worker = stage.pusher(service)
-    stage.asked(timeout_seconds=86_400)
+    stage.create_question(timeout_seconds=86_400)
     for _ in range(60):
         worker.run_once()
         clock.advance(MINUTE)
@@ -191,10 +191,10 @@ def test_a_person_notified_of_another_question_is_not_notified_of_the_failed_one
     stage.subscribe("token", "ada", min_interval_minutes=5)
     service = Scripted([TryLater("429", 400.0)])
     worker = stage.pusher(service)
-    first = stage.asked(timeout_seconds=86_400)
+    first = stage.create_question(timeout_seconds=86_400)
     worker.run_once()
     clock.advance(5 * MINUTE)
-    second = stage.asked(agent="other", timeout_seconds=86_400)
+    second = stage.create_question(agent="other", timeout_seconds=86_400)
     worker.run_once()
     clock.advance(3 * MINUTE)
     worker.run_once()
@@ -203,7 +203,7 @@ def test_a_person_notified_of_another_question_is_not_notified_of_the_failed_one
 
 def test_a_rejected_message_does_not_disable_the_subscription(stage: Stage, engine: Engine | ServedEngine) -> None:
     stage.subscribe("token", "ada")
-    stage.asked()
+    stage.create_question()
     stage.pusher(Scripted([Rejected("INVALID_ARGUMENT")])).run_once()
     (stored,) = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert stored["active"] == {"BOOL": True}
@@ -230,7 +230,7 @@ def test_a_failing_send_delays_only_its_own_message(stage: Stage, clock: ManualC
         stage.subscribe(token, f"person-{token}")
     service = _Breaking([Delivered("lost"), DeadToken("UNREGISTERED")], error)
     worker = stage.pusher(service)
-    stage.asked()
+    stage.create_question()
     worker.run_once()
     clock.advance(12)
     worker.run_once()
@@ -242,7 +242,7 @@ def test_an_answer_within_five_minutes_of_the_push_earns_three_more_points(
     stage: Stage, clock: ManualClock, after_s: float, bonus: int
 ) -> None:
     stage.subscribe("token", "ada")
-    question = stage.asked()
+    question = stage.create_question()
     stage.pusher().run_once()
     clock.advance(after_s)
     assert stage.answer(question, "ada").json()["points_earned"] == 15 + bonus
@@ -253,7 +253,7 @@ def test_a_refreshed_token_is_used(stage: Stage) -> None:
     subscription_id = stage.subscribe("old", "ada").json()["subscription_id"]
     headers = stage.person("ada")
     stage.client.put(f"/human/push/subscribe/{subscription_id}", json={"fcm_token": "new"}, headers=headers)
-    stage.asked()
+    stage.create_question()
     stage.pusher().run_once()
     assert [token for token, _ in stage.outbox_messages()] == ["new"]
 
@@ -274,14 +274,14 @@ def test_the_worker_sends_through_the_real_client_and_handles_its_responses(
             fault(503, "UNAVAILABLE", "later", fcm_detail("UNAVAILABLE")),
         ]
         worker = stage.pusher(FcmNotifier.from_file(fcm.key_file(tmp_path), clock, base_url=fcm.url))
-        question = stage.asked(min_responses=1)
+        question = stage.create_question(min_responses=1)
         worker.run_once()
         clock.advance(12)
         worker.run_once()
-    sent = [one["message"]["token"] for one in fcm.sent]
+    sent = [sent_message["message"]["token"] for sent_message in fcm.sent]
     assert sorted({*sent}) == ["one", "three", "two"]
     stored = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
-    assert sum(one["active"]["BOOL"] for one in stored) == 2
+    assert sum(item["active"]["BOOL"] for item in stored) == 2
     notices = [item for item in items(engine, entities.subscriptions) if "notified_at" in item]
     assert len(notices) == 2
     assert all(notice["subscription_id"]["S"].startswith(f"NOTICE#{question}#") for notice in notices)

@@ -45,22 +45,22 @@ def throttled(stage: Stage, is_refused: Callable[[str, str], bool]) -> Iterator[
 @contextmanager
 def losing_the_answer(stage: Stage, is_meant: Callable[[str, str], bool]) -> Iterator[None]:
     """Execute the first matching request, and raise an error anyway."""
-    call, lost = stage.connection._call, False
+    call, is_lost = stage.connection._call, False
 
     def losing(operation: str, request: dict[str, Any]) -> Any:
-        nonlocal lost
-        answer = call(operation, request)
-        if not lost and is_meant(operation, str(request)):
-            lost = True
+        nonlocal is_lost
+        response = call(operation, request)
+        if not is_lost and is_meant(operation, str(request)):
+            is_lost = True
             raise InternalServerError(FAILED)
-        return answer
+        return response
 
     stage.connection._call = losing
     try:
         yield
     finally:
         stage.connection._call = call
-    assert lost, "no such request was sent"
+    assert is_lost, "no such request was sent"
 
 
 def run(worker: Callable[[], int], failures: int) -> None:
@@ -83,7 +83,7 @@ def question_ids_sent(service: Scripted) -> list[str]:
 @pytest.mark.parametrize("which", [0, 1, 2])  # at any position among the errands, whose order is undefined
 def test_a_round_with_an_unreadable_question_is_repeated_and_no_other_is_lost(stage: Stage, which: int) -> None:
     audience(stage, 9)
-    question_ids = [stage.asked(min_responses=1) for _ in range(3)]
+    question_ids = [stage.create_question(min_responses=1) for _ in range(3)]
     service = Scripted()
     worker = stage.pusher(service)
     with throttled(stage, lambda operation, text: operation == "GetItem" and question_ids[which] in text):
@@ -95,7 +95,7 @@ def test_a_round_with_an_unreadable_question_is_repeated_and_no_other_is_lost(st
 
 def test_no_round_is_used_up_while_subscriptions_cannot_be_read(stage: Stage) -> None:
     audience(stage, 6)
-    question_ids = [stage.asked(min_responses=1) for _ in range(2)]
+    question_ids = [stage.create_question(min_responses=1) for _ in range(2)]
     service = Scripted()
     worker = stage.pusher(service)
     with throttled(stage, lambda operation, text: operation == "Query" and "ByLastNotified" in text):
@@ -107,7 +107,7 @@ def test_no_round_is_used_up_while_subscriptions_cannot_be_read(stage: Stage) ->
 
 def test_a_round_that_cannot_be_claimed_is_left_for_the_next_run(stage: Stage) -> None:
     audience(stage, 6)
-    first, second = [stage.asked(min_responses=1) for _ in range(2)]
+    first, second = [stage.create_question(min_responses=1) for _ in range(2)]
     service = Scripted()
     worker = stage.pusher(service)
     with throttled(stage, lambda operation, text: operation == "TransactWriteItems" and f"PUSH#{first}" in text):
@@ -122,11 +122,13 @@ def test_a_person_who_cannot_be_claimed_does_not_prevent_other_notifications(
     stage: Stage, caplog: pytest.LogCaptureFixture, which: int
 ) -> None:
     people = [stage.subscribe(f"token-{number}", "ada").json()["subscription_id"] for number in range(3)]
-    stage.asked(min_responses=1)
+    stage.create_question(min_responses=1)
     service = Scripted()
     with throttled(stage, lambda operation, text: operation == "TransactWriteItems" and people[which] in text):
         assert stage.pusher(service).run_once() == 1
-    assert {message.token for message in service.sent} == {f"token-{one}" for one in range(3)} - {f"token-{which}"}
+    assert {message.token for message in service.sent} == {f"token-{number}" for number in range(3)} - {
+        f"token-{which}"
+    }
     assert "a claim failed; nothing is sent" in caplog.text
 
 
@@ -134,7 +136,7 @@ def test_a_retry_with_an_unreadable_question_is_kept(stage: Stage, clock: Manual
     audience(stage, 1, minutes=1440)
     service = Scripted([TryLater("503")])
     worker = stage.pusher(service)
-    question = stage.asked()
+    question = stage.create_question()
     worker.run_once()
     clock.advance(12)
     with throttled(stage, lambda operation, text: operation == "GetItem" and question in text):
@@ -149,16 +151,16 @@ def test_a_failed_result_write_does_not_prevent_others(stage: Stage, engine: Eng
     audience(stage, 3, minutes=1440)
     dead: list[Outcome] = [DeadToken("UNREGISTERED")] * 3
     service = Scripted(dead)
-    stage.asked(min_responses=1)
-    seen: list[str] = []
+    stage.create_question(min_responses=1)
+    progress: list[str] = []
 
     def is_refused(operation: str, text: str) -> bool:
         """Return True for every write about one of the three after it was sent."""
         if operation != "DeleteItem" or "NOTICE" not in text:
             return False
-        if text not in seen:
-            seen.append(text)
-        return seen.index(text) == which
+        if text not in progress:
+            progress.append(text)
+        return progress.index(text) == which
 
     with throttled(stage, is_refused):
         run(stage.pusher(service).run_once, failures=1)
@@ -167,7 +169,7 @@ def test_a_failed_result_write_does_not_prevent_others(stage: Stage, engine: Eng
 
 
 def test_a_question_that_cannot_be_swept_does_not_prevent_others(stage: Stage, clock: ManualClock) -> None:
-    question_ids = [stage.asked(timeout_seconds=60) for _ in range(3)]
+    question_ids = [stage.create_question(timeout_seconds=60) for _ in range(3)]
     clock.advance(2 * MINUTE)
     sweeper = Sweeper(stage.service.base)
     with throttled(stage, lambda operation, text: operation == "GetItem" and question_ids[0] in text):
@@ -178,7 +180,7 @@ def test_a_question_that_cannot_be_swept_does_not_prevent_others(stage: Stage, c
 
 def test_a_question_that_ends_while_people_are_read_claims_no_one(stage: Stage, clock: ManualClock) -> None:
     audience(stage, 3, minutes=1440)
-    stage.asked(min_responses=1, timeout_seconds=60)
+    stage.create_question(min_responses=1, timeout_seconds=60)
     service = Scripted()
     worker = stage.pusher(service)
 
@@ -190,7 +192,7 @@ def test_a_question_that_ends_while_people_are_read_claims_no_one(stage: Stage, 
     with throttled(stage, passes):
         worker.run_once()
     assert service.sent == []
-    later = stage.asked(min_responses=1, timeout_seconds=3600)
+    later = stage.create_question(min_responses=1, timeout_seconds=3600)
     worker.run_once()
     assert question_ids_sent(service) == [later] * 3
 
@@ -198,7 +200,7 @@ def test_a_question_that_ends_while_people_are_read_claims_no_one(stage: Stage, 
 @pytest.mark.parametrize("timeout_s", [60, 3600])  # one round only, and more of them
 def test_a_claimed_round_with_a_lost_response_is_done(stage: Stage, timeout_s: int) -> None:
     audience(stage, 3)
-    question = stage.asked(min_responses=1, timeout_seconds=timeout_s)
+    question = stage.create_question(min_responses=1, timeout_seconds=timeout_s)
     service = Scripted()
     with losing_the_answer(stage, is_round):
         assert stage.pusher(service).run_once() == 1
@@ -237,7 +239,7 @@ def overtaken(stage: Stage, is_meant: Callable[[str, str], bool], other: Callabl
 @pytest.mark.parametrize("timeout_s", [60, 3600])
 def test_a_round_claimed_by_another_worker_after_a_failed_request_is_done_once(stage: Stage, timeout_s: int) -> None:
     audience(stage, 9)
-    question = stage.asked(min_responses=1, timeout_seconds=timeout_s)
+    question = stage.create_question(min_responses=1, timeout_seconds=timeout_s)
     service = Scripted()
     worker, other = stage.pusher(service), stage.pusher(service)
     with overtaken(stage, is_round, other.run_once):
@@ -259,7 +261,7 @@ def waiting_retry(stage: Stage, clock: ManualClock, service: Scripted) -> PushWo
     """Return a worker with a pending retry of a push."""
     audience(stage, 1, minutes=1440)
     worker = stage.pusher(service)
-    stage.asked()
+    stage.create_question()
     worker.run_once()
     clock.advance(12)
     return worker
@@ -305,9 +307,9 @@ def test_unreadable_questions_do_not_delay_other_rounds(
     monkeypatch.setattr(push_worker, "ROUNDS_AT_ONCE", 2)
     audience(stage, 3)
     for _ in range(2):
-        make_unreadable(stage, stage.asked(min_responses=1))
+        make_unreadable(stage, stage.create_question(min_responses=1))
         clock.advance(1)
-    readable = stage.asked(min_responses=1)
+    readable = stage.create_question(min_responses=1)
     service = Scripted()
     with pytest.raises(ExceptionGroup) as caught:
         stage.pusher(service).run_once()
@@ -320,9 +322,9 @@ def test_unreadable_questions_do_not_prevent_other_expiries(
 ) -> None:
     monkeypatch.setattr(sweeper, "AT_ONCE", 2)
     for _ in range(2):
-        make_unreadable(stage, stage.asked())
+        make_unreadable(stage, stage.create_question())
         clock.advance(1)
-    readable = stage.asked()
+    readable = stage.create_question()
     clock.advance(24 * 3600)
     with pytest.raises(ExceptionGroup) as caught:
         Sweeper(stage.service.base).run_once()
@@ -335,7 +337,7 @@ def test_unreadable_questions_do_not_prevent_other_expiries(
 @pytest.mark.parametrize("attribute", ["rounds_done", "ttl"])
 def test_an_unreadable_job_does_not_delay_other_rounds(stage: Stage, attribute: str) -> None:
     audience(stage, 9)
-    question_ids = [stage.asked(min_responses=1) for _ in range(3)]
+    question_ids = [stage.create_question(min_responses=1) for _ in range(3)]
     spoil(stage, entities.questions, f"ERRAND#PUSH#{question_ids[0]}", attribute, {"S": "none"})
     service = Scripted()
     run_past_unreadable(stage.pusher(service).run_once, done=2)
@@ -343,7 +345,7 @@ def test_an_unreadable_job_does_not_delay_other_rounds(stage: Stage, attribute: 
 
 
 def test_an_unreadable_job_does_not_prevent_other_expiries(stage: Stage, clock: ManualClock) -> None:
-    question_ids = [stage.asked(timeout_seconds=60) for _ in range(3)]
+    question_ids = [stage.create_question(timeout_seconds=60) for _ in range(3)]
     spoil(stage, entities.questions, f"ERRAND#EXPIRE#{question_ids[0]}", "rounds_done", {"S": "none"})
     clock.advance(2 * MINUTE)
     run_past_unreadable(Sweeper(stage.service.base).run_once, done=2)
@@ -366,7 +368,7 @@ def test_an_unreadable_subscription_does_not_prevent_other_notifications(
 ) -> None:
     people = [stage.subscribe(f"token-{number}", "ada").json()["subscription_id"] for number in range(3)]
     spoil(stage, entities.subscriptions, people[0], attribute, value)
-    stage.asked(min_responses=1)
+    stage.create_question(min_responses=1)
     service = Scripted()
     with pytest.raises(UnfinishedError) as caught:
         stage.pusher(service).run_once()
@@ -379,7 +381,7 @@ def test_an_unreadable_retry_does_not_delay_others(stage: Stage, clock: ManualCl
     later: list[Outcome] = [TryLater("503")] * 3
     service = Scripted(later)
     worker = stage.pusher(service)
-    question = stage.asked(min_responses=1)
+    question = stage.create_question(min_responses=1)
     worker.run_once()
     spoiled = f"DELIVERY#{question}#{people[0]['subscription_id']}"
     spoil(stage, entities.subscriptions, spoiled, "attempt", {"S": "first"})

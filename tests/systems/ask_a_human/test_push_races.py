@@ -42,7 +42,7 @@ def test_a_token_refreshed_in_the_meantime_keeps_its_subscription(
     )
     service = _Overtaken([DeadToken("UNREGISTERED")], refresh=refresh)
     worker = stage.pusher(service)
-    stage.asked()
+    stage.create_question()
     worker.run_once()
     (stored,) = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert (stored["active"], stored["fcm_token"]) == ({"BOOL": True}, {"S": "new"})
@@ -54,19 +54,19 @@ def test_a_token_refreshed_in_the_meantime_keeps_its_subscription(
 def test_one_of_ten_concurrent_push_workers_claims_a_round(stage: Stage) -> None:
     for number in range(60):
         assert stage.subscribe(f"token-{number}", f"person-{number}").status_code == 201
-    stage.asked(min_responses=2)
-    call, meeting, met = stage.connection._call, Barrier(10), set()
+    stage.create_question(min_responses=2)
+    call, meeting, arrived = stage.connection._call, Barrier(10), set()
 
     def together(operation: str, request: dict[str, Any]) -> Any:
         """Wait until all workers have read that the round is due before any of them claims it."""
-        if operation == "TransactWriteItems" and get_ident() not in met:
-            met.add(get_ident())
+        if operation == "TransactWriteItems" and get_ident() not in arrived:
+            arrived.add(get_ident())
             meeting.wait(240)
         return call(operation, request)
 
     stage.connection._call = together
     at_once([stage.pusher().run_once for _ in range(10)])
-    assert len(met) == 10
+    assert len(arrived) == 10
     assert len(stage.outbox_messages()) == 6
 
 
@@ -77,7 +77,7 @@ def test_questions_closed_and_subscriptions_disabled_in_the_meantime_are_not_not
     subscription_id = stage.subscribe("token", "ada").json()["subscription_id"]
     service = Scripted([TryLater("503")])
     worker = stage.pusher(service)
-    question = stage.asked(min_responses=1)
+    question = stage.create_question(min_responses=1)
     worker.run_once()
     if change == "closed":
         assert stage.answer(question, "ben").status_code == 201
@@ -95,7 +95,7 @@ def test_a_worker_that_dies_after_its_claims_notifies_no_one_twice(
 ) -> None:
     for number in range(6):
         stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=30)
-    stage.asked(min_responses=1, timeout_seconds=86_400)
+    stage.create_question(min_responses=1, timeout_seconds=86_400)
     dying, living = stage.pusher(), stage.pusher()
 
     def killed(self: Outbound, messages: object) -> None:

@@ -37,22 +37,24 @@ def faulty(clock: ManualClock, folder: Path) -> Iterator[tuple[Stage, Engine]]:
 
 def check_32_answers(stage: Stage, engine: Engine | ServedEngine) -> None:
     """Check that five answers are stored and paid, the question closes once, and the others get the error "closed"."""
-    question = stage.asked(min_responses=5)
+    question = stage.create_question(min_responses=5)
     people = [f"person-{number}" for number in range(32)]
-    answers = at_once([partial(stage.answer, question, person) for person in people])
-    assert Counter(answer.status_code for answer in answers) == {201: 5, 410: 27}
-    assert {answer.json()["error"]["code"] for answer in answers if answer.status_code == 410} == {"QUESTION_CLOSED"}
-    seen = stage.poll(question)
-    assert (seen["status"], seen["current_responses"], len(seen["responses"])) == ("CLOSED", 5, 5)
+    responses = at_once([partial(stage.answer, question, person) for person in people])
+    assert Counter(response.status_code for response in responses) == {201: 5, 410: 27}
+    assert {response.json()["error"]["code"] for response in responses if response.status_code == 410} == {
+        "QUESTION_CLOSED"
+    }
+    body = stage.poll(question)
+    assert (body["status"], body["current_responses"], len(body["responses"])) == ("CLOSED", 5, 5)
     stored = [item for item in items(engine, entities.responses) if "answer" in item]
     assert len(stored) == 5
     records = [item for item in items(engine, entities.user_stats) if "badges" in item]
     assert len(records) == 5
     assert {record["total_answers"]["N"] for record in records} == {"1"}
-    total = sum(answer.json()["total_points"] for answer in answers if answer.status_code == 201)
+    total = sum(response.json()["total_points"] for response in responses if response.status_code == 201)
     assert sum(int(record["total_points"]["N"]) for record in records) == total == 3 * 15 + 2 * 10
     quota = [item for item in items(engine, entities.questions) if "open_questions" in item]
-    assert [one["open_questions"]["N"] for one in quota] == ["0"]
+    assert [item["open_questions"]["N"] for item in quota] == ["0"]
 
 
 def test_exactly_5_of_32_concurrent_answers_to_a_question_that_needs_5_are_stored(
@@ -70,22 +72,22 @@ def test_exactly_5_answers_are_stored_under_conflicts_failures_and_lag(clock: Ma
 def test_one_person_answering_concurrently_is_stored_and_rewarded_once(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
-    question = stage.asked(min_responses=50)
-    answers = at_once([partial(stage.answer, question, "ada", answer=f"thought {number}") for number in range(5)])
-    assert Counter(one.status_code for one in answers) == {201: 1, 409: 4}
+    question = stage.create_question(min_responses=50)
+    responses = at_once([partial(stage.answer, question, "ada", answer=f"thought {number}") for number in range(5)])
+    assert Counter(response.status_code for response in responses) == {201: 1, 409: 4}
     assert stage.poll(question)["current_responses"] == 1
 
 
 def check_repeated_answer(stage: Stage, engine: Engine | ServedEngine) -> None:
     """Check that one answer sent five times at once is stored and paid once, and each request gets the same reply."""
-    question = stage.asked(min_responses=1)
-    answers = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
-    assert {answer.status_code for answer in answers} == {201}
-    assert [answer.json() for answer in answers] == [answers[0].json()] * 5
-    assert sum("Idempotency-Replayed" in answer.headers for answer in answers) == 4
+    question = stage.create_question(min_responses=1)
+    responses = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
+    assert {response.status_code for response in responses} == {201}
+    assert [response.json() for response in responses] == [responses[0].json()] * 5
+    assert sum("Idempotency-Replayed" in response.headers for response in responses) == 4
     assert stage.poll(question)["current_responses"] == 1
     (record,) = [item for item in items(engine, entities.user_stats) if "badges" in item]
-    assert record["total_points"] == {"N": str(answers[0].json()["points_earned"])}
+    assert record["total_points"] == {"N": str(responses[0].json()["points_earned"])}
 
 
 def test_one_answer_sent_five_times_concurrently_gets_one_reply(stage: Stage, engine: Engine | ServedEngine) -> None:
@@ -103,19 +105,19 @@ def test_one_answer_sent_five_times_gets_one_reply_under_conflicts_failures_and_
 
 
 def test_one_person_answering_five_questions_concurrently_loses_no_points(stage: Stage) -> None:
-    questions = [stage.asked(agent=f"agent-{number}", min_responses=50) for number in range(5)]
-    answers = at_once([partial(stage.answer, question, "ada") for question in questions])
-    assert {answer.status_code for answer in answers} == {201}
-    shown = stage.get("/stats", "ada").json()
-    assert (shown["total_answers"], shown["total_points"]) == (5, 5 * 15)
-    assert sorted(answer.json()["total_points"] for answer in answers) == [15, 30, 45, 60, 75]
-    assert sum("first_steps" in {badge["id"] for badge in answer.json()["new_badges"]} for answer in answers) == 1
+    questions = [stage.create_question(agent=f"agent-{number}", min_responses=50) for number in range(5)]
+    responses = at_once([partial(stage.answer, question, "ada") for question in questions])
+    assert {response.status_code for response in responses} == {201}
+    stats = stage.get("/stats", "ada").json()
+    assert (stats["total_answers"], stats["total_points"]) == (5, 5 * 15)
+    assert sorted(response.json()["total_points"] for response in responses) == [15, 30, 45, 60, 75]
+    assert sum("first_steps" in {badge["id"] for badge in response.json()["new_badges"]} for response in responses) == 1
 
 
 def test_equal_concurrent_requests_under_one_key_create_one_question(stage: Stage) -> None:
-    answers = at_once([partial(stage.ask, key="k") for _ in range(12)])
-    assert {answer.status_code for answer in answers} == {201}
-    assert len({answer.json()["question_id"] for answer in answers}) == 1
+    responses = at_once([partial(stage.ask, key="k") for _ in range(12)])
+    assert {response.status_code for response in responses} == {201}
+    assert len({response.json()["question_id"] for response in responses}) == 1
     own = stage.client.get("/agent/questions", headers=stage.agent()).json()["questions"]
     assert len(own) == 1
 
@@ -125,25 +127,25 @@ def test_equal_requests_create_one_question_under_conflicts_failures_and_lag(
     clock: ManualClock, tmp_path: Path
 ) -> None:
     with faulty(clock, tmp_path) as (stage, engine):
-        answers = at_once([partial(stage.ask, key="k") for _ in range(12)])
-        assert {answer.status_code for answer in answers} == {201}
-        assert len({answer.json()["question_id"] for answer in answers}) == 1
+        responses = at_once([partial(stage.ask, key="k") for _ in range(12)])
+        assert {response.status_code for response in responses} == {201}
+        assert len({response.json()["question_id"] for response in responses}) == 1
         assert len([item for item in items(engine, entities.questions) if "prompt" in item]) == 1
         quota = [item for item in items(engine, entities.questions) if "open_questions" in item]
-        assert [one["open_questions"]["N"] for one in quota] == ["1"]
+        assert [item["open_questions"]["N"] for item in quota] == ["1"]
 
 
 def test_different_concurrent_bodies_under_one_key_create_one_question(stage: Stage) -> None:
     prompts = ["Is this the first?", "Is this the second?"] * 6
-    answers = at_once([partial(stage.ask, key="k", prompt=prompt) for prompt in prompts])
-    assert Counter(answer.status_code for answer in answers) == {201: 6, 422: 6}
-    assert len({answer.json()["question_id"] for answer in answers if answer.status_code == 201}) == 1
+    responses = at_once([partial(stage.ask, key="k", prompt=prompt) for prompt in prompts])
+    assert Counter(response.status_code for response in responses) == {201: 6, 422: 6}
+    assert len({response.json()["question_id"] for response in responses if response.status_code == 201}) == 1
 
 
 def test_a_limit_admits_exactly_its_number_of_concurrent_requests(stage: Stage, clock: ManualClock) -> None:
-    questions = [stage.asked(agent=f"agent-{number}", min_responses=50) for number in range(12)]
-    answers = at_once([partial(stage.answer, question, "hasty") for question in questions])
-    assert Counter(answer.status_code for answer in answers) == {201: 5, 429: 7}
+    questions = [stage.create_question(agent=f"agent-{number}", min_responses=50) for number in range(12)]
+    responses = at_once([partial(stage.answer, question, "hasty") for question in questions])
+    assert Counter(response.status_code for response in responses) == {201: 5, 429: 7}
     clock.advance(60)
     assert stage.answer(questions[0], "patient").status_code == 201
 
@@ -152,9 +154,9 @@ def test_the_hundredth_open_question_is_the_last_under_concurrency(stage: Stage,
     for number in range(95):
         if number in {50, 94}:
             clock.advance(3600)
-        stage.asked(timeout_seconds=86_400)
-    answers = at_once([stage.ask for _ in range(16)])
-    assert Counter(answer.status_code for answer in answers) == {201: 5, 403: 11}
+        stage.create_question(timeout_seconds=86_400)
+    responses = at_once([stage.ask for _ in range(16)])
+    assert Counter(response.status_code for response in responses) == {201: 5, 403: 11}
 
 
 def test_equal_concurrent_requests_for_the_hundredth_open_question_all_return_it(
@@ -166,22 +168,22 @@ def test_equal_concurrent_requests_for_the_hundredth_open_question_all_return_it
         key = {"question_id": {"S": f"AGENT#{agent}"}}
         quota = {"open_questions": {"Value": {"N": "99"}, "Action": "PUT"}}
         engine.call("UpdateItem", {"TableName": entities.questions.name, "Key": key, "AttributeUpdates": quota})
-        answers = at_once([partial(stage.ask, agent, key="k") for _ in range(8)])
-        assert Counter(answer.status_code for answer in answers) == {201: 8}
-        assert len({answer.json()["question_id"] for answer in answers}) == 1
+        responses = at_once([partial(stage.ask, agent, key="k") for _ in range(8)])
+        assert Counter(response.status_code for response in responses) == {201: 8}
+        assert len({response.json()["question_id"] for response in responses}) == 1
         assert refused(stage.ask(agent, key="other")) == (403, "AGENT_QUOTA_EXCEEDED")
 
 
 def test_a_concurrent_sweep_and_last_answer_end_the_question_once(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    ids = [stage.asked(agent="one", timeout_seconds=60, min_responses=1) for _ in range(8)]
+    ids = [stage.create_question(agent="one", timeout_seconds=60, min_responses=1) for _ in range(8)]
     clock.advance(59.999)
-    answers = at_once(
+    responses = at_once(
         [partial(stage.answer, question, f"person-{number}") for number, question in enumerate(ids[:4])]
         + [partial(clock.advance, 0.0), stage.sweep, stage.sweep]
     )
-    assert [answer.status_code for answer in answers[:4]] == [201] * 4
+    assert [response.status_code for response in responses[:4]] == [201] * 4
     clock.advance(1)
     swept = at_once([stage.sweep] * 6)
     assert sum(swept) == 4
@@ -191,15 +193,15 @@ def test_a_concurrent_sweep_and_last_answer_end_the_question_once(
 def test_concurrent_subscriptions_of_one_token_are_one_subscription(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
-    answers = at_once([partial(stage.subscribe, "token", "ada", address=f"host-{number}") for number in range(8)])
-    assert {answer.status_code for answer in answers} == {201}
+    responses = at_once([partial(stage.subscribe, "token", "ada", address=f"host-{number}") for number in range(8)])
+    assert {response.status_code for response in responses} == {201}
     assert len([item for item in items(engine, entities.subscriptions) if "fcm_token" in item]) == 1
 
 
 def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]:
     for number in range(60):
         assert stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=5).status_code == 201
-    question_ids = {stage.asked(agent=f"agent-{number}", min_responses=5) for number in range(8)}
+    question_ids = {stage.create_question(agent=f"agent-{number}", min_responses=5) for number in range(8)}
     clock.advance(3)  # the indexes have caught up
     workers = [stage.pusher() for _ in range(10)]
     at_once([worker.run_once for worker in workers])
@@ -232,7 +234,7 @@ def test_ten_push_workers_notify_no_one_twice_under_failures_and_lag(clock: Manu
 
 def test_ranks_count_each_move_once_with_any_number_of_workers(stage: Stage, clock: ManualClock) -> None:
     for agent in range(3):
-        question = stage.asked(agent=f"agent-{agent}", min_responses=50)
+        question = stage.create_question(agent=f"agent-{agent}", min_responses=50)
         for number in range(12):
             clock.advance(1)
             assert stage.answer(question, f"person-{number}", answer="a" * (1 + 60 * (number % 3))).status_code == 201
@@ -250,7 +252,7 @@ def test_a_write_with_one_stale_and_one_conflicting_part_is_retried(
     stage: Stage, code: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.person("ada")
-    question, call, refusals = stage.asked(), stage.connection._call, 0
+    question, call, refusals = stage.create_question(), stage.connection._call, 0
 
     def refusing(operation: str, request: dict[str, Any]) -> Any:
         nonlocal refusals

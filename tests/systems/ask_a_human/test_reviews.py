@@ -46,11 +46,11 @@ def flagged(address: str) -> list[str]:
 def test_a_reviewer_sees_flags_and_answers_and_decides(address: str) -> None:
     first, second = flagged(address)
     waiting = output_of("waiting", "--url", address)
-    assert [(one["question"], one["reason"]) for one in waiting] == [
+    assert [(flag["question"], flag["reason"]) for flag in waiting] == [
         (first, "suspicious_timing"),
         (second, "suspicious_timing"),
     ]
-    assert {one["person"] for one in waiting} == {ADA}
+    assert {flag["person"] for flag in waiting} == {ADA}
     answers = output_of("answers", ADA, "--url", address)
     assert [(answer["question_id"], answer["answer"]) for answer in answers] == [
         (second, "number 1"),

@@ -46,7 +46,7 @@ def sent(service: FakePushService, folder: Path, *messages: PushMessage) -> list
         key = web_push.server_key(folder)
         notifier = WebPushNotifier(key, ManualClock(NOW_S), client=service.client())
         try:
-            return [await notifier.send(one) for one in messages]
+            return [await notifier.send(payload) for payload in messages]
         finally:
             await notifier.close()
 
@@ -71,7 +71,7 @@ def test_a_message_is_encrypted_for_its_browser_and_signed_for_its_service(
 
 
 @pytest.mark.parametrize(
-    ("answer", "outcome"),
+    ("response", "outcome"),
     [
         (httpx.Response(404), DeadToken("404: ")),
         (httpx.Response(410, text="gone"), DeadToken("410: gone")),
@@ -85,9 +85,9 @@ def test_a_message_is_encrypted_for_its_browser_and_signed_for_its_service(
     ],
 )
 def test_each_response_of_a_push_service_has_its_result(
-    answer: httpx.Response, outcome: Outcome, browser_keys: FakeBrowser, tmp_path: Path
+    response: httpx.Response, outcome: Outcome, browser_keys: FakeBrowser, tmp_path: Path
 ) -> None:
-    assert sent(FakePushService([answer]), tmp_path, message(browser_keys)) == [outcome]
+    assert sent(FakePushService([response]), tmp_path, message(browser_keys)) == [outcome]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_notifications_are_explained_before_the_browser_asks_then_sent_and_turne
     window.check_layout()
 
     service = FakePushService()
-    question = site.asked("Can you hear me?")
+    question = site.create_question("Can you hear me?")
     pusher = site.stage.pusher(WebPushNotifier(web_push.server_key(tmp_path), clock, client=service.client()))
     pusher.run_once()
     (request,) = service.requests
@@ -221,14 +221,14 @@ def test_notifications_are_explained_before_the_browser_asks_then_sent_and_turne
     page.get_by_label("How often").select_option("1440")
     expect(page.get_by_text("Saved.")).to_be_visible()
     clock.advance(3_600)
-    site.asked("And again after an hour?")
+    site.create_question("And again after an hour?")
     pusher.run_once()
     assert len(service.requests) == 1, "once a day at most"
 
     page.get_by_role("button", name="Turn off").click()
     expect(page.get_by_role("button", name="Turn on notifications")).to_be_visible()
     clock.advance(86_400)
-    site.asked("And again after a day?")
+    site.create_question("And again after a day?")
     pusher.run_once()
     assert len(service.requests) == 1
 
@@ -258,7 +258,7 @@ def test_a_subscription_renewed_by_the_browser_replaces_the_old_one(
         arg=browser_keys.endpoint,
     )
     service = FakePushService()
-    site.asked("Can you still hear me?")
+    site.create_question("Can you still hear me?")
     site.stage.pusher(WebPushNotifier(web_push.server_key(tmp_path), clock, client=service.client())).run_once()
     assert len(service.requests) == 1
 
@@ -282,7 +282,7 @@ def test_a_subscription_renewed_without_an_open_page_keeps_its_interval(
         worker.evaluate(CHANGE, [old, renewed.subscription])  # repeated, and without the old one: nothing changes
     service = FakePushService()
     pusher = site.stage.pusher(WebPushNotifier(web_push.server_key(tmp_path), clock, client=service.client()))
-    question = site.asked("Can you still hear me?")
+    question = site.create_question("Can you still hear me?")
     pusher.run_once()
     assert [str(request.url) for request in service.requests] == [renewed.endpoint]
     assert renewed.read(service.requests[0].content)["question_id"] == question
@@ -316,17 +316,17 @@ def test_a_push_shows_a_notification_that_names_its_question(site: PageSite) -> 
     session.on("ServiceWorker.workerRegistrationUpdated", lambda event: registrations.extend(event["registrations"]))
     session.send("ServiceWorker.enable")
     page.wait_for_function("navigator.serviceWorker.controller !== null")
-    question = site.asked("Will you answer?")
+    question = site.create_question("Will you answer?")
     body = json.dumps({"title": "Somebody asks", "body": "Will you answer?", "question_id": question})
     push = {"origin": site.url, "registrationId": registrations[-1]["registrationId"], "data": body}
     session.send("ServiceWorker.deliverPushMessage", push)
     page.wait_for_function(
         "navigator.serviceWorker.ready.then((one) => one.getNotifications()).then((all) => all.length === 1)"
     )
-    shown = page.evaluate(
+    notifications = page.evaluate(
         "navigator.serviceWorker.ready.then((one) => one.getNotifications()).then(([one]) => [one.title, one.data.url])"
     )
-    assert shown == ["Somebody asks", f"/ask_a_human/app/questions/{question}"]
+    assert notifications == ["Somebody asks", f"/ask_a_human/app/questions/{question}"]
 
 
 @embedded

@@ -22,7 +22,7 @@ NOON_S = 1_770_033_600.0005
 
 def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], object]]]:
     """Return each operation: its name, its requests to the tables, and its function."""
-    ids = [stage.asked(agent=f"agent-{number // 10}", audience=["product"]) for number in range(20)]
+    ids = [stage.create_question(agent=f"agent-{number // 10}", audience=["product"]) for number in range(20)]
     for number in range(20):
         clock.advance(60)
         assert stage.answer(ids[number % 10], f"person-{number}", answer=f"words of {number}").status_code == 201
@@ -82,8 +82,8 @@ def table() -> str:
     ):
         connection, meter = metered(below)
         with staged(connection, clock, Path(folder)) as stage:
-            for what, asks, use in uses(stage, clock):
+            for name, asks, use in uses(stage, clock):
                 meter.reset()
                 use()
-                lines.append(f"| {what} | {meter.read:g} | {meter.write:g} | {asks} |")
+                lines.append(f"| {name} | {meter.read:g} | {meter.write:g} | {asks} |")
     return "\n".join(lines) + "\n"

@@ -60,8 +60,8 @@ class World:
         now_ms = action.at_ms
         request = requests.parse(requests.QuestionRequest, action.body)
         key = requests.idempotency_key(request.idempotency_key, None)
-        known = self.keys.get((action.agent, key)) if key is not None else None
-        if (again := questions.repeated(known, request.digest(), now_ms)) is not None:
+        previous = self.keys.get((action.agent, key)) if key is not None else None
+        if (again := questions.repeated(previous, request.digest(), now_ms)) is not None:
             return again
         self._limit(limits.QUESTIONS, action.agent, now_ms)
         self._sweep(action.agent, now_ms)
@@ -76,8 +76,8 @@ class World:
 
     def _sweep(self, agent: str, now_ms: int) -> None:
         for question_id in sorted(self.open[agent]):
-            if (gone := questions.expired(self.questions[question_id], now_ms)) is not None:
-                self.questions[question_id] = gone
+            if (expired := questions.expired(self.questions[question_id], now_ms)) is not None:
+                self.questions[question_id] = expired
                 self.open[agent].discard(question_id)
 
     def _answer(self, action: Answer) -> None:
@@ -143,10 +143,10 @@ class World:
 
     def _subscribe(self, action: Subscribe) -> None:
         request = requests.parse(requests.SubscribeRequest, action.body)
-        known = self.subscriptions.get(notifications.subscription_id(request.fcm_token))
+        previous = self.subscriptions.get(notifications.subscription_id(request.fcm_token))
         person = requests.fingerprint_hash(action.person)
         self.people[person] = action.person
-        subscription = notifications.subscribe(request, person, known, action.at_ms)
+        subscription = notifications.subscribe(request, person, previous, action.at_ms)
         self.subscriptions[subscription.subscription_id] = subscription
         self.auditor.subscribed(action)
 
@@ -155,17 +155,17 @@ class World:
         sample.offer(
             subscription for subscription in self.subscriptions.values() if notifications.eligible(subscription, now_ms)
         )
-        for one in sample.sample():
-            claimed = self.claim(one, now_ms)
+        for recipient in sample.sample():
+            claimed = self.claim(recipient, now_ms)
             assert claimed is not None
-            self.subscriptions[one.subscription_id] = claimed
-            self.told[question.question_id, one.fingerprint_hash] = now_ms
-            person, ref = self.people[one.fingerprint_hash], self.refs[question.question_id]
-            self.auditor.notified(one.fcm_token, person, ref, now_ms)
+            self.subscriptions[recipient.subscription_id] = claimed
+            self.told[question.question_id, recipient.fingerprint_hash] = now_ms
+            person, ref = self.people[recipient.fingerprint_hash], self.refs[question.question_id]
+            self.auditor.notified(recipient.fcm_token, person, ref, now_ms)
 
-    def claim(self, one: notifications.Subscription, now_ms: int) -> notifications.Subscription | None:
+    def claim(self, subscription: notifications.Subscription, now_ms: int) -> notifications.Subscription | None:
         """Return the subscription as notified; a hook for tests that violate rules."""
-        return notifications.claim(one, now_ms)
+        return notifications.claim(subscription, now_ms)
 
     def shards(self, board: str) -> list[list[boards.Row]]:
         """Return the board's rows by shard, each in order, as queries would return them."""

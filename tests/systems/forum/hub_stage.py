@@ -31,12 +31,12 @@ class Stage:
 
     def connect(self, name: str, user_id: str = "13") -> Pipe:
         """Return a connection that accepts messages while the gate is open."""
-        heard = self.heard[name] = []
+        messages = self.heard[name] = []
 
         async def send(message: dict[str, Any]) -> None:
             self.begun += 1
             await self.gate.wait()
-            heard.append(message)
+            messages.append(message)
 
         pipe = self.hub.open(name, user_id, send)
         self.pumps.append(asyncio.create_task(self.hub.pump(pipe)))

@@ -95,9 +95,9 @@ class Live:
 
     def token(self, user_id: str, item: str = sample.LOOPS, participant: str = ANN) -> str:
         """Return a thread token from the API."""
-        answer = self.person(user_id).get(f"/items/{item}/participant/{participant}/thread")
-        assert answer.status_code == 200, answer.text
-        return str(answer.json()["token"])
+        response = self.person(user_id).get(f"/items/{item}/participant/{participant}/thread")
+        assert response.status_code == 200, response.text
+        return str(response.json()["token"])
 
     def writer(self, user_id: str = ANN, item: str = sample.LOOPS, participant: str = ANN) -> Writer:
         """Return a writer in a thread, with a token from the API."""
@@ -147,16 +147,16 @@ class Writer:
 
     def say(self, text: str) -> dict[str, Any]:
         """Send a message and return it as stored."""
-        answer = self.post(text)
-        assert answer.status_code == 201, answer.text
-        result: dict[str, Any] = answer.json()
+        response = self.post(text)
+        assert response.status_code == 201, response.text
+        result: dict[str, Any] = response.json()
         return result
 
-    def get(self, what: str, **query: Any) -> dict[str, Any]:
+    def get(self, name: str, **query: Any) -> dict[str, Any]:
         """Send a GET request."""
-        answer = self.client.get(f"{self.path}/{what}", params=query)
-        assert answer.status_code == 200, answer.text
-        body: dict[str, Any] = answer.json()
+        response = self.client.get(f"{self.path}/{name}", params=query)
+        assert response.status_code == 200, response.text
+        body: dict[str, Any] = response.json()
         return body
 
 
@@ -172,8 +172,8 @@ class Socket:
     async def hear(self) -> dict[str, Any]:
         """Return the next message; fail after a timeout."""
         async with asyncio.timeout(PATIENCE_S):
-            heard: dict[str, Any] = json.loads(await self.connection.recv())
-        return heard
+            message: dict[str, Any] = json.loads(await self.connection.recv())
+        return message
 
     async def ask(self, action: str, **fields: Any) -> dict[str, Any]:
         await self.notify(action, **fields)
@@ -181,9 +181,9 @@ class Socket:
 
     async def watch(self, token: str, **fields: Any) -> dict[str, Any]:
         """Subscribe and check the success."""
-        answer = await self.ask("forum.subscribe", token=token, **fields)
-        assert answer["action"] == "forum.subscribed", answer
-        return answer
+        response = await self.ask("forum.subscribe", token=token, **fields)
+        assert response["action"] == "forum.subscribed", response
+        return response
 
     async def nothing(self) -> None:
         """Check that no message is pending: the answer to a heartbeat is the next message."""

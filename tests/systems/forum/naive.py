@@ -73,8 +73,8 @@ class Naive:
         return (
             self.world.groups[group].is_public
             or (viewer, group) in self.inside
-            or any((group, one) in self.inside for one in led)
-            or any((one, group) in self.inside and self.kind(one) != "user" for one in led)
+            or any((group, group_id) in self.inside for group_id in led)
+            or any((group_id, group) in self.inside and self.kind(group_id) != "user" for group_id in led)
         )
 
     def may_request(self, user: str, item: str, group: str) -> bool:

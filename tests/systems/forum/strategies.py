@@ -35,7 +35,7 @@ def worlds(draw: st.DrawFn) -> World:
     """Draw a world of eight groups and three items."""
     kinds = zip(GROUPS, KINDS, strict=True)
     return World(
-        groups={one: Group(one, kind, draw(st.integers(0, 9)) == 0) for one, kind in kinds},
+        groups={group_id: Group(group_id, kind, draw(st.integers(0, 9)) == 0) for group_id, kind in kinds},
         memberships={pair for pair in draw(st.sets(st.tuples(group, group), max_size=12)) if pair[0] != pair[1]},
         managers=list(draw(_managers())),
         items=list(ITEMS),
@@ -51,7 +51,7 @@ def _managers() -> st.SearchStrategy[list[Manager]]:
     return st.lists(
         st.builds(Manager, group, group, st.booleans()),
         max_size=4,
-        unique_by=lambda one: (one.group_id, one.manager_id),
+        unique_by=lambda row: (row.group_id, row.manager_id),
     )
 
 
@@ -70,7 +70,7 @@ def _permissions() -> st.SearchStrategy[list[ItemPermission]]:
         st.sampled_from(Watch),
         st.integers(0, 7).map(lambda number: number == 0),
     )
-    return st.lists(row, max_size=10, unique_by=lambda one: (one.group_id, one.item_id))
+    return st.lists(row, max_size=10, unique_by=lambda grant: (grant.group_id, grant.item_id))
 
 
 @st.composite

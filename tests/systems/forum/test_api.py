@@ -68,7 +68,7 @@ def test_lists_accept_exactly_one_filter_and_continue_at_their_cursor(live: Live
     assert ann.get("/threads", params={"is_mine": True, "watched_group_id": CLASS}).status_code == 400
     first = teacher.get("/threads", params={"watched_group_id": CLASS, "limit": 1}).json()
     rest = teacher.get("/threads", params={"watched_group_id": CLASS, "next": first["next"]}).json()
-    assert [one["item_title"] for one in first["threads"] + rest["threads"]] == ["Lists", "Loops"]
+    assert [thread["item_title"] for thread in first["threads"] + rest["threads"]] == ["Lists", "Loops"]
     assert rest["next"] is None
     assert ann.get("/threads", params={"is_mine": True, "next": "x"}).status_code == 400
     assert ann.get("/threads", params={"watched_group_id": CLASS}).status_code == 403
@@ -93,9 +93,9 @@ def test_messages_are_listed_newest_first_ten_by_default_twenty_at_most(live: Li
     for number in range(12):
         writer.say(f"number {number}")
     first = writer.get("messages")
-    assert [one["text"] for one in first["messages"]] == [f"number {number}" for number in range(11, 1, -1)]
+    assert [message["text"] for message in first["messages"]] == [f"number {number}" for number in range(11, 1, -1)]
     rest = writer.get("messages", next=first["next"], limit=20)
-    assert [one["text"] for one in rest["messages"]][:2] == ["number 1", "number 0"]
+    assert [message["text"] for message in rest["messages"]][:2] == ["number 1", "number 0"]
     assert len(rest["messages"]) == 4
     assert rest["next"] is None
     assert writer.client.get(MESSAGES, params={"limit": 21}).status_code == 400
@@ -129,10 +129,10 @@ def test_a_thread_token_is_valid_for_two_hours(live: Live) -> None:
 def test_a_message_sent_again_is_stored_once_with_the_same_response(live: Live) -> None:
     writer, message_id = live.writer(), str(uuid.uuid4())
     with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda _: writer.post("once", message_id), range(6)))
-    assert [answer.status_code for answer in answers] == [201] * 6
-    assert len({answer.content for answer in answers}) == 1
-    texts = [one["text"] for one in writer.get("messages")["messages"]]
+        responses = list(pool.map(lambda _: writer.post("once", message_id), range(6)))
+    assert [response.status_code for response in responses] == [201] * 6
+    assert len({response.content for response in responses}) == 1
+    texts = [message["text"] for message in writer.get("messages")["messages"]]
     assert texts.count("once") == 1
     assert writer.post("other", message_id).status_code == 409
     assert live.writer(TUTOR).post("once", message_id).status_code == 409
@@ -176,9 +176,9 @@ def test_repeated_history_is_back_filled_once(live: Live) -> None:
     for again in (events, later):
         assert platform.post(path, json={"events": again}).json()["new"] == 0, "whatever time it comes with"
     result = live.writer().get("events", limit=100)["events"]
-    assert [one["type"] for one in result[-2:]] == ["submission", "attempt_started"]
+    assert [event["type"] for event in result[-2:]] == ["submission", "attempt_started"]
     assert (result[-2]["score"], "validated" in result[-2]) == (0, False)
-    assert [one["time"] for one in result] == sorted((one["time"] for one in result), reverse=True)
+    assert [event["time"] for event in result] == sorted((event["time"] for event in result), reverse=True)
 
 
 def test_only_the_platform_sends_events_and_only_valid_ones(live: Live) -> None:
@@ -212,8 +212,8 @@ def test_values_of_the_wrong_type_are_rejected_and_not_converted(live: Live) -> 
     for read in ("yes", 1, None):
         assert ann.put("/notifications/0000000000000-x", json={"is_read": read}).status_code == 400, read
     for since in ("-1", "x", "9" * 39, str(10**10)):
-        answer = writer.client.get(MESSAGES.replace("messages", "arrivals"), params={"since": since})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid"), since
+        response = writer.client.get(MESSAGES.replace("messages", "arrivals"), params={"since": since})
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid"), since
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_values_of_the_wrong_type_are_rejected_and_not_converted(live: Live) -> 
         (OperationalError("SELECT 1", None, Exception("database is locked")), "The database does not answer."),
         (NoConnectionError("QueuePool limit of size 5 overflow 10 reached"), "The database does not answer."),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda value: type(value).__name__,
 )
 @pytest.mark.embedded("no request is sent")
 def test_an_unavailable_database_is_reported(
@@ -236,9 +236,9 @@ def test_an_unavailable_database_is_reported(
 
     ann = live.person(ANN)
     monkeypatch.setattr(threads, "get_thread", fail)
-    answer = ann.get(THREAD)
-    assert (answer.status_code, answer.json()["error"]["message"]) == (503, message)
-    assert answer.headers["Retry-After"]
+    response = ann.get(THREAD)
+    assert (response.status_code, response.json()["error"]["message"]) == (503, message)
+    assert response.headers["Retry-After"]
 
 
 # Follows and notifications.
@@ -261,7 +261,7 @@ def test_opening_makes_participant_and_opener_followers_and_the_author_is_not_no
     (newest, *_) = notified(live, ANN)
     assert (newest["author_id"], newest["excerpt"], newest["time"]) == (TUTOR, "news for ann", message["time"])
     writer.say("news for tom")
-    excerpts = [one["excerpt"] for one in notified(live, TUTOR)]
+    excerpts = [notification["excerpt"] for notification in notified(live, TUTOR)]
     assert "news for tom" in excerpts
     assert "news for ann" not in excerpts
 
@@ -273,7 +273,7 @@ def test_following_can_be_repeated(live: Live) -> None:
         assert tutor.put(path).status_code == 204
     assert tutor.get(path).json() == {"follows": True}
     live.writer().say("for tom")
-    assert [one["excerpt"] for one in notified(live, TUTOR)][:1] == ["for tom"]
+    assert [notification["excerpt"] for notification in notified(live, TUTOR)][:1] == ["for tom"]
     for _ in range(2):
         assert tutor.delete(path).status_code == 204
     assert tutor.get(path).json() == {"follows": False}
@@ -283,7 +283,7 @@ def test_notifications_are_read_unread_and_deleted(live: Live) -> None:
     for number in range(25):
         live.writer(TUTOR).say(f"n{number}")
     notifications = notified(live, ANN)
-    assert [one["excerpt"] for one in notifications] == [f"n{number}" for number in range(24, 4, -1)]
+    assert [notification["excerpt"] for notification in notifications] == [f"n{number}" for number in range(24, 4, -1)]
     ann, path = live.person(ANN), f"/notifications/{notifications[0]['id']}"
     assert ann.put(path, json={"is_read": True}).json()["is_read"] is True
     assert notified(live, ANN)[0]["is_read"] is True
@@ -313,9 +313,9 @@ def test_lists_omit_an_unreadable_event_and_report_it(live: Live) -> None:
     live.call("PutItem", {"TableName": "forum", "Item": {**broken, "type": {"S": "nonsense"}}})
     sound = {messages[0]["seq"], messages[2]["seq"]}
     for path in ("events", f"arrivals?since={messages[0]['seq'] - 1}"):
-        answer = writer.client.get(f"{writer.path}/{path}")
-        assert (answer.status_code, answer.json()["unreadable"]) == (200, 1), path
-        assert answer.headers["X-Unreadable-Items"] == "1"
-        seqs = {one["seq"] for one in answer.json()["events"]}
+        response = writer.client.get(f"{writer.path}/{path}")
+        assert (response.status_code, response.json()["unreadable"]) == (200, 1), path
+        assert response.headers["X-Unreadable-Items"] == "1"
+        seqs = {event["seq"] for event in response.json()["events"]}
         assert seqs >= sound
         assert messages[1]["seq"] not in seqs

@@ -69,7 +69,7 @@ def work(system: Built) -> None:
 def logged(connection: Connection) -> list[str]:
     """Return the types of the events of the sample's thread, in the order of their keys."""
     place = sample.THREAD
-    answer = connection.transport.call(
+    response = connection.transport.call(
         "Query",
         {
             "TableName": "forum",
@@ -78,7 +78,7 @@ def logged(connection: Connection) -> list[str]:
             "ConsistentRead": True,
         },
     )
-    return [item["type"]["S"] for item in answer["Items"]]
+    return [item["type"]["S"] for item in response["Items"]]
 
 
 def test_the_sample_is_loaded_once_and_can_be_read(tmp_path: Path, address: str) -> None:
@@ -97,8 +97,8 @@ def test_the_sample_is_loaded_once_and_can_be_read(tmp_path: Path, address: str)
         ) as ann:
             assert ann.get("/health").json()["checks"] == {"table": "ok", "database": "ok", "pushes": "ok"}
             result = ann.get("/notifications").json()["notifications"]
-            assert [one["author_id"] for one in result] == [TUTOR]
-            assert [one["item_title"] for one in ann.get("/threads?is_mine=true").json()["threads"]] == ["Loops"]
+            assert [message["author_id"] for message in result] == [TUTOR]
+            assert [thread["item_title"] for thread in ann.get("/threads?is_mine=true").json()["threads"]] == ["Loops"]
 
 
 def test_an_entry_that_cannot_be_written_does_not_prevent_startup(tmp_path: Path, address: str) -> None:
@@ -193,15 +193,15 @@ def test_processed_entries_are_removed_after_a_while(tmp_path: Path, address: st
         system.load_sample()
         database = service_of(system).database
 
-        def kept() -> int:
+        def stored_letters() -> int:
             with database.read() as session:
                 return int(session.query(OutboxRow).count())
 
         work(system)
-        assert kept() == 1
+        assert stored_letters() == 1
         clock.advance(app.CARRIED_KEPT_SECONDS + 1)
         work(system)
-        assert kept() == 0
+        assert stored_letters() == 0
 
 
 def test_openings_and_closings_are_written_once_by_their_key(tmp_path: Path, address: str) -> None:
@@ -282,7 +282,7 @@ def test_connections_have_the_configured_or_default_lifetime(tmp_path: Path, mon
                 monkeypatch.setenv(variable, value)
         with built(tmp_path, ":memory:"):
             pass
-    assert [(one.idle_s, one.total_s) for one in results] == [(600, 7200), (600, 7200), (30, 30)]
+    assert [(settings.idle_s, settings.total_s) for settings in results] == [(600, 7200), (600, 7200), (30, 30)]
 
 
 def test_the_relational_database_may_be_postgresql(

@@ -97,10 +97,10 @@ class Interrupted:
     then: list[Callable[[], None]]
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        answer = self.inner.call(operation, request)
+        response = self.inner.call(operation, request)
         if operation == "GetItem" and self.then:
             self.then.pop()()
-        return answer
+        return response
 
     def close(self) -> None:
         self.inner.close()

@@ -53,7 +53,7 @@ def test_one_table_contains_everything_under_the_documents_names(design: Design,
     with connected(engine, ManualClock()) as db:
         db.create_tables(forum)
         described = engine.call("DescribeTable", {"TableName": "forum"})["Table"]
-        assert [one["AttributeName"] for one in described["KeySchema"]] == ["PK", "time"]
+        assert [element["AttributeName"] for element in described["KeySchema"]] == ["PK", "time"]
         assert "LocalSecondaryIndexes" not in described
         expiry = engine.call("DescribeTimeToLive", {"TableName": "forum"})["TimeToLiveDescription"]
         assert expiry["AttributeName"] == "ttl"
@@ -92,7 +92,7 @@ def test_reserved_words_are_never_used_in_an_expression(engine: Engine | ServedE
         for call in (patterns.messages(place), patterns.history(place)):
             db.run(call)
         db.run(patterns.watchers(place))
-    texts = [text for one in recording.sent for name, text in one.items() if name.endswith("Expression")]
+    texts = [text for request in recording.sent for name, text in request.items() if name.endswith("Expression")]
     assert len(texts) >= 7
     for text in texts:
         assert not {"time", "type", "ttl"} & set(re.findall(r"(?<![#:\w])\w+", text)), text

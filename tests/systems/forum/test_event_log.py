@@ -169,23 +169,23 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine | 
 
 
 def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(shared: Engine | ServedEngine) -> None:
-    writers, each = 6, 10
+    writers, count = 6, 10
     with connected(shared, SystemClock()) as first, connected(shared, SystemClock()) as second:
         first.create_tables(forum)
         logs = [EventLog(db, SystemClock()) for db in (first, second, first)]
 
         def write(writer: int) -> Appended:
             log = logs[writer % len(logs)]
-            for number in range(each):
+            for number in range(count):
                 done = log.append(message(100 * writer + number))
                 assert log.append(message(100 * writer + number)).event == done.event
             return done
 
         together([partial(write, writer) for writer in range(writers)])
         stored = {item["seq"]["N"]: item for item in items(shared, "THREADEV#")}
-        assert sorted(map(int, stored)) == list(range(1, writers * each + 1))
-        assert len({item["event_id"]["S"] for item in stored.values()}) == writers * each
-        in_order = [stored[str(seq)]["time"]["S"] for seq in range(1, writers * each + 1)]
+        assert sorted(map(int, stored)) == list(range(1, writers * count + 1))
+        assert len({item["event_id"]["S"] for item in stored.values()}) == writers * count
+        in_order = [stored[str(seq)]["time"]["S"] for seq in range(1, writers * count + 1)]
         assert in_order == sorted(in_order)
 
 
@@ -194,8 +194,8 @@ def test_an_event_written_concurrently_is_stored_once(
 ) -> None:
     logs = [EventLog(db, clock) for _ in range(6)]
     done = together([partial(log.append, message(1)) for log in logs])
-    assert sum(one.is_new for one in done) == 1
-    assert len({one.event.seq for one in done}) == 1
+    assert sum(outcome.is_new for outcome in done) == 1
+    assert len({outcome.event.seq for outcome in done}) == 1
     assert len(items(engine, "THREADEV#")) == 1
 
 

@@ -24,8 +24,8 @@ PLACE = Place(ANN, sample.LOOPS)
 def follows(live: Live) -> dict[str, int | None]:
     """Return, by user, when the stored follow expires, in seconds since 1970; expired ones too."""
     items = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
-    kept = [item for item in items if item["PK"]["S"] == f"THREADFOLLOW#{ANN}#{sample.LOOPS}"]
-    return {item["user_id"]["S"]: int(item["ttl"]["N"]) if "ttl" in item else None for item in kept}
+    follow_items = [item for item in items if item["PK"]["S"] == f"THREADFOLLOW#{ANN}#{sample.LOOPS}"]
+    return {item["user_id"]["S"]: int(item["ttl"]["N"]) if "ttl" in item else None for item in follow_items}
 
 
 def shut(live: Live) -> None:
@@ -85,7 +85,7 @@ def test_a_participant_follows_a_thread_opened_by_another_user(live: Live) -> No
     key = ThreadKey(sample.LISTS, BEN)
     live.service.update(TEACHER, key, ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS))
     live.service.carry_log()
-    assert all(live.service.followers.is_following(Place(BEN, sample.LISTS), one) for one in (BEN, TEACHER))
+    assert all(live.service.followers.is_following(Place(BEN, sample.LISTS), user_id) for user_id in (BEN, TEACHER))
 
 
 def test_closing_adds_no_followers(live: Live) -> None:
@@ -127,7 +127,7 @@ def test_a_watcher_is_not_notified_and_a_user_who_left_is(live: Live) -> None:
             with live.notifier() as runner:
                 runner.run_once()
             pushed = [await tutor.hear() for _ in range(2)]
-            assert {one["action"] for one in pushed} == {"forum.notification.new"}
+            assert {message["action"] for message in pushed} == {"forum.notification.new"}
             assert pushed[-1]["excerpt"] == "while ann watches"
 
     asyncio.run(story())

@@ -34,7 +34,10 @@ def tables(connection: Connection) -> set[str]:
 def constraints(connection: Connection) -> dict[str, set[str | None]]:
     """Return the names of all check constraints, by table."""
     look = inspect(connection)
-    return {table: {one["name"] for one in look.get_check_constraints(table)} for table in look.get_table_names()}
+    return {
+        table: {constraint["name"] for constraint in look.get_check_constraints(table)}
+        for table in look.get_table_names()
+    }
 
 
 def primary_keys(connection: Connection) -> dict[str, list[str]]:
@@ -64,7 +67,9 @@ def test_the_revisions_create_the_primary_keys_of_the_models(empty_url: str) -> 
     upgrade(empty_url)
     results = within(empty_url, primary_keys)
     assert results.pop("alembic_version") == ["version_num"]
-    assert results == {name: [one.name for one in table.primary_key] for name, table in Base.metadata.tables.items()}
+    assert results == {
+        name: [column.name for column in table.primary_key] for name, table in Base.metadata.tables.items()
+    }
     assert results["threads"] == ["item_id", "participant_id"], "one thread of a task and a participant"
 
 

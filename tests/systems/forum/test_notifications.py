@@ -17,9 +17,9 @@ LONG_AGO_MS = 1_500_000_000_000
 
 def tell(live: Live, events: list[dict[str, Any]]) -> int:
     """Report events and return the number of new ones."""
-    answer = live.person("9", "platform").post(EVENTS, json={"events": events})
-    assert answer.status_code == 200, answer.text
-    return int(answer.json()["new"])
+    response = live.person("9", "platform").post(EVENTS, json={"events": events})
+    assert response.status_code == 200, response.text
+    return int(response.json()["new"])
 
 
 def test_every_grade_of_an_answer_is_sent_once(live: Live) -> None:
@@ -36,7 +36,7 @@ def test_every_answer_of_an_attempt_is_sent_once(live: Live) -> None:
     ]
     assert [tell(live, facts) for _ in range(2)] == [3, 0]
     result = live.writer().get("events", limit=100)["events"][-3:]
-    assert sorted((one["attempt_id"], one["answer_id"]) for one in result) == answers
+    assert sorted((pair["attempt_id"], pair["answer_id"]) for pair in result) == answers
 
 
 def test_a_score_may_be_the_smallest_float(live: Live) -> None:
@@ -58,8 +58,8 @@ def test_a_watcher_that_starts_from_nothing_gets_the_whole_thread(live: Live) ->
     async def story() -> None:
         async with live.socket(ANN) as ann:
             result = await ann.watch(live.token(ANN), since=0)
-            heard = [await ann.hear() for _ in range(result["last_seq"])]
-            assert [one["seq"] for one in heard] == list(range(1, result["last_seq"] + 1))
+            received = [await ann.hear() for _ in range(result["last_seq"])]
+            assert [message["seq"] for message in received] == list(range(1, result["last_seq"] + 1))
 
     asyncio.run(story())
 

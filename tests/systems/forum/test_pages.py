@@ -123,7 +123,7 @@ def test_two_people_see_each_others_messages_immediately(windows: Windows, site:
     expect(teacher.page.locator(".message").last).to_contain_text("Nine!")
     expect(ben.page.locator(".message", has_text="Nine!")).to_have_count(1)
     expect(ben.page.locator(".message.pending")).to_have_count(0)
-    ben.screenshot("forum", whole=False)
+    ben.screenshot("forum", full_page=False)
     teacher.goto("/forum/app/")
     expect(ben.page.locator("#state")).to_have_text(re.compile("Watching now: you\\s"))
 
@@ -420,7 +420,7 @@ def test_a_teacher_gives_the_permission_to_ask(windows: Windows, site: Site) -> 
 def test_a_foreign_page_cannot_connect_with_the_session(windows: Windows, site: Site) -> None:
     ann = windows.open(site.url)
     ann.sign_in("forum", ANN)
-    cookies = "; ".join(f"{one['name']}={one['value']}" for one in ann.context.cookies())
+    cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in ann.context.cookies())
     address = f"{site.url.replace('http', 'ws', 1)}/forum/ws"
     with connect(address, origin=Origin(site.url), additional_headers={"Cookie": cookies}, proxy=None) as connection:
         connection.send('{"action": "heartbeat"}')
@@ -508,14 +508,14 @@ def test_a_killed_server_loses_no_message(windows: Windows, tmp_path: Path) -> N
 def close_as(site: Site, participant: str, item: str) -> None:
     """Close a thread as its participant, over the API."""
     token = issue_development_token(development_key(site.folder / "keys"), participant, audience="keyplan")
-    answer = httpx.put(
+    response = httpx.put(
         f"{site.url}/forum/items/{item}/participant/{participant}/thread",
         json={"status": "closed"},
         headers={"Authorization": f"Bearer {token}"},
         timeout=60,
         trust_env=False,
     )
-    assert answer.status_code == 200, answer.text
+    assert response.status_code == 200, response.text
 
 
 def test_the_participant_follows_an_opened_thread_until_asking_to_stop(windows: Windows, site: Site) -> None:

@@ -38,13 +38,13 @@ def limited(
 def test_a_user_has_a_limited_number_of_connections_that_does_not_affect_others(limited: Live) -> None:
     async def story() -> None:
         async with AsyncExitStack() as stack:
-            held = [await stack.enter_async_context(limited.socket(ANN)) for _ in range(MOST)]
+            open_sockets = [await stack.enter_async_context(limited.socket(ANN)) for _ in range(MOST)]
             with pytest.raises(InvalidStatus) as refused:
                 await stack.enter_async_context(limited.socket(ANN))
             assert refused.value.response.status_code == 429
             assert refused.value.response.headers["Retry-After"] == "30"
             await stack.enter_async_context(limited.socket(TUTOR))
-            await held[0].connection.close()
+            await open_sockets[0].connection.close()
             async with asyncio.timeout(PATIENCE_S):
                 while True:
                     try:
@@ -64,20 +64,20 @@ def test_connections_opened_concurrently_cannot_exceed_the_limit(limited: Live) 
             results = await asyncio.gather(*opened, return_exceptions=True)
             refused = [result for result in results if isinstance(result, InvalidStatus)]
             assert len(refused) == 3 * MOST
-            assert {one.response.status_code for one in refused} == {429}
+            assert {error.response.status_code for error in refused} == {429}
 
     asyncio.run(story())
 
 
 def test_actions_above_the_limit_are_rejected_on_all_connections_of_a_user(limited: Live) -> None:
     async def story() -> None:
-        async with limited.socket(ANN) as one, limited.socket(ANN) as other, limited.socket(TUTOR) as tutor:
-            for socket in (one, other, one, other, one):
+        async with limited.socket(ANN) as another, limited.socket(ANN) as other, limited.socket(TUTOR) as tutor:
+            for socket in (another, other, another, other, another):
                 await socket.nothing()
-            for socket in (one, other):
-                answer = await socket.ask("heartbeat")
-                assert (answer["action"], answer["status"]) == ("error", 429)
-                assert answer["retry_after"] > 0
+            for socket in (another, other):
+                response = await socket.ask("heartbeat")
+                assert (response["action"], response["status"]) == ("error", 429)
+                assert response["retry_after"] > 0
             await tutor.nothing()
 
     asyncio.run(story())

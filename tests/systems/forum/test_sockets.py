@@ -35,14 +35,18 @@ def test_a_watcher_receives_events_written_after_it_subscribed(live: Live) -> No
             result = await tutor.watch(live.token(TUTOR))
             writer = live.writer()
             messages = [writer.say(text) for text in ("one", "two")]
-            heard = [await tutor.hear() for _ in messages]
-            assert [{"action": "forum.message.new", **one} for one in messages] == heard
-            assert [one["seq"] for one in heard] == [result["last_seq"] + 1, result["last_seq"] + 2]
+            received = [await tutor.hear() for _ in messages]
+            assert [{"action": "forum.message.new", **message} for message in messages] == received
+            assert [message["seq"] for message in received] == [result["last_seq"] + 1, result["last_seq"] + 2]
             message_id = str(uuid.uuid4())
             assert writer.post("three", message_id).status_code == 201
             result = await tutor.hear()
             assert (result["participant_id"], result["item_id"], result["author_id"]) == (ANN, sample.LOOPS, ANN)
-            assert (result["text"], result["uuid"], result["time"] >= heard[1]["time"]) == ("three", message_id, True)
+            assert (result["text"], result["uuid"], result["time"] >= received[1]["time"]) == (
+                "three",
+                message_id,
+                True,
+            )
             await tutor.nothing()
 
     asyncio.run(story())
@@ -60,18 +64,18 @@ def test_every_kind_of_event_is_pushed_including_zero_and_false(live: Live) -> N
         async with live.socket(ANN) as ann:
             await ann.watch(live.token(ANN))
             platform = live.person("9", "platform")
-            answer = platform.post(f"/thread/{sample.LOOPS}/{ANN}/events", json={"events": facts})
-            assert answer.json()["new"] == 3
+            response = platform.post(f"/thread/{sample.LOOPS}/{ANN}/events", json={"events": facts})
+            assert response.json()["new"] == 3
             live.person(ANN).put(f"/items/{sample.LOOPS}/participant/{ANN}/thread", json={"status": "closed"})
             live.service.carry_log()
-            heard = [await ann.hear() for _ in range(4)]
-            assert [one["action"] for one in heard] == [
+            received = [await ann.hear() for _ in range(4)]
+            assert [message["action"] for message in received] == [
                 "forum.attempt.started", "forum.submission.new", "forum.grade.update", "forum.thread.closed",
             ]  # fmt: skip
-            assert (heard[1]["score"], heard[1]["validated"]) == (0, False)
-            assert "score" not in heard[0]
-            assert (heard[2]["score"], heard[2]["validated"], heard[2]["score_improved"]) == (100, True, True)
-            assert heard[3]["user_id"] == ANN
+            assert (received[1]["score"], received[1]["validated"]) == (0, False)
+            assert "score" not in received[0]
+            assert (received[2]["score"], received[2]["validated"], received[2]["score_improved"]) == (100, True, True)
+            assert received[3]["user_id"] == ANN
 
     asyncio.run(story())
 
@@ -88,15 +92,15 @@ def test_reconnecting_returns_missed_and_back_filled_events(live: Live) -> None:
         writer.say("meanwhile")
         async with live.socket(TUTOR) as again:
             await again.watch(live.token(TUTOR), since=last)
-            heard = [await again.hear(), await again.hear()]
-            assert [(one["action"], one["seq"]) for one in heard] == [
+            received = [await again.hear(), await again.hear()]
+            assert [(message["action"], message["seq"]) for message in received] == [
                 ("forum.attempt.started", last + 1),
                 ("forum.message.new", last + 2),
             ]
-            assert heard[0]["time"] == 1_500_000_000_000
+            assert received[0]["time"] == 1_500_000_000_000
             await again.nothing()
         arrivals = writer.get("arrivals", since=last)
-        assert [one["seq"] for one in arrivals["events"]] == [last + 1, last + 2]
+        assert [event["seq"] for event in arrivals["events"]] == [last + 1, last + 2]
         assert arrivals["last_seq"] == last + 2
 
     asyncio.run(story())
@@ -123,8 +127,8 @@ def test_subscribing_requires_a_valid_token_of_the_user(live: Live) -> None:
     async def story() -> None:
         async with live.socket(BEN) as ben:
             for token, status in (("forged", 401), (live.token(ANN), 403), (live.identity(BEN), 401)):
-                answer = await ben.ask("forum.subscribe", token=token)
-                assert (answer["action"], answer["status"]) == ("error", status)
+                response = await ben.ask("forum.subscribe", token=token)
+                assert (response["action"], response["status"]) == ("error", status)
         token = live.token(ANN)
         live.clock.advance(7200 - 300)
         async with live.socket(ANN) as ann, live.socket(ANN) as other:
@@ -138,14 +142,14 @@ def test_subscribing_requires_a_valid_token_of_the_user(live: Live) -> None:
 def test_a_rejected_subscriber_does_not_count_as_watching(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:
-            answer = await ann.ask("forum.subscribe", token=live.token(ANN), since=10**6)
-            assert answer["status"] == 400
+            response = await ann.ask("forum.subscribe", token=live.token(ANN), since=10**6)
+            assert response["status"] == 400
             assert items(live, "THREADSUB#") == []
             live.writer(TUTOR).say("notified all the same")
             with live.notifier() as runner:
                 runner.run_once()
             pushed = [await ann.hear() for _ in range(2)]
-            assert {one["action"] for one in pushed} == {"forum.notification.new"}
+            assert {message["action"] for message in pushed} == {"forum.notification.new"}
             assert pushed[-1]["excerpt"] == "notified all the same"
 
     asyncio.run(story())
@@ -162,12 +166,12 @@ def test_an_invalid_message_is_answered_and_the_connection_continues(live: Live)
             await ann.connection.send(longest)
             assert await ann.hear() == {"action": "heartbeat"}
             for since in (-1, 10**6, "1"):
-                answer = await ann.ask("forum.subscribe", token=token, since=since)
-                assert answer["status"] == 400, answer
+                response = await ann.ask("forum.subscribe", token=token, since=since)
+                assert response["status"] == 400, response
             await ann.watch(token)
             assert (await ann.ask("forum.subscribe", token=token))["status"] == 400
-            answer = await ann.ask("forum.unsubscribe", participant_id="1#2", item_id="3")
-            assert answer["status"] == 400
+            response = await ann.ask("forum.unsubscribe", participant_id="1#2", item_id="3")
+            assert response["status"] == 400
             await ann.nothing()
             await ann.connection.send(b"\x00")
             assert await ann.closed() == (1003, "actions are texts")
@@ -184,8 +188,8 @@ def test_two_tabs_both_receive_everything_and_one_can_leave(live: Live) -> None:
             assert len(items(live, "THREADSUB#")) == 2
             message = writer.say("to both")
             assert (await first.hear())["seq"] == (await second.hear())["seq"] == message["seq"]
-            answer = await first.ask("forum.unsubscribe", participant_id=ANN, item_id=sample.LOOPS)
-            assert answer["action"] == "forum.unsubscribed"
+            response = await first.ask("forum.unsubscribe", participant_id=ANN, item_id=sample.LOOPS)
+            assert response["action"] == "forum.unsubscribed"
             writer.say("to one")
             assert (await second.hear())["text"] == "to one"
             await first.nothing()
@@ -308,9 +312,9 @@ def test_a_connection_watches_at_most_fifty_threads(live: Live) -> None:
         async with live.socket(ANN) as ann:
             for number in range(50):
                 await ann.watch(live.rights(ANN, Place("1", str(number))))
-            answer = await ann.ask("forum.subscribe", token=live.rights(ANN, Place("1", "50")))
-            assert answer["status"] == 400
-            assert "50" in answer["message"]
+            response = await ann.ask("forum.subscribe", token=live.rights(ANN, Place("1", "50")))
+            assert response["status"] == 400
+            assert "50" in response["message"]
             assert len(items(live, "THREADSUB#")) == 50
         await settled(live, 0)
         assert items(live, "THREADSUB#") == []

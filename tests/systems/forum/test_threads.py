@@ -200,12 +200,14 @@ def test_pages_add_up_to_the_whole_list_without_duplicates(stage: Stage, limit: 
     after: After | None = None
     while True:
         page = list_threads(stage.database, stage.clock, tom, is_mine=False, limit=limit, after=after)
-        thread_keys += [one.thread.key for one in page.threads]
+        thread_keys += [entry.thread.key for entry in page.threads]
         after = page.after
         if after is None:
             break
         assert len(page.threads) == limit
-    in_order = sorted(stage.world.threads.values(), key=lambda one: (one.latest_update_at_ms, one.key.participant_id))
+    in_order = sorted(
+        stage.world.threads.values(), key=lambda entry: (entry.latest_update_at_ms, entry.key.participant_id)
+    )
     assert thread_keys == [thread.key for thread in reversed(in_order)]
 
 
@@ -245,8 +247,8 @@ def test_an_observer_may_choose_what_both_can_see(stage: Stage) -> None:
     assert choices(stage, "tom", "ann")[0][:2] == ("task", None)
     assert "tutors" in choices(stage, "tom", "ann")[0][2]
     assert "secret" not in choices(stage, "tom", "ann")[0][2]
-    assert [one.name for one in participants_of(stage.database, stage.world["tom"])] == ["tom", "ada", "ann"]
-    assert [one.name for one in participants_of(stage.database, stage.world["ann"])] == ["ann"]
+    assert [user.name for user in participants_of(stage.database, stage.world["tom"])] == ["tom", "ada", "ann"]
+    assert [user.name for user in participants_of(stage.database, stage.world["ann"])] == ["ann"]
 
 
 def test_threads_to_answer_are_those_that_the_user_may_write_to(stage: Stage) -> None:
@@ -263,7 +265,7 @@ def test_permissions_are_shown_to_users_who_may_grant_them(stage: Stage) -> None
     grants = grants_of(stage.database, stage.world["boss"])
     assert ([item.name for item in grants.items], grants.given) == (["task"], (("class", "task", "tutors"),))
     assert grants_of(stage.database, stage.world["ann"]).items == ()
-    assert [one.name for one in watched_groups(stage.database, stage.world["tom"])] == ["class"]
+    assert [group.name for group in watched_groups(stage.database, stage.world["tom"])] == ["class"]
 
 
 # --- how many statements ---------------------------------------------------------------------------------------------
@@ -287,11 +289,11 @@ def test_facts_for_a_hundred_threads_need_as_many_statements_as_for_one(stage: S
     keys = list(stage.world.threads)
     tom = stage.world["tom"]
 
-    def readable(asked: list[ThreadKey]) -> int:
+    def readable(keys: list[ThreadKey]) -> int:
         with stage.database.read() as session:
-            facts = load_thread_facts(session, tom, asked)
-            threads = threads_of(session, asked)
-        return sum(may_read(facts, tom, key, threads.get(key), NOW_MS) for key in asked)
+            facts = load_thread_facts(session, tom, keys)
+            threads = threads_of(session, keys)
+        return sum(may_read(facts, tom, key, threads.get(key), NOW_MS) for key in keys)
 
     assert readable(keys) == 100
     assert counted(stage, lambda: readable(keys)) == counted(stage, lambda: readable(keys[:1])) == 8

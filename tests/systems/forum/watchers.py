@@ -136,11 +136,11 @@ def _write(course: Course, writer: int, events: int) -> None:
         if chance.random() < 0.05:
             attempt = str(writer * 100_000 + number)
             result = {"type": "attempt_started", "time": 1_500_000_000_000 + number, "attempt_id": attempt}
-            answer = platform.post(f"{path}/events", json={"events": [result]})
+            response = platform.post(f"{path}/events", json={"events": [result]})
         else:
             body = {"text": f"{writer}/{number}", "uuid": str(uuid.UUID(int=chance.getrandbits(128)))}
-            answer = clients[place].post(f"{path}/messages", json=body)
-        assert answer.status_code in (200, 201), answer.text
+            response = clients[place].post(f"{path}/messages", json=body)
+        assert response.status_code in (200, 201), response.text
         course.done += 1
 
 
@@ -189,17 +189,17 @@ async def _one_connection(course: Course, watcher: Watcher, chance: random.Rando
                 socket.connection.transport.abort()
 
 
-def _note(live: Live, watcher: Watcher, told: dict[str, object]) -> None:
+def _note(live: Live, watcher: Watcher, message: dict[str, object]) -> None:
     """Record the received events, and check immediately that they are stored."""
     key = {
         "PK": {"S": f"THREADEV#{watcher.place.participant_id}#{watcher.place.item_id}"},
-        "time": {"S": f"{told['time']:013d}#{told['seq']:010d}"},
+        "time": {"S": f"{message['time']:013d}#{message['seq']:010d}"},
     }
     if "Item" not in live.call("GetItem", {"TableName": "forum", "Key": key, "ConsistentRead": True}):
         watcher.unstored += 1
-    assert isinstance(told["seq"], int)
-    watcher.seqs.append(told["seq"])
-    watcher.ids.add((str(told["action"]), str(told.get("uuid") or told.get("attempt_id"))))
+    assert isinstance(message["seq"], int)
+    watcher.seqs.append(message["seq"])
+    watcher.ids.add((str(message["action"]), str(message.get("uuid") or message.get("attempt_id"))))
 
 
 def _has_all(course: Course, watcher: Watcher) -> bool:

@@ -91,14 +91,14 @@ class World:
         self.item_edges.append(ItemEdge(self[child], self[parent], propagation == "help"))
 
     def _holds(self, group: str, item: str, *levels: str) -> None:
-        held = dict(level.partition("=")[::2] for level in levels)
-        row = ItemPermission(self[group], self[item], is_owner="owner" in held)
+        members = dict(level.partition("=")[::2] for level in levels)
+        row = ItemPermission(self[group], self[item], is_owner="owner" in members)
         self.permissions.append(
             replace(
                 row,
-                view=View[held.get("view", "none").upper()],
-                grant_view=GrantView[held.get("grant", "none").upper()],
-                watch=Watch[held.get("watch", "none").upper()],
+                view=View[members.get("view", "none").upper()],
+                grant_view=GrantView[members.get("grant", "none").upper()],
+                watch=Watch[members.get("watch", "none").upper()],
             )
         )
 

@@ -56,14 +56,14 @@ def assessment(scores: Mapping[Dimension, int] | int = 2, model_id: str = "a-mod
 def completed(number: int, scores: Mapping[Dimension, int] | int = 2, at: datetime | None = None) -> Attempt:
     """Return a completed attempt, by default one per hour in the order of their numbers."""
     time = at if at is not None else NOON + timedelta(hours=number)
-    begun = start(attempt_id(number), USER, "late-ferry", time - timedelta(minutes=5))
+    attempt = start(attempt_id(number), USER, "late-ferry", time - timedelta(minutes=5))
     answers = final_answers(scenario(1), {"q1": "It assumes that the tide is the same each day."})
-    return submit(begun, answers, assessment(scores), time)
+    return submit(attempt, answers, assessment(scores), time)
 
 
 def snapshot(attempts: Sequence[Attempt], attempt_count: int) -> Profile:
     """Return the profile of a user's completed attempts, in any order."""
-    window = sorted(map(scored, attempts), key=lambda one: one.scored_key)[-WINDOW:]
+    window = sorted(map(scored, attempts), key=lambda item: item.scored_key)[-WINDOW:]
     return profile_of(attempts[0].user_id, window, attempt_count)
 
 

@@ -26,11 +26,11 @@ def raw_items(connection: Connection, table: str) -> list[dict[str, Any]]:
     """Return every item of a table as it is stored, despite injected faults."""
     while True:
         try:
-            answer = connection.transport.call("Scan", {"TableName": table, "ConsistentRead": True})
+            response = connection.transport.call("Scan", {"TableName": table, "ConsistentRead": True})
         except InternalServerError:
             continue
-        assert "LastEvaluatedKey" not in answer
-        return list(answer["Items"])
+        assert "LastEvaluatedKey" not in response
+        return list(response["Items"])
 
 
 def raw_snapshots(connection: Connection) -> list[dict[str, Any]]:
@@ -38,10 +38,10 @@ def raw_snapshots(connection: Connection) -> list[dict[str, Any]]:
     return sorted(raw_items(connection, "Profiles"), key=lambda item: str(item["timestamp"]["S"]))
 
 
-def kept(connection: Connection) -> list[Profile]:
+def stored_profiles(connection: Connection) -> list[Profile]:
     """Return all snapshots of the user, oldest first, as plain records."""
     items = connection.all(design.profile_history(USER))[::-1]
-    return [Profile.model_validate({name: getattr(one, name) for name in Profile.model_fields}) for one in items]
+    return [Profile.model_validate({name: getattr(item, name) for name in Profile.model_fields}) for item in items]
 
 
 def due(attempts: Sequence[Attempt]) -> list[Profile]:

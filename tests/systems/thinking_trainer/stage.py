@@ -31,7 +31,7 @@ ANSWERS = {
 }
 
 
-def given(texts: Mapping[str, str] = ANSWERS) -> list[dict[str, str]]:
+def answer_list(texts: Mapping[str, str] = ANSWERS) -> list[dict[str, str]]:
     """Return answers in the API's form."""
     return [{"questionId": question, "answer": text} for question, text in texts.items()]
 
@@ -57,15 +57,15 @@ class Caller:
 
     def submitted(self, texts: Mapping[str, str] = ANSWERS) -> dict[str, Any]:
         """Return an attempt that was submitted in one request."""
-        answer = self.post("/attempts", {"scenarioId": FERRY, "answers": given(texts)})
-        assert answer.status_code == 201, answer.text
-        return dict(answer.json())
+        response = self.post("/attempts", {"scenarioId": FERRY, "answers": answer_list(texts)})
+        assert response.status_code == 201, response.text
+        return dict(response.json())
 
-    def begun(self) -> str:
+    def start_draft(self) -> str:
         """Return the ID of a new attempt in progress."""
-        answer = self.post("/attempts/drafts", {"scenarioId": FERRY})
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["attemptId"])
+        response = self.post("/attempts/drafts", {"scenarioId": FERRY})
+        assert response.status_code == 201, response.text
+        return str(response.json()["attemptId"])
 
 
 @dataclass(kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.systems.thinking_trainer.builders import attempt_id
-from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, Stage, given
+from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, Stage, answer_list
 
 from keyplan.clock import ManualClock
 from keyplan_systems.thinking_trainer.domain.attempts import MAX_ANSWER_CHARACTERS
@@ -24,33 +24,33 @@ def test_an_attempt_submitted_directly_is_returned_graded(ada: Caller) -> None:
 
 
 def test_a_draft_is_saved_resumed_and_submitted_with_the_saved_answers(ada: Caller, clock: ManualClock) -> None:
-    draft = ada.begun()
+    draft = ada.start_draft()
     clock.advance(60)
-    saved = ada.put(f"/attempts/{draft}/answers", {"answers": given({"q1": ANSWERS["q1"]})}).json()
+    saved = ada.put(f"/attempts/{draft}/answers", {"answers": answer_list({"q1": ANSWERS["q1"]})}).json()
     assert (saved["status"], saved["touchedAt"]) == ("in-progress", "2026-03-01T12:01:00.000Z")
     clock.advance(60)
     assert ada.post(f"/attempts/{draft}/resume").json()["touchedAt"] == "2026-03-01T12:02:00.000Z"
-    assert [one["attemptId"] for one in ada.get("/attempts/drafts").json()["items"]] == [draft]
+    assert [attempt["attemptId"] for attempt in ada.get("/attempts/drafts").json()["items"]] == [draft]
     assert ada.get("/attempts").json()["items"] == []
     clock.advance(60)
-    done = ada.post(f"/attempts/{draft}/submit", {"answers": given({"q2": ANSWERS["q2"]})}).json()
+    done = ada.post(f"/attempts/{draft}/submit", {"answers": answer_list({"q2": ANSWERS["q2"]})}).json()
     assert (done["status"], done["durationSeconds"]) == ("completed", 180)
     assert [answer["answer"] for answer in done["answers"]] == list(ANSWERS.values())
     assert ada.get("/attempts/drafts").json()["items"] == []
-    assert [one["attemptId"] for one in ada.get("/attempts").json()["items"]] == [draft]
+    assert [attempt["attemptId"] for attempt in ada.get("/attempts").json()["items"]] == [draft]
 
 
 def test_submitted_answers_replace_saved_ones(ada: Caller) -> None:
-    draft = ada.begun()
+    draft = ada.start_draft()
     first = {name: f"{text} That was my first thought." for name, text in ANSWERS.items()}
-    assert ada.put(f"/attempts/{draft}/answers", {"answers": given(first)}).status_code == 200
-    done = ada.post(f"/attempts/{draft}/submit", {"answers": given({"q1": ANSWERS["q1"]})}).json()
+    assert ada.put(f"/attempts/{draft}/answers", {"answers": answer_list(first)}).status_code == 200
+    done = ada.post(f"/attempts/{draft}/submit", {"answers": answer_list({"q1": ANSWERS["q1"]})}).json()
     assert [answer["answer"] for answer in done["answers"]] == [ANSWERS["q1"], first["q2"]]
 
 
 def test_an_abandoned_attempt_keeps_its_answers_and_is_not_listed(ada: Caller) -> None:
-    draft = ada.begun()
-    ada.put(f"/attempts/{draft}/answers", {"answers": given()})
+    draft = ada.start_draft()
+    ada.put(f"/attempts/{draft}/answers", {"answers": answer_list()})
     left = ada.post(f"/attempts/{draft}/abandon").json()
     assert (left["status"], len(left["answers"])) == ("abandoned", 2)
     assert ada.get("/attempts").json()["items"] == ada.get("/attempts/drafts").json()["items"] == []
@@ -58,23 +58,23 @@ def test_an_abandoned_attempt_keeps_its_answers_and_is_not_listed(ada: Caller) -
 
 @pytest.mark.parametrize("closing", ["submit", "abandon"])
 def test_a_closed_attempt_rejects_every_further_step_with_409(ada: Caller, closing: str) -> None:
-    draft = ada.begun()
-    body = {"answers": given()} if closing == "submit" else None
+    draft = ada.start_draft()
+    body = {"answers": answer_list()} if closing == "submit" else None
     assert ada.post(f"/attempts/{draft}/{closing}", body).status_code == 200
-    answers = {"answers": given()}
-    for answer, verb in (
+    answers = {"answers": answer_list()}
+    for response, verb in (
         (ada.put(f"/attempts/{draft}/answers", answers), "saved"),
         (ada.post(f"/attempts/{draft}/resume"), "resumed"),
         (ada.post(f"/attempts/{draft}/submit", answers), "submitted"),
         (ada.post(f"/attempts/{draft}/abandon"), "abandoned"),
     ):
-        assert answer.status_code == 409
-        assert answer.json()["error"]["message"].endswith(f"only an attempt in progress can be {verb}")
+        assert response.status_code == 409
+        assert response.json()["error"]["message"].endswith(f"only an attempt in progress can be {verb}")
 
 
 def test_another_users_attempt_returns_403_and_a_missing_one_404(stage: Stage, ada: Caller) -> None:
-    bob, draft, nobody = stage.person("bob"), ada.begun(), attempt_id(404)
-    answers = {"answers": given()}
+    bob, draft, nobody = stage.person("bob"), ada.start_draft(), attempt_id(404)
+    answers = {"answers": answer_list()}
     for attempt, status in ((draft, 403), (nobody, 404)):
         assert bob.get(f"/attempts/{attempt}").status_code == status
         assert bob.put(f"/attempts/{attempt}/answers", answers).status_code == status
@@ -101,9 +101,9 @@ def test_a_ledger_cannot_be_read_as_an_attempt(stage: Stage, ada: Caller) -> Non
     ],
 )
 def test_invalid_answers_return_400_and_nothing_is_stored(ada: Caller, texts: dict[str, str], complaint: str) -> None:
-    answer = ada.post("/attempts", {"scenarioId": FERRY, "answers": given(texts)})
-    assert answer.status_code == 400
-    assert complaint in answer.text
+    response = ada.post("/attempts", {"scenarioId": FERRY, "answers": answer_list(texts)})
+    assert response.status_code == 400
+    assert complaint in response.text
     assert ada.get("/attempts").json()["items"] == []
 
 
@@ -120,9 +120,9 @@ def test_the_longest_possible_answers_are_accepted(ada: Caller) -> None:
         {"scenarioId": ""},
         {"scenarioId": FERRY, "answers": "none"},
         {"scenarioId": FERRY, "answers": [{"questionId": "q1"}]},
-        {"scenarioId": FERRY, "answers": given() * 2},
-        {"scenarioId": FERRY, "answers": given({f"q{number}": ANSWERS["q1"] for number in range(11)})},
-        {"scenarioId": FERRY, "answers": given(), "evaluation": {"overallScore": 100}},
+        {"scenarioId": FERRY, "answers": answer_list() * 2},
+        {"scenarioId": FERRY, "answers": answer_list({f"q{number}": ANSWERS["q1"] for number in range(11)})},
+        {"scenarioId": FERRY, "answers": answer_list(), "evaluation": {"overallScore": 100}},
     ],
 )
 def test_a_body_of_another_form_returns_400(ada: Caller, body: dict[str, Any]) -> None:
@@ -130,7 +130,7 @@ def test_a_body_of_another_form_returns_400(ada: Caller, body: dict[str, Any]) -
 
 
 def test_unknown_and_inactive_scenarios_return_404(stage: Stage, ada: Caller) -> None:
-    body = {"scenarioId": "nowhere", "answers": given()}
+    body = {"scenarioId": "nowhere", "answers": answer_list()}
     assert ada.post("/attempts", body).status_code == 404
     assert ada.post("/attempts/drafts", {"scenarioId": "nowhere"}).status_code == 404
     stage.service.offer(FERRY, active=False)
@@ -139,9 +139,9 @@ def test_unknown_and_inactive_scenarios_return_404(stage: Stage, ada: Caller) ->
 
 
 def test_a_started_attempt_can_be_submitted_after_its_scenario_was_deactivated(stage: Stage, ada: Caller) -> None:
-    draft = ada.begun()
+    draft = ada.start_draft()
     stage.service.offer(FERRY, active=False)
-    assert ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code == 200
+    assert ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()}).status_code == 200
 
 
 def test_pages_are_newest_first_without_gaps_or_duplicates(ada: Caller, stage: Stage, clock: ManualClock) -> None:
@@ -149,19 +149,19 @@ def test_pages_are_newest_first_without_gaps_or_duplicates(ada: Caller, stage: S
     for _ in range(7):
         clock.advance(1)
         entries.append(ada.submitted()["attemptId"])
-        ada.begun()
+        ada.start_draft()
     stage.person("bob").submitted()
-    seen: list[str] = []
+    attempt_ids: list[str] = []
     token: str | None = None
     sizes = []
     while True:
         page = ada.get("/attempts", limit=3, **({"nextToken": token} if token else {})).json()
         sizes.append(len(page["items"]))
-        seen += [one["attemptId"] for one in page["items"]]
+        attempt_ids += [attempt["attemptId"] for attempt in page["items"]]
         token = page["nextToken"]
         if token is None:
             break
-    assert seen == entries[::-1]
+    assert attempt_ids == entries[::-1]
     assert sizes[:2] == [3, 3]
 
 
@@ -174,14 +174,18 @@ def test_a_page_contains_twenty_attempts_by_default(ada: Caller) -> None:
 
 
 def test_drafts_are_listed_last_touched_first_in_pages(ada: Caller, clock: ManualClock) -> None:
-    begun = []
+    attempts = []
     for _ in range(3):
-        begun.append(ada.begun())
+        attempts.append(ada.start_draft())
         clock.advance(1)
-    ada.post(f"/attempts/{begun[0]}/resume")
+    ada.post(f"/attempts/{attempts[0]}/resume")
     first = ada.get("/attempts/drafts", limit=2).json()
     rest = ada.get("/attempts/drafts", limit=2, nextToken=first["nextToken"]).json()
-    assert [one["attemptId"] for one in first["items"] + rest["items"]] == [begun[0], begun[2], begun[1]]
+    assert [attempt["attemptId"] for attempt in first["items"] + rest["items"]] == [
+        attempts[0],
+        attempts[2],
+        attempts[1],
+    ]
     assert rest["nextToken"] is None
     for wrong in ({"limit": 101}, {"nextToken": "bm9uc2Vuc2U"}):
         assert ada.get("/attempts/drafts", **wrong).status_code == 400
@@ -213,14 +217,14 @@ def test_an_attempt_is_dated_by_its_submission_and_not_by_the_end_of_grading(
     kind, grading_s = type(stage.service.evaluator), 90
     grade = kind.evaluate
 
-    def slowly(*told: Any) -> Any:
+    def slowly(*args: Any) -> Any:
         clock.advance(grading_s)
-        return grade(*told)
+        return grade(*args)
 
     monkeypatch.setattr(kind, "evaluate", slowly)
-    path = f"/attempts/{ada.begun()}/submit" if is_draft else "/attempts"
+    path = f"/attempts/{ada.start_draft()}/submit" if is_draft else "/attempts"
     clock.advance(60)
-    body = {"answers": given()} if is_draft else {"scenarioId": FERRY, "answers": given()}
+    body = {"answers": answer_list()} if is_draft else {"scenarioId": FERRY, "answers": answer_list()}
     done = ada.post(path, body).json()
     assert (done["timestamp"], done["touchedAt"]) == ("2026-03-01T12:01:00.000Z",) * 2
     assert done["evaluation"]["evaluatedAt"] == "2026-03-01T12:02:30.000Z"
@@ -236,17 +240,17 @@ def test_without_an_evaluation_an_attempt_stays_in_progress(
     def fail(*_: Any) -> Any:
         raise error
 
-    draft, done = ada.begun(), ada.submitted()["attemptId"]
+    draft, done = ada.start_draft(), ada.submitted()["attemptId"]
     monkeypatch.setattr(type(stage.service.evaluator), "evaluate", fail)
-    for answer in (
-        ada.post(f"/attempts/{draft}/submit", {"answers": given()}),
-        ada.post("/attempts", {"scenarioId": FERRY, "answers": given()}),
+    for response in (
+        ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()}),
+        ada.post("/attempts", {"scenarioId": FERRY, "answers": answer_list()}),
     ):
-        assert (answer.status_code, answer.json()["error"]["message"]) == (status, str(error))
-        assert answer.headers.get("Retry-After") == ("30" if status == 503 else None)
+        assert (response.status_code, response.json()["error"]["message"]) == (status, str(error))
+        assert response.headers.get("Retry-After") == ("30" if status == 503 else None)
     assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
-    assert [one["attemptId"] for one in ada.get("/attempts").json()["items"]] == [done]
-    again = ada.post(f"/attempts/{done}/submit", {"answers": given()})
+    assert [attempt["attemptId"] for attempt in ada.get("/attempts").json()["items"]] == [done]
+    again = ada.post(f"/attempts/{done}/submit", {"answers": answer_list()})
     assert again.status_code == 409, "what is closed is not graded again"
 
 

@@ -32,15 +32,15 @@ def test_the_latest_profile_follows_every_submission_and_covers_all_attempts(
         clock.advance(60)
         ada.submitted(LONGER if number % 3 else ANSWERS)
     assert stage.follow() == 12
-    shown = ada.get("/users/ada/profile").json()
+    profile = ada.get("/users/ada/profile").json()
     page = stage.service.submitted("ada", 100, None)
     expected = snapshot(page.items[:10], 12).model_dump(mode="json", by_alias=True)
-    assert shown == expected
-    assert shown["attemptCount"] == 12
-    assert [len(one["recentScores"]) for one in shown["dimensions"]] == [10] * 8
-    for weak in shown["weaknesses"]:
-        assert RECOMMENDATIONS[Dimension(weak["dimension"])] in shown["recommendations"]
-    assert len(shown["weaknesses"]) == len(shown["recommendations"]) == 3
+    assert profile == expected
+    assert profile["attemptCount"] == 12
+    assert [len(dimension["recentScores"]) for dimension in profile["dimensions"]] == [10] * 8
+    for weak in profile["weaknesses"]:
+        assert RECOMMENDATIONS[Dimension(weak["dimension"])] in profile["recommendations"]
+    assert len(profile["weaknesses"]) == len(profile["recommendations"]) == 3
 
 
 def test_improvements_and_trends_follow_the_scores(stage: Stage, ada: Caller, clock: ManualClock) -> None:
@@ -48,13 +48,13 @@ def test_improvements_and_trends_follow_the_scores(stage: Stage, ada: Caller, cl
         clock.advance(60)
         ada.submitted(ANSWERS if number < 4 else LONGER)
     stage.follow()
-    shown = ada.get("/users/ada/profile").json()
-    assert len(shown["improvements"]) == 3
-    for one in shown["improvements"]:
-        assert one["to"] - one["from"] == pytest.approx(one["improvement"])
-        assert one["improvement"] > 0
-    trends = {one["name"]: one["trend"] for one in shown["dimensions"]}
-    assert {trends[one["dimension"]] for one in shown["improvements"]} == {"improving"}
+    profile = ada.get("/users/ada/profile").json()
+    assert len(profile["improvements"]) == 3
+    for improvement in profile["improvements"]:
+        assert improvement["to"] - improvement["from"] == pytest.approx(improvement["improvement"])
+        assert improvement["improvement"] > 0
+    trends = {dimension["name"]: dimension["trend"] for dimension in profile["dimensions"]}
+    assert {trends[entry["dimension"]] for entry in profile["improvements"]} == {"improving"}
 
 
 def test_the_history_is_paged_newest_first_without_gaps(stage: Stage, ada: Caller, clock: ManualClock) -> None:
@@ -66,7 +66,7 @@ def test_the_history_is_paged_newest_first_without_gaps(stage: Stage, ada: Calle
     token = None
     while True:
         page = ada.get("/users/ada/profiles", limit=2, **({"nextToken": token} if token else {})).json()
-        counts += [one["attemptCount"] for one in page["items"]]
+        counts += [profile["attemptCount"] for profile in page["items"]]
         token = page["nextToken"]
         if token is None:
             break
@@ -90,14 +90,14 @@ def test_a_user_with_any_id_reads_the_own_profile(stage: Stage, subject: str) ->
     assert stage.follow() == 1
     own = f"/users/{quote(subject, safe='')}"
     assert user.get(f"{own}/profile").json()["userId"] == subject
-    assert [one["userId"] for one in user.get(f"{own}/profiles").json()["items"]] == [subject]
+    assert [profile["userId"] for profile in user.get(f"{own}/profiles").json()["items"]] == [subject]
     assert user.get(f"{own}/progress").status_code == 200
     assert stage.person("bob").get(f"{own}/profile").status_code == 403
 
 
 def test_drafts_and_abandoned_attempts_create_no_profile(stage: Stage, ada: Caller) -> None:
-    ada.begun()
-    ada.post(f"/attempts/{ada.begun()}/abandon")
+    ada.start_draft()
+    ada.post(f"/attempts/{ada.start_draft()}/abandon")
     assert stage.follow() == 0
     assert ada.get("/users/ada/profile").status_code == 404
     assert ada.get("/users/ada/progress").status_code == 404
@@ -133,8 +133,8 @@ def test_a_missing_image_library_is_reported_with_a_fix(
 def test_an_unreadable_profile_is_reported(stage: Stage, ada: Caller, dimensions: object) -> None:
     item = raw(old_profile(userId="ada", dimensions=dimensions))
     stage.connection.transport.call("PutItem", {"TableName": "Profiles", "Item": item})
-    answer = ada.get("/users/ada/profile")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "unreadable_item")
+    response = ada.get("/users/ada/profile")
+    assert (response.status_code, response.json()["error"]["code"]) == (500, "unreadable_item")
     assert ada.get("/users/ada/profiles").json()["items"] == []
     assert stage.person("ben").get("/users/ben/profile").status_code == 404
 
@@ -146,6 +146,6 @@ def test_a_list_reports_the_number_of_omitted_profiles(stage: Stage, ada: Caller
     assert "unreadable" not in sound.json()
     item = raw(old_profile(userId="ada", dimensions=[]))
     stage.connection.transport.call("PutItem", {"TableName": "Profiles", "Item": item})
-    answer = ada.get("/users/ada/profiles")
-    assert answer.json() == {**sound.json(), "unreadable": 1}
-    assert answer.headers["X-Unreadable-Items"] == "1"
+    response = ada.get("/users/ada/profiles")
+    assert response.json() == {**sound.json(), "unreadable": 1}
+    assert response.headers["X-Unreadable-Items"] == "1"

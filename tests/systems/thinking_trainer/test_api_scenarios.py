@@ -10,39 +10,41 @@ from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
 
 
 def ids(caller: Caller, **query: str) -> list[str]:
-    answer = caller.get("/scenarios", **query)
-    assert answer.status_code == 200, answer.text
-    return [one["scenarioId"] for one in answer.json()["items"]]
+    response = caller.get("/scenarios", **query)
+    assert response.status_code == 200, response.text
+    return [scenario["scenarioId"] for scenario in response.json()["items"]]
 
 
 def test_all_active_scenarios_are_listed_easiest_first(stage: Stage, ada: Caller) -> None:
     assert stage.service.add_scenarios(seed_scenarios()) == 20
-    difficulties = [one["difficulty"] for one in ada.get("/scenarios").json()["items"]]
+    difficulties = [scenario["difficulty"] for scenario in ada.get("/scenarios").json()["items"]]
     assert difficulties == ["beginner"] * 8 + ["intermediate"] * 7 + ["advanced"] * 6
 
 
 @pytest.mark.parametrize("difficulty", list(Difficulty))
 def test_a_difficulty_filter_returns_exactly_its_scenarios(stage: Stage, ada: Caller, difficulty: Difficulty) -> None:
     stage.service.add_scenarios(seed_scenarios())
-    expected = {one.scenario_id for one in seed_scenarios() if one.difficulty is difficulty}
+    expected = {scenario.scenario_id for scenario in seed_scenarios() if scenario.difficulty is difficulty}
     if difficulty is Difficulty.BEGINNER:
         expected.add(FERRY)
     assert set(ids(ada, difficulty=difficulty.value)) == expected
 
 
 def test_an_unknown_difficulty_returns_400(ada: Caller) -> None:
-    answer = ada.get("/scenarios", difficulty="impossible")
-    assert answer.status_code == 400
-    assert "difficulty" in answer.text
+    response = ada.get("/scenarios", difficulty="impossible")
+    assert response.status_code == 400
+    assert "difficulty" in response.text
 
 
 def test_a_scenario_is_shown_with_its_questions_and_sorted_tags(stage: Stage, ada: Caller) -> None:
     stage.service.add_scenarios(seed_scenarios())
     seed = seed_scenarios()[0]
-    shown = ada.get(f"/scenarios/{seed.scenario_id}").json()
-    assert shown["tags"] == sorted(seed.tags)
-    assert [one["questionId"] for one in shown["questions"]] == [one.question_id for one in seed.questions]
-    assert shown["schemaVersion"] == "1.0"
+    scenario = ada.get(f"/scenarios/{seed.scenario_id}").json()
+    assert scenario["tags"] == sorted(seed.tags)
+    assert [question["questionId"] for question in scenario["questions"]] == [
+        question.question_id for question in seed.questions
+    ]
+    assert scenario["schemaVersion"] == "1.0"
 
 
 def test_a_scenario_without_tags_is_stored_without_the_attribute(stage: Stage, ada: Caller) -> None:

@@ -12,7 +12,7 @@ from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.thinking_trainer.builders import completed
 from tests.systems.thinking_trainer.evaluation.submissions import good_answer
 from tests.systems.thinking_trainer.evaluation.test_bedrock import MODEL, serving
-from tests.systems.thinking_trainer.stage import FERRY, given, with_tables
+from tests.systems.thinking_trainer.stage import FERRY, answer_list, with_tables
 
 from keyplan import Inserted
 from keyplan.clock import ManualClock
@@ -101,7 +101,7 @@ def test_the_configured_model_grades_and_the_fixed_rubric_by_default(
             Running(built.app) as server,
             httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as caller,
         ):
-            done = caller.post("/attempts", json={"scenarioId": FERRY, "answers": given()}, timeout=240)
+            done = caller.post("/attempts", json={"scenarioId": FERRY, "answers": answer_list()}, timeout=240)
         built.close()
     assert done.status_code == 201, done.text
     graded = done.json()["evaluation"]
@@ -123,11 +123,11 @@ def test_a_users_graded_attempts_are_limited_across_replicas_that_grade_concurre
     monkeypatch.setenv(app.GRADING_VARIABLE, "7/3600")
     key = development_key(tmp_path / "keys")
     verifier = TokenVerifier(TokenRules("trainer"), development_keys(key), clock)
-    body = {"scenarioId": FERRY, "answers": given()}
-    with connected(engine, clock) as one, connected(engine, clock) as other, ExitStack() as stack:
-        with_tables(one)
+    body = {"scenarioId": FERRY, "answers": answer_list()}
+    with connected(engine, clock) as connection, connected(engine, clock) as other, ExitStack() as stack:
+        with_tables(connection)
         urls = []
-        for number, db in enumerate((one, other)):
+        for number, db in enumerate((connection, other)):
             (folder := tmp_path / str(number)).mkdir()
             built = app.SYSTEM.build(Resources(db, folder, clock, verifier))
             stack.callback(built.close)
@@ -140,9 +140,9 @@ def test_a_users_graded_attempts_are_limited_across_replicas_that_grade_concurre
 
         assert submit(0, "ada", {"scenarioId": FERRY}).status_code == 400  # nothing was graded: it does not count
         with ThreadPoolExecutor(6) as pool:
-            answers = list(pool.map(lambda number: submit(number, "ada"), range(12)))
-        assert sorted(answer.status_code for answer in answers) == [201] * 7 + [429] * 5
-        refused = next(answer for answer in answers if answer.status_code == 429)
+            responses = list(pool.map(lambda number: submit(number, "ada"), range(12)))
+        assert sorted(response.status_code for response in responses) == [201] * 7 + [429] * 5
+        refused = next(response for response in responses if response.status_code == 429)
         assert int(refused.headers["Retry-After"]) == 3_600 - clock.now() % 3_600
         assert "graded attempts" in refused.json()["error"]["message"]
         assert submit(0, "bea").status_code == 201

@@ -36,9 +36,9 @@ class Recording:
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         self.sent.append((operation, request))
-        answer: dict[str, Any] = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
-        self.used.append((operation, answer.get("ConsumedCapacity")))
-        return answer
+        response: dict[str, Any] = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
+        self.used.append((operation, response.get("ConsumedCapacity")))
+        return response
 
     def close(self) -> None:
         self.inner.close()

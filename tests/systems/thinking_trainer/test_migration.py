@@ -45,14 +45,14 @@ def fill(db: Connection, attempts: int) -> None:
 
 
 def items(db: Connection, table: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    collected: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": table, "ConsistentRead": True}
     while True:
-        answer = db.transport.call("Scan", request)
-        found += answer["Items"]
-        if not answer.get("LastEvaluatedKey"):
-            return sorted(found, key=repr)
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        response = db.transport.call("Scan", request)
+        collected += response["Items"]
+        if not response.get("LastEvaluatedKey"):
+            return sorted(collected, key=repr)
+        request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
 
 def everything(db: Connection) -> dict[str, list[dict[str, Any]]]:
@@ -70,7 +70,7 @@ def check(db: Connection, attempts: int) -> None:
     assert len(stored["Attempts"]) == attempts + len(ledgers)
     assert len(stored["Profiles"]) == 7 + completed
     service = Service(db, db.context.clock, RubricEvaluator())
-    assert {one.scenario_id for one in service.on_offer(None)} == {"s0", "s2", "s4", "s6"}
+    assert {scenario.scenario_id for scenario in service.on_offer(None)} == {"s0", "s2", "s4", "s6"}
     drafts = [service.in_progress(f"u{number}", 100, None).items for number in range(5)]
     assert sum(map(len, drafts)) == len(range(1, attempts, 3))
     in_index = db.transport.call("Scan", {"TableName": "Attempts", "IndexName": "UserAttempts", "Select": "COUNT"})
@@ -170,7 +170,7 @@ def test_concurrent_changes_by_the_user_are_kept(db: Connection) -> None:
     migration = Migration(db, db.context.clock, Progress(), lambda _: None)
     assert migration._attempt(item)
     assert service.attempt(item.user_id, item.attempt_id).status == "abandoned"
-    (off,) = [one for one in db.all(design.scenarios_of_0_9()) if one.scenario_id == "s0"]
+    (off,) = [scenario for scenario in db.all(design.scenarios_of_0_9()) if scenario.scenario_id == "s0"]
     service.offer("s0", active=False)
     assert migration._scenario(off)
     assert service.scenario("s0").active is False

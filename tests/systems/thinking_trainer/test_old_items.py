@@ -66,7 +66,7 @@ def test_an_old_draft_is_saved_in_the_current_version(db: Connection, service: S
     assert saved.version == 1
     item = db.transport.call("GetItem", {"TableName": "Attempts", "Key": {"attemptId": {"S": attempt_id(5)}}})["Item"]
     assert (item["schemaVersion"], "timestamp" in item, item["draftOf"]) == ({"S": "1.0"}, False, {"S": USER})
-    assert [one.attempt_id for one in service.in_progress(USER, 20, None)] == [attempt_id(5)]
+    assert [attempt.attempt_id for attempt in service.in_progress(USER, 20, None)] == [attempt_id(5)]
 
 
 def test_an_old_attempt_is_added_to_a_profile_once(db: Connection) -> None:
@@ -82,7 +82,7 @@ def test_an_old_scenario_is_read_with_its_tags_as_a_set_and_can_be_activated(db:
     assert service.scenario("late-ferry").tags == {"tides", "boats"}
     assert service.on_offer(None) == []  # it never had the key of the index
     assert service.offer("late-ferry", active=True).tags == {"tides", "boats"}
-    assert [one.scenario_id for one in service.on_offer(None)] == ["late-ferry"]
+    assert [scenario.scenario_id for scenario in service.on_offer(None)] == ["late-ferry"]
 
 
 def test_old_and_new_profiles_form_one_history(db: Connection, service: Service) -> None:
@@ -96,8 +96,8 @@ def test_old_and_new_profiles_form_one_history(db: Connection, service: Service)
     ProfileConsumer(db, db.context.clock).add(db.run(design.start_attempt(stored(attempt))))
     first = service.history(USER, 2, None)
     rest = service.history(USER, 2, first.cursor)
-    assert [one.source_attempt_id for one in (*first, *rest)] == [attempt_id(7), "unrecorded", "unrecorded"]
-    assert [one.attempt_count for one in service.progress(USER)] == [14, 15, 1]
+    assert [profile.source_attempt_id for profile in (*first, *rest)] == [attempt_id(7), "unrecorded", "unrecorded"]
+    assert [profile.attempt_count for profile in service.progress(USER)] == [14, 15, 1]
 
 
 def test_an_item_of_a_future_version_is_rejected_by_name(db: Connection, service: Service) -> None:
@@ -119,8 +119,8 @@ def test_lists_omit_unreadable_items(db: Connection, service: Service, caplog: p
     put(db, "Profiles", old_profile(dimensions=old_profile()["dimensions"][:3]))
     put(db, "Profiles", {**old_profile(), "timestamp": "2020-01-01T10:35:00Z", "dimensions": "none"})
     put(db, "Scenarios", old_scenario(schemaVersion="2.0", activeKey="ACTIVE", difficultyKey="1#beginner"))
-    assert [one.attempt_id for one in service.submitted(USER, 10, None)] == [attempt_id(7)]
-    assert [one.source_attempt_id for one in service.history(USER, 10, None)] == [attempt_id(7)]
+    assert [submitted.attempt_id for submitted in service.submitted(USER, 10, None)] == [attempt_id(7)]
+    assert [profile.source_attempt_id for profile in service.history(USER, 10, None)] == [attempt_id(7)]
     assert len(service.progress(USER)) == 1
     assert service.on_offer(None) == []
     assert sum("cannot be read" in record.message for record in caplog.records) == 6

@@ -38,7 +38,7 @@ def signed_in(windows: Windows, site: Site, subject: str = "ben", path: str = ""
     return window
 
 
-def begun(window: Window, scenario: str = "late-bus") -> Page:
+def open_attempt(window: Window, scenario: str = "late-bus") -> Page:
     """Start an attempt, and return its page."""
     page = window.goto(f"/thinking_trainer/app/scenarios/{scenario}")
     page.get_by_role("button", name="Start an attempt").click()
@@ -114,7 +114,7 @@ def test_scenarios_are_grouped_by_difficulty_and_filtered(windows: Windows, site
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_an_attempt_is_written_submitted_and_evaluated(windows: Windows, site: Site, width: int) -> None:
     window = signed_in(windows, site, width=width)
-    page = begun(window)
+    page = open_attempt(window)
     answer_all(page)
     expect(page.get_by_text("85 of about 110 words")).to_be_visible()
     window.check_accessibility()
@@ -130,14 +130,14 @@ def test_an_attempt_is_written_submitted_and_evaluated(windows: Windows, site: S
 
 
 def test_an_attempt_is_submitted_without_javascript(windows: Windows, site: Site) -> None:
-    page = begun(signed_in(windows, site, scripts=False))
+    page = open_attempt(signed_in(windows, site, scripts=False))
     answer_all(page)
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("status").first).to_contain_text("evaluated")
 
 
 def test_drafts_are_saved_during_writing(windows: Windows, site: Site) -> None:
-    page = begun(signed_in(windows, site), "dog-park")
+    page = open_attempt(signed_in(windows, site), "dog-park")
     page.locator("textarea").first.fill(ANSWER)
     expect(page.locator("#saved")).to_contain_text("Saved at")
     page.reload()
@@ -149,7 +149,7 @@ def test_drafts_are_saved_during_writing(windows: Windows, site: Site) -> None:
 def test_a_draft_written_offline_is_saved_later(windows: Windows, site: Site) -> None:
     window = signed_in(windows, site)
     window.expected.append("ERR_INTERNET_DISCONNECTED")
-    page = begun(window, "influencer-sleep")
+    page = open_attempt(window, "influencer-sleep")
     window.context.set_offline(True)
     page.locator("textarea").first.fill(ANSWER)
     expect(page.locator("#saved")).to_contain_text("cannot be reached")
@@ -160,7 +160,7 @@ def test_a_draft_written_offline_is_saved_later(windows: Windows, site: Site) ->
 def test_short_answers_are_rejected_and_kept(windows: Windows, site: Site) -> None:
     window = signed_in(windows, site, scripts=False)
     window.expected.append("422")
-    page = begun(window, "miracle-tea")
+    page = open_attempt(window, "miracle-tea")
     answer_all(page)
     page.locator("textarea").first.fill("No.")
     page.get_by_role("button", name="Submit").click()
@@ -170,7 +170,7 @@ def test_short_answers_are_rejected_and_kept(windows: Windows, site: Site) -> No
 
 
 def test_an_abandoned_attempt_keeps_its_answers(windows: Windows, site: Site) -> None:
-    page = begun(signed_in(windows, site, scripts=False), "recycled-notebook")
+    page = open_attempt(signed_in(windows, site, scripts=False), "recycled-notebook")
     answer_all(page)
     page.get_by_role("button", name="Save draft").click()
     url = page.url
@@ -181,7 +181,7 @@ def test_an_abandoned_attempt_keeps_its_answers(windows: Windows, site: Site) ->
 
 
 def test_a_submitted_attempt_in_another_window_rejects_changes(windows: Windows, site: Site) -> None:
-    first = begun(signed_in(windows, site, scripts=False), "shop-loyalty")
+    first = open_attempt(signed_in(windows, site, scripts=False), "shop-loyalty")
     second = signed_in(windows, site, path=first.url.partition("/app/")[2], scripts=False)
     second.expected.append("409")
     answer_all(first)
@@ -192,7 +192,7 @@ def test_a_submitted_attempt_in_another_window_rejects_changes(windows: Windows,
 
 
 def test_another_persons_attempt_is_not_shown(windows: Windows, site: Site) -> None:
-    path = begun(signed_in(windows, site), "school-phone-ban").url.partition("/app/")[2]
+    path = open_attempt(signed_in(windows, site), "school-phone-ban").url.partition("/app/")[2]
     other = signed_in(windows, site, "ada")
     other.expected.append("403")
     assert other.goto(f"/thinking_trainer/app/{path}").get_by_role("heading", name="Not allowed").is_visible()
@@ -221,7 +221,7 @@ def wait_until(page: Page, holds: Callable[[], bool]) -> None:
 
 
 def test_stored_answers_are_escaped(windows: Windows, site: Site) -> None:
-    page = begun(signed_in(windows, site, scripts=False), "late-bus")
+    page = open_attempt(signed_in(windows, site, scripts=False), "late-bus")
     answer_all(page, HOSTILE + " " + ANSWER)
     page.get_by_role("button", name="Submit").click()
     expect(page.locator(".answer").first).to_contain_text("onerror")

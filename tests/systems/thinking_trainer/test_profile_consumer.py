@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.thinking_trainer.builders import NOON, USER, completed
-from tests.systems.thinking_trainer.deliveries import due, kept, raw_snapshots, written
+from tests.systems.thinking_trainer.deliveries import due, raw_snapshots, stored_profiles, written
 from tests.systems.thinking_trainer.stage import Refusing
 
 from keyplan import Inserted
@@ -68,10 +68,10 @@ def test_racing_handlers_create_the_same_snapshots_in_any_order(order: list[int]
         stored = written(connection, ATTEMPTS)
         profiler = ProfileConsumer(connection, clock)
         with ThreadPoolExecutor(workers) as pool:
-            taken = list(pool.map(lambda number: profiler.add(stored[number]), order))
-        assert sum(taken) == len(ATTEMPTS)
+            outcomes = list(pool.map(lambda number: profiler.add(stored[number]), order))
+        assert sum(outcomes) == len(ATTEMPTS)
         clock.advance(7200)  # reads are current again
-        assert kept(connection) == due(ATTEMPTS)
+        assert stored_profiles(connection) == due(ATTEMPTS)
         ledger = connection.run(design.ledger_of(USER))
         assert ledger is not None
         assert ledger.attempt_count == len(ATTEMPTS)
@@ -114,7 +114,7 @@ def test_a_repeated_reordered_and_replayed_stream_creates_the_same_snapshots(
                 runner(connection, clock, Path(folder) / f"{number}.json").run_once(limit=count)
         written(connection, waiting)
         deliver_all(first, clock)
-        assert kept(connection) == due(ATTEMPTS)
+        assert stored_profiles(connection) == due(ATTEMPTS)
         before = raw_snapshots(connection)
         deliver_all(runner(connection, clock, Path(folder) / "last.json"), clock)
         assert raw_snapshots(connection) == before
@@ -170,12 +170,12 @@ def test_runners_that_share_the_shards_in_threads_create_the_same_snapshots(
             written(db, [ATTEMPTS[number] for number in order[7:]])
 
         with ThreadPoolExecutor(workers + 1) as pool:
-            for done in [pool.submit(submit), *(pool.submit(work, one) for one in runners)]:
+            for done in [pool.submit(submit), *(pool.submit(work, worker_runner) for worker_runner in runners)]:
                 done.result()
-        for one in runners[1:]:
-            one.close()
+        for further in runners[1:]:
+            further.close()
         deliver_all(runners[0], clock)
-        assert kept(db) == due(ATTEMPTS)
+        assert stored_profiles(db) == due(ATTEMPTS)
 
 
 def test_only_the_change_to_completed_is_consumed(connection: Connection, clock: ManualClock) -> None:
@@ -188,14 +188,14 @@ def test_only_the_change_to_completed_is_consumed(connection: Connection, clock:
             "DeleteItem", {"TableName": "Attempts", "Key": {"attemptId": {"S": attempt.attempt_id}}}
         )
         assert following.run_once().delivered == 0
-    assert len(kept(connection)) == 1
+    assert len(stored_profiles(connection)) == 1
 
 
 def test_an_attempt_deleted_before_its_delivery_creates_nothing(connection: Connection) -> None:
     (attempt,) = written(connection, ATTEMPTS[:1])
     connection.transport.call("DeleteItem", {"TableName": "Attempts", "Key": {"attemptId": {"S": attempt.attempt_id}}})
     assert ProfileConsumer(connection, connection.context.clock).add(attempt) is False
-    assert kept(connection) == []
+    assert stored_profiles(connection) == []
 
 
 def test_snapshots_are_correct_unless_more_newer_attempts_exist_than_the_ledger_keeps(
@@ -208,7 +208,7 @@ def test_snapshots_are_correct_unless_more_newer_attempts_exist_than_the_ledger_
     late, others = stored[4], [*stored[:4], *stored[5:]]
     for attempt in [*others[: 4 + spared], late, *others[4 + spared :]]:
         assert profiler.add(attempt)
-    assert kept(connection) == due(attempts)
+    assert stored_profiles(connection) == due(attempts)
 
 
 def test_an_even_later_attempt_is_counted_and_the_newest_profile_is_correct(connection: Connection) -> None:
@@ -223,7 +223,7 @@ def test_an_even_later_attempt_is_counted_and_the_newest_profile_is_correct(conn
     assert ledger.attempt_count == len(attempts)
     written(connection, [completed(100, 3)])
     assert profiler.add(connection.run(design.attempt_by_id(completed(100).attempt_id)) or stored[0])
-    assert kept(connection)[-1] == due([*attempts, completed(100, 3)])[-1]
+    assert stored_profiles(connection)[-1] == due([*attempts, completed(100, 3)])[-1]
 
 
 def test_a_handler_that_always_conflicts_raises_an_error(connection: Connection) -> None:
@@ -231,9 +231,9 @@ def test_a_handler_that_always_conflicts_raises_an_error(connection: Connection)
 
     class Others(ProfileConsumer):
         def _write(self, attempt: Attempt, ledger: design.StoredLedger | None) -> None:
-            known = self.db.run(design.ledger_of(attempt.user_id))
-            new_ledger = design.StoredLedger(user_id=attempt.user_id) if known is None else known
-            self.db.run(design.begin_ledger(new_ledger) if known is None else design.write_ledger(new_ledger))
+            previous = self.db.run(design.ledger_of(attempt.user_id))
+            new_ledger = design.StoredLedger(user_id=attempt.user_id) if previous is None else previous
+            self.db.run(design.begin_ledger(new_ledger) if previous is None else design.write_ledger(new_ledger))
             super()._write(attempt, ledger)
 
     with pytest.raises(BusyLedgerError, match="too many concurrent writes"):
@@ -259,6 +259,6 @@ def test_a_failing_attempt_goes_to_its_destination_and_others_are_processed(
         deliver_all(following, clock)
     (failure,) = unprofiled.read("Attempts/follow")
     assert (failure.error, failure.attempts) == ("ValueError: it cannot be", 6)
-    assert [one.source_attempt_id for one in kept(connection)] == [good.attempt_id]
+    assert [profile.source_attempt_id for profile in stored_profiles(connection)] == [good.attempt_id]
     assert redrive(design.attempts, [failure], handlers={design.follow: profiler.follow}) == []
-    assert kept(connection) == due(ATTEMPTS[:2])
+    assert stored_profiles(connection) == due(ATTEMPTS[:2])

@@ -13,7 +13,7 @@ import pytest
 from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.thinking_trainer.builders import assessment
 from tests.systems.thinking_trainer.deliveries import raw_items
-from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, given, staged
+from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, answer_list, staged
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
@@ -60,19 +60,19 @@ def test_one_of_two_concurrent_submits_wins_and_one_profile_entry_is_created(
 ) -> None:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path, Together(2)) as stage:
         ada = stage.person("ada")
-        draft = ada.begun()
-        result = at_once(lambda _: ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code, 2)
+        draft = ada.start_draft()
+        result = at_once(lambda _: ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()}).status_code, 2)
         assert sorted(result) == [200, 409]
         assert stage.follow() == 1
         history = ada.get("/users/ada/profiles").json()["items"]
-        assert [one["attemptCount"] for one in history] == [1]
+        assert [profile["attemptCount"] for profile in history] == [1]
         assert len(ada.get("/attempts").json()["items"]) == 1
 
 
 def test_one_of_a_concurrent_submit_and_abandon_wins(ada: Caller) -> None:
-    ways = ("submit", {"answers": given()}, "completed"), ("abandon", None, "abandoned")
+    ways = ("submit", {"answers": answer_list()}, "completed"), ("abandon", None, "abandoned")
     for _ in range(10):
-        draft = ada.begun()
+        draft = ada.start_draft()
 
         def go(number: int, draft: str = draft) -> int:
             return ada.post(f"/attempts/{draft}/{ways[number][0]}", ways[number][1]).status_code
@@ -87,11 +87,11 @@ def saved_by(number: int) -> str:
 
 
 def test_concurrent_saves_are_never_mixed_and_a_rejected_one_leaves_no_trace(ada: Caller) -> None:
-    draft = ada.begun()
+    draft = ada.start_draft()
 
     def save(number: int) -> int:
         texts = {"q1": saved_by(number), "q2": saved_by(number)}
-        return ada.put(f"/attempts/{draft}/answers", {"answers": given(texts)}).status_code
+        return ada.put(f"/attempts/{draft}/answers", {"answers": answer_list(texts)}).status_code
 
     result = at_once(save)
     assert set(result) <= {200, 409}
@@ -122,12 +122,12 @@ def test_under_conflicts_failures_and_index_lag_every_attempt_counts_once(
             caller = people[number % 2]
             statuses = []
             for _ in range(4):
-                body = {"scenarioId": FERRY, "answers": given()}
+                body = {"scenarioId": FERRY, "answers": answer_list()}
                 statuses.append(caller.post("/attempts", body).status_code)
                 draft = caller.post("/attempts/drafts", {"scenarioId": FERRY})
                 if draft.status_code == 201:
                     path = f"/attempts/{draft.json()['attemptId']}/submit"
-                    statuses.append(caller.post(path, {"answers": given()}).status_code)
+                    statuses.append(caller.post(path, {"answers": answer_list()}).status_code)
             return statuses
 
         result = Counter(status for statuses in at_once(session) for status in statuses)
@@ -138,11 +138,11 @@ def test_under_conflicts_failures_and_index_lag_every_attempt_counts_once(
         settle()
         for caller in people:
             stored = raw_items(connection, "Attempts")
-            of_caller = [one for one in stored if one["userId"]["S"] == caller.name and "status" in one]
-            completed = [one for one in of_caller if one["status"]["S"] == "completed"]
+            of_caller = [item for item in stored if item["userId"]["S"] == caller.name and "status" in item]
+            completed = [item for item in of_caller if item["status"]["S"] == "completed"]
             history = caller.get("/users/" + caller.name + "/profiles", limit=100).json()["items"]
-            assert [one["attemptCount"] for one in history] == list(range(len(completed), 0, -1))
-            assert all("notedAt" in one for one in completed)
+            assert [profile["attemptCount"] for profile in history] == list(range(len(completed), 0, -1))
+            assert all("notedAt" in item for item in completed)
 
 
 def test_a_write_that_always_conflicts_returns_busy(clock: SystemClock, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_write_that_always_conflicts_returns_busy(clock: SystemClock, tmp_path
         staged(connection, clock, tmp_path) as stage,
     ):
         ada, call = stage.person("ada"), connection._call
-        draft = ada.begun()
+        draft = ada.start_draft()
 
         def refusing(operation: str, request: dict[str, Any]) -> Any:
             if operation == "PutItem":
@@ -160,7 +160,7 @@ def test_a_write_that_always_conflicts_returns_busy(clock: SystemClock, tmp_path
             return call(operation, request)
 
         connection._call = refusing
-        result = ada.post(f"/attempts/{draft}/submit", {"answers": given()})
+        result = ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()})
         assert (result.status_code, result.headers["retry-after"]) == (503, "1")
         connection._call = call
-        assert ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code == 200
+        assert ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()}).status_code == 200

@@ -26,9 +26,9 @@ def test_twenty_scenarios_are_loaded_and_a_second_run_adds_none_and_keeps_change
         db.run(design.set_active(chosen.scenario_id, active=False, difficulty=chosen.difficulty))
     assert seed("--url", address).stdout == "0 scenarios added, 20 existed already\n"
     with keyplan.connect(address) as db:
-        kept = db.run(design.scenario_by_id(chosen.scenario_id))
-        assert kept is not None
-        assert not kept.active
+        scenario = db.run(design.scenario_by_id(chosen.scenario_id))
+        assert scenario is not None
+        assert not scenario.active
 
 
 def test_custom_scenarios_are_loaded_from_a_folder(tmp_path: Path) -> None:

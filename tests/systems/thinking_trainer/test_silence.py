@@ -24,7 +24,7 @@ from keyplan_systems.web.system import UnfinishedError
 def test_a_day_of_inactivity_ends_an_attempt_and_a_touch_keeps_it(
     stage: Stage, ada: Caller, clock: ManualClock
 ) -> None:
-    silent, touched = ada.begun(), ada.begun()
+    silent, touched = ada.start_draft(), ada.start_draft()
     clock.advance(23 * 3600)
     ada.post(f"/attempts/{touched}/resume")
     clock.advance(3600)
@@ -32,18 +32,18 @@ def test_a_day_of_inactivity_ends_an_attempt_and_a_touch_keeps_it(
     assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"
     assert ada.get(f"/attempts/{touched}").json()["status"] == "in-progress"
     assert stage.service.abandon_silent() == 0
-    assert [one.attempt_id for one in stage.connection.all(design.silent_attempts(instant_of(clock.now())))] == [
-        touched
-    ]
+    assert [
+        attempt.attempt_id for attempt in stage.connection.all(design.silent_attempts(instant_of(clock.now())))
+    ] == [touched]
 
 
 def test_the_sweeper_reads_the_attempt_because_the_index_may_lag(
     stage: Stage, ada: Caller, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draft = ada.begun()
+    draft = ada.start_draft()
     clock.advance(24 * 3600)
     lagging = stage.connection.all(design.silent_attempts(instant_of(clock.now()) - SILENCE))
-    assert [one.attempt_id for one in lagging] == [draft]
+    assert [attempt.attempt_id for attempt in lagging] == [draft]
     ada.post(f"/attempts/{draft}/resume")
     monkeypatch.setattr(stage.connection, "iterate", lambda _call, unreadable: iter(lagging))
     assert stage.service.abandon_silent() == 0
@@ -51,7 +51,7 @@ def test_the_sweeper_reads_the_attempt_because_the_index_may_lag(
 
 
 def test_a_user_who_returns_during_the_sweep_keeps_the_attempt(stage: Stage, ada: Caller, clock: ManualClock) -> None:
-    draft = ada.begun()
+    draft = ada.start_draft()
     clock.advance(24 * 3600)
     call, returns = stage.connection._call, [draft]
 
@@ -84,7 +84,7 @@ class Sweeping:
 def test_an_attempt_submitted_just_before_the_limit_is_not_abandoned_while_it_is_graded(
     stage: Stage, ada: Caller, clock: ManualClock, silent_s: int
 ) -> None:
-    draft = ada.begun()
+    draft = ada.start_draft()
     clock.advance(silent_s)
     handed_in = instant_of(clock.now())
     service = replace(stage.service, evaluator=Sweeping(stage.service, clock, 180))
@@ -96,7 +96,7 @@ def test_an_attempt_submitted_just_before_the_limit_is_not_abandoned_while_it_is
 def test_rejected_answers_do_not_protect_an_attempt_from_the_sweep(
     stage: Stage, ada: Caller, clock: ManualClock
 ) -> None:
-    draft = ada.begun()
+    draft = ada.start_draft()
     clock.advance(24 * 3600 - 1)
     assert ada.post(f"/attempts/{draft}/submit", {"answers": []}).status_code == 400
     clock.advance(1)
@@ -108,12 +108,12 @@ def test_rejected_answers_do_not_protect_an_attempt_from_the_sweep(
 def test_an_attempt_that_cannot_be_abandoned_is_reported_and_does_not_prevent_others(
     stage: Stage, ada: Caller, clock: ManualClock, which: int, refused: str
 ) -> None:
-    begun = [ada.begun() for _ in range(3)]
+    attempt_ids = [ada.start_draft() for _ in range(3)]
     clock.advance(24 * 3600)
     call = stage.connection._call
 
     def throttled(operation: str, request: dict[str, Any]) -> Any:
-        if operation == refused and begun[which] in str(request):
+        if operation == refused and attempt_ids[which] in str(request):
             raise ProvisionedThroughputExceededError("more than the table can take")
         return call(operation, request)
 
@@ -123,18 +123,18 @@ def test_an_attempt_that_cannot_be_abandoned_is_reported_and_does_not_prevent_ot
     assert [type(exception) for exception in caught.value.exceptions] == [ThrottledError]
     assert caught.value.done == 2
     stage.connection._call = call
-    result = [ada.get(f"/attempts/{one}").json()["status"] for one in begun]
+    result = [ada.get(f"/attempts/{attempt_id}").json()["status"] for attempt_id in attempt_ids]
     assert [number for number, status in enumerate(result) if status == "in-progress"] == [which]
     assert stage.service.abandon_silent() == 1
-    assert ada.get(f"/attempts/{begun[which]}").json()["status"] == "abandoned"
+    assert ada.get(f"/attempts/{attempt_ids[which]}").json()["status"] == "abandoned"
 
 
 def test_an_unreadable_attempt_does_not_prevent_the_sweep_of_others(
     stage: Stage, ada: Caller, clock: ManualClock
 ) -> None:
-    damaged, silent = ada.begun(), ada.begun()
+    damaged, silent = ada.start_draft(), ada.start_draft()
     call = stage.connection._call
-    (item,) = [one for one in call("Scan", {"TableName": "Attempts"})["Items"] if damaged in str(one)]
+    (item,) = [stored for stored in call("Scan", {"TableName": "Attempts"})["Items"] if damaged in str(stored)]
     call("PutItem", {"TableName": "Attempts", "Item": {**item, "answers": {"S": "no list"}}})
     clock.advance(24 * 3600)
     with pytest.raises(UnfinishedError) as caught:

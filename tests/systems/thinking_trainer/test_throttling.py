@@ -51,9 +51,9 @@ class World:
 
     def seed_over_a_day(self) -> None:
         """Load all scenarios within one write unit per second, and then accumulate the full burst capacity."""
-        for one in seed_scenarios():
+        for scenario in seed_scenarios():
             self.clock.advance(10)
-            assert self.service(attempts=1).add_scenarios([one]) == 1
+            assert self.service(attempts=1).add_scenarios([scenario]) == 1
         self.clock.advance(3600)
 
 

@@ -22,14 +22,14 @@ def month(of: Design | None = None) -> Estimate:
     return estimate(of or design(), book("us-east-1"))
 
 
-def table_of(told: Estimate, name: str) -> TableCost:
+def table_of(monthly: Estimate, name: str) -> TableCost:
     """Return the monthly cost of a table."""
-    return next(table for table in told.tables if table.name == name)
+    return next(table for table in monthly.tables if table.name == name)
 
 
-def lines_of(told: Estimate) -> dict[str, float]:
+def lines_of(monthly: Estimate) -> dict[str, float]:
     """Return dollars per month by part; their sum is the monthly cost."""
-    attempts, profiles, scenarios = (table_of(told, name) for name in ("Attempts", "Profiles", "Scenarios"))
+    attempts, profiles, scenarios = (table_of(monthly, name) for name in ("Attempts", "Profiles", "Scenarios"))
     own, *indexes = attempts.parts
     return {
         "Attempts: writes and reads of the table, ledger and marks included": own.on_demand,
@@ -38,10 +38,10 @@ def lines_of(told: Estimate) -> dict[str, float]:
         "Scenarios: 5 read and 1 write units per second, used or not": scenarios.parts[0].provisioned,
         "Scenarios: the index's own 10 and 5": scenarios.parts[1].provisioned,
         "Storage of a year's attempts and snapshots, of which the account's free 25 GB are taken off": sum(
-            table.storage for table in told.tables
+            table.storage for table in monthly.tables
         )
-        - told.free_storage,
-        "Point-in-time recovery, Attempts and Profiles": sum(table.point_in_time for table in told.tables),
+        - monthly.free_storage,
+        "Point-in-time recovery, Attempts and Profiles": sum(table.point_in_time for table in monthly.tables),
     }
 
 

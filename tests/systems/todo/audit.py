@@ -41,7 +41,7 @@ LITTLE, LONGEST_S = 10, 60
 
 def counting_faults(connection: Connection) -> Counter[str]:
     """Count the errors that the connection retries."""
-    met: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
     call = connection._call
 
     def counted(operation: str, request: dict[str, Any]) -> Any:
@@ -49,11 +49,11 @@ def counting_faults(connection: Connection) -> Counter[str]:
             return call(operation, request)
         except ServiceError as error:
             reasons = {reason["Code"] for reason in error.members.get("CancellationReasons", ())} - {"None"}
-            met.update(reasons or {error.code})
+            faults.update(reasons or {error.code})
             raise
 
     connection._call = counted
-    return met
+    return faults
 
 
 def audit(
@@ -181,10 +181,10 @@ def run(
         stage = stack.enter_context(staged(connection, clock, folder / "keys"))
         if faults:
             throttled(engine)
-        met = counting_faults(connection)
+        met_faults = counting_faults(connection)
 
         def has_met() -> bool:
-            return not faults or met["TransactionConflict"] + met["ProvisionedThroughputExceeded"] > 0
+            return not faults or met_faults["TransactionConflict"] + met_faults["ProvisionedThroughputExceeded"] > 0
 
         with fed(connection, clock, folder):
             auditor = audit(stage, seconds, doubled=doubled, enough=has_met)
@@ -194,7 +194,7 @@ def run(
                 connection.run(design.user_by_id("u0"))
                 time.sleep(FAULTS.stale_s)
         verify_indexes(stage)
-        return auditor, met
+        return auditor, met_faults
 
 
 def main() -> None:
@@ -203,7 +203,7 @@ def main() -> None:
     seconds = float(next((option for option in options if option.isdecimal()), 30))
     with tempfile.TemporaryDirectory() as folder:
         result = {name: name in options for name in ("doubled", "faults", "http")}
-        auditor, met = run(Path(folder), seconds, **result)
+        auditor, faults = run(Path(folder), seconds, **result)
     tasks = auditor.histories.values()
     print(f"{seconds:g} s, {THREADS} threads, answers: {dict(sorted(auditor.answers.items()))}")
     print(
@@ -211,7 +211,7 @@ def main() -> None:
         f" {sum(len(task.unseen) for task in tasks)}, deleted"
         f" {sum(task.deletions for task in tasks)}; lost or doubled: 0"
     )
-    print(f"met on the way: {dict(sorted(met.items()))}")
+    print(f"met on the way: {dict(sorted(faults.items()))}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ class History:
     """Acknowledged changes of one task."""
 
     user: str
-    made: dict[str, Any]
+    created: dict[str, Any]
     changes: list[tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=list)
     """Requested changes, and the task as it was answered."""
     unseen: list[str] = field(default_factory=list)
@@ -47,22 +47,26 @@ class Auditor:
         self.answers: Counter[str] = Counter()
         self.complaints: list[str] = []
 
-    def known(self, user: str) -> list[str]:
+    def task_ids_of(self, user: str) -> list[str]:
         """Return the known existing tasks of a user."""
         with self.lock:
-            return [one for one, history in self.histories.items() if history.user == user and one not in self._gone]
+            return [
+                task_id
+                for task_id, history in self.histories.items()
+                if history.user == user and task_id not in self._gone
+            ]
 
-    def made(self, user: str, task: dict[str, Any]) -> None:
+    def created(self, user: str, task: dict[str, Any]) -> None:
         """Record a created task."""
         with self.lock:
             if task["task_id"] in self.histories:
-                self.complaints.append(f"{task['task_id']} was made twice")
+                self.complaints.append(f"{task['task_id']} was created twice")
             self.histories[task["task_id"]] = History(user, task)
 
-    def changed(self, said: dict[str, Any], task: dict[str, Any]) -> None:
+    def changed(self, request: dict[str, Any], task: dict[str, Any]) -> None:
         """Record a changed task."""
         with self.lock:
-            self.histories[task["task_id"]].changes.append((said, task))
+            self.histories[task["task_id"]].changes.append((request, task))
 
     def record_results(self, results: list[dict[str, str]], status: str) -> None:
         """Record the answer to a bulk request."""
@@ -90,7 +94,7 @@ class Auditor:
         """Compare the table with the model. Raises AssertionError with the first contradictions."""
         touched = {task_id for task_id, _ in self._updated} | set(self._gone)
         self.complaints += [
-            f"{one} was changed without an acknowledged request" for one in touched - set(self.histories)
+            f"{touched_id} was changed without an acknowledged request" for touched_id in touched - set(self.histories)
         ]
         assert not self.complaints, "\n".join(self.complaints[:20])
         for task_id, status in self._updated:
@@ -117,7 +121,7 @@ class Auditor:
             self.complaints.append(
                 f"{task_id}: versions {sorted(result)} of 1 to {last}: an effect came twice or was lost"
             )
-        before: dict[str, Any] | None = history.made
+        before: dict[str, Any] | None = history.created
         for version in range(2, last + 1):
             if version not in result:
                 before = None  # a bulk change: its effect on the task is unknown, except that it was a change

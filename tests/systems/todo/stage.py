@@ -67,9 +67,9 @@ class Caller:
 
     def task(self, title: str = "task", **values: Any) -> dict[str, Any]:
         """Create a task and return it."""
-        answer = self.post("/tasks", {"title": title, **values})
-        assert answer.status_code == 201, answer.text
-        body: dict[str, Any] = answer.json()
+        response = self.post("/tasks", {"title": title, **values})
+        assert response.status_code == 201, response.text
+        body: dict[str, Any] = response.json()
         return body
 
 

@@ -15,9 +15,9 @@ from keyplan_systems.todo import service_lists
 NOW = 1_763_640_000
 
 
-def titles(answer: httpx.Response) -> list[str]:
-    assert answer.status_code == 200, answer.text
-    return [task["title"] for task in answer.json()["tasks"]]
+def titles(response: httpx.Response) -> list[str]:
+    assert response.status_code == 200, response.text
+    return [task["title"] for task in response.json()["tasks"]]
 
 
 def everything(caller: Caller, path: str, **query: Any) -> list[str]:
@@ -25,9 +25,9 @@ def everything(caller: Caller, path: str, **query: Any) -> list[str]:
     results: list[str] = []
     cursor = None
     while True:
-        answer = caller.get(path, **query, **({} if cursor is None else {"cursor": cursor}))
-        results += titles(answer)
-        cursor = answer.json()["cursor"]
+        response = caller.get(path, **query, **({} if cursor is None else {"cursor": cursor}))
+        results += titles(response)
+        cursor = response.json()["cursor"]
         if cursor is None:
             return results
 
@@ -84,17 +84,17 @@ def test_priority_may_be_none_and_a_task_may_start_completed(ada: Caller) -> Non
     ],
 )
 def test_invalid_bodies_return_422_in_the_common_error_format(ada: Caller, body: dict[str, Any]) -> None:
-    answer = ada.post("/tasks", body)
-    assert answer.status_code == 422
-    error = answer.json()["error"]
+    response = ada.post("/tasks", body)
+    assert response.status_code == 422
+    error = response.json()["error"]
     assert error["code"] == "invalid"
-    assert error["request_id"] == answer.headers["X-Request-Id"]
+    assert error["request_id"] == response.headers["X-Request-Id"]
     assert ada.get("/tasks").json() == {"tasks": [], "cursor": None}
 
 
 def test_writes_require_an_idempotency_key(ada: Caller) -> None:
     task = ada.task()
-    for answer in (
+    for response in (
         ada.client.post("/tasks", json={"title": "x"}),
         ada.client.put(f"/tasks/{task['task_id']}", json={"title": "x"}),
         ada.client.delete(f"/tasks/{task['task_id']}"),
@@ -102,25 +102,25 @@ def test_writes_require_an_idempotency_key(ada: Caller) -> None:
         ada.client.post("/tasks", json={"title": "x"}, headers={"Idempotency-Key": "two words"}),
         ada.client.post("/tasks", json={"title": "x"}, headers={"Idempotency-Key": "x" * 129}),
     ):
-        assert answer.status_code == 422
-        assert answer.json()["error"]["details"][0]["field"] == "Idempotency-Key"
+        assert response.status_code == 422
+        assert response.json()["error"]["details"][0]["field"] == "Idempotency-Key"
 
 
 def test_requests_without_a_valid_token_return_401(stage: Stage) -> None:
     with httpx.Client(base_url=f"{stage.url}/api/v1") as client:
         for method, path in (("GET", "/tasks"), ("POST", "/tasks"), ("DELETE", "/users"), ("GET", "/admin/users")):
-            answer = client.request(method, path)
-            assert answer.status_code == 401
-            assert answer.json()["error"]["code"] == "unauthorized"
+            response = client.request(method, path)
+            assert response.status_code == 401
+            assert response.json()["error"]["code"] == "unauthorized"
     assert stage.person("a#b").get("/tasks").status_code == 401
 
 
 def test_tasks_of_others_and_missing_ones_are_both_not_found(stage: Stage, ada: Caller) -> None:
     bob, task = stage.person("bob"), ada.task()
     for path in (f"/tasks/{task['task_id']}", "/tasks/nothing"):
-        for answer in (bob.get(path), bob.put(path, {"title": "mine"}), bob.delete(path)):
-            assert answer.status_code == 404
-            assert answer.json()["error"]["code"] == "not_found"
+        for response in (bob.get(path), bob.put(path, {"title": "mine"}), bob.delete(path)):
+            assert response.status_code == 404
+            assert response.json()["error"]["code"] == "not_found"
     assert ada.get(f"/tasks/{task['task_id']}").json() == task
 
 
@@ -148,10 +148,10 @@ def test_every_change_updates_the_task_in_every_index(ada: Caller) -> None:
     task = ada.task("t", status="pending", priority="low", category="a", due_date="2025-12-01")
     path = f"/tasks/{task['task_id']}"
     ada.put(path, {"status": "in_progress", "priority": "urgent", "category": "b", "due_date": "2026-01-01"})
-    for gone in ({"status": "pending"}, {"priority": "low"}, {"category": "a"}, {"due_on": "2025-12-01"}):
-        assert titles(ada.get("/tasks", **gone)) == []
-    for there in ({"status": "in_progress"}, {"priority": "urgent"}, {"category": "b"}, {"due_on": "2026-01-01"}):
-        assert titles(ada.get("/tasks", **there)) == ["t"]
+    for before in ({"status": "pending"}, {"priority": "low"}, {"category": "a"}, {"due_on": "2025-12-01"}):
+        assert titles(ada.get("/tasks", **before)) == []
+    for after in ({"status": "in_progress"}, {"priority": "urgent"}, {"category": "b"}, {"due_on": "2026-01-01"}):
+        assert titles(ada.get("/tasks", **after)) == ["t"]
 
 
 def test_completion_sets_its_time_and_reopening_removes_it(ada: Caller, clock: ManualClock) -> None:
@@ -167,16 +167,16 @@ def test_completion_sets_its_time_and_reopening_removes_it(ada: Caller, clock: M
 def test_a_change_or_deletion_at_another_version_is_a_conflict(ada: Caller) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
     assert ada.put(path, {"title": "second"}, **{"If-Match": '"1"'}).json()["version"] == 2
-    for answer in (ada.put(path, {"title": "x"}, **{"If-Match": "1"}), ada.delete(path, **{"If-Match": '"1"'})):
-        assert answer.status_code == 409
-        assert answer.json()["error"]["code"] == "conflict"
+    for response in (ada.put(path, {"title": "x"}, **{"If-Match": "1"}), ada.delete(path, **{"If-Match": '"1"'})):
+        assert response.status_code == 409
+        assert response.json()["error"]["code"] == "conflict"
     assert ada.delete(path, **{"If-Match": "2"}).status_code == 204
 
 
 def test_a_deleted_task_is_removed_from_every_list(ada: Caller) -> None:
     task = ada.task(category="home", due_date="2025-12-01")
-    answer = ada.delete(f"/tasks/{task['task_id']}")
-    assert (answer.status_code, answer.content) == (204, b"")
+    response = ada.delete(f"/tasks/{task['task_id']}")
+    assert (response.status_code, response.content) == (204, b"")
     assert ada.get(f"/tasks/{task['task_id']}").status_code == 404
     for order in ("created", "status", "due_date", "priority", "category", "urgency"):
         assert titles(ada.get("/tasks", order=order)) == []
@@ -287,7 +287,7 @@ def test_a_cursor_works_only_for_its_own_list(stage: Stage, ada: Caller) -> None
     by_status = ada.get("/tasks", limit=2, status="pending").json()["cursor"]
     urgency = ada.get("/tasks", limit=2, order="urgency").json()["cursor"]
     flipped = cursor[:-1] + ("A" if cursor[-1] != "A" else "B")
-    for answer in (
+    for response in (
         bob.get("/tasks", cursor=cursor),
         ada.get("/tasks", cursor=by_status),
         ada.get("/tasks", status="completed", cursor=by_status),
@@ -298,7 +298,7 @@ def test_a_cursor_works_only_for_its_own_list(stage: Stage, ada: Caller) -> None
         ada.get("/tasks", order="urgency", cursor="9."),
         ada.get("/tasks/overdue", cursor=by_status),
     ):
-        assert answer.status_code == 422, answer.text
+        assert response.status_code == 422, response.text
     assert len(titles(ada.get("/tasks", order="urgency", cursor=urgency))) == 2
 
 
@@ -306,8 +306,8 @@ def test_known_tasks_are_read_in_batches(ada: Caller, stage: Stage) -> None:
     tasks = [ada.task(str(number)) for number in range(3)]
     other = stage.person("bob").task()
     task_ids = [tasks[2]["task_id"], other["task_id"], tasks[0]["task_id"], tasks[2]["task_id"]]
-    answer = ada.get("/tasks/several", task_id=task_ids)
-    assert answer.json() == {"tasks": [tasks[2], tasks[0]]}
+    response = ada.get("/tasks/several", task_id=task_ids)
+    assert response.json() == {"tasks": [tasks[2], tasks[0]]}
 
 
 def test_counts_cover_the_tasks_of_the_caller(ada: Caller, stage: Stage) -> None:

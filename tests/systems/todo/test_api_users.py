@@ -52,8 +52,8 @@ def test_a_user_is_created_once_with_the_given_fields(stage: Stage) -> None:
 def test_an_address_in_use_is_a_conflict_until_it_is_released(stage: Stage, engine: Engine | ServedEngine) -> None:
     ada, bob = stage.person("ada"), stage.person("bob", email="ADA@example.org")
     assert ada.get("/users").status_code == 200
-    for answer in (bob.get("/users"), bob.post("/users", {}), bob.post("/tasks", {"title": "x"})):
-        assert answer.status_code == 409
+    for response in (bob.get("/users"), bob.post("/users", {}), bob.post("/tasks", {"title": "x"})):
+        assert response.status_code == 409
     assert bob.post("/users", {"email": "bob@example.org"}).status_code == 201
     assert bob.put("/users", {"email": "Ada@example.org"}).status_code == 409
     assert ada.put("/users", {"email": "new@example.org"}).json()["version"] == 2
@@ -81,8 +81,8 @@ def test_an_unverified_address_is_a_claim_that_does_not_lock_out_its_owner(
 @pytest.mark.parametrize("claim", [False, "false", None, 1, "yes"], ids=repr)
 def test_a_token_with_an_unverified_address_creates_no_user_on_first_use(stage: Stage, claim: object) -> None:
     ada = stage.person("ada", email_verified=claim)
-    for answer in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
-        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
+    for response in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
+        assert (response.status_code, response.json()["error"]["code"]) == (422, "invalid")
     assert stage.person("ada", email_verified="true").get("/users").json()["email"] == "ada@example.org"
 
 
@@ -100,8 +100,8 @@ def test_an_address_reserved_before_verification_existed_is_transferred_to_its_o
     moved = stage.person("ada", email="new@example.org").put("/users", {"email": "new@example.org"})
     assert (moved.status_code, moved.json()["email"]) == (200, "new@example.org")
     for name, address in (("eve", "ada@example.org"), ("mallory", "new@example.org")):
-        seen = stage.person(name).get("/users").json()
-        assert (seen["email"], seen["email_verified"]) == (address, False)
+        body = stage.person(name).get("/users").json()
+        assert (body["email"], body["email_verified"]) == (address, False)
 
 
 def test_an_administrator_releases_an_address_for_its_owner(stage: Stage, ada: Caller) -> None:
@@ -133,8 +133,8 @@ def test_an_administrator_releases_an_address_for_its_owner(stage: Stage, ada: C
 @pytest.mark.embedded("refused before any table is met")
 def test_a_token_from_which_no_user_can_be_created_is_reported(stage: Stage, claims: dict[str, object]) -> None:
     ada = stage.person("ada", **claims)
-    for answer in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
-        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
+    for response in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
+        assert (response.status_code, response.json()["error"]["code"]) == (422, "invalid")
 
 
 def test_a_blank_name_is_ignored(stage: Stage) -> None:
@@ -179,20 +179,20 @@ def test_a_deletion_removes_tasks_guard_and_user(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     bob = stage.person("bob")
-    kept = bob.task("bob's")
+    remaining = bob.task("bob's")
     for number in range(60):
         ada.task(str(number))
     key = new_key()
-    answer = ada.delete("/users", key)
-    assert (answer.status_code, answer.json()) == (202, {"user_id": "ada", "status": "deleting"})
+    response = ada.delete("/users", key)
+    assert (response.status_code, response.json()) == (202, {"user_id": "ada", "status": "deleting"})
     for refused in (ada.post("/tasks", {"title": "late"}), ada.get("/users"), ada.delete("/users")):
         assert refused.status_code == 409
     assert stage.service.deletions.run_once() == 1
     assert stage.service.deletions.run_once() == 0
     assert ada.get("/tasks").json()["tasks"] == []
     assert email_guards(engine) == {"EMAIL#bob@example.org"}
-    assert bob.get("/tasks").json()["tasks"] == [kept]
-    assert ada.delete("/users", key).json() == answer.json()
+    assert bob.get("/tasks").json()["tasks"] == [remaining]
+    assert ada.delete("/users", key).json() == response.json()
     assert ada.delete("/users").status_code == 404
     assert ada.task("anew")["version"] == 1
     assert stage.service.deletions.run_once() == 0
@@ -222,9 +222,9 @@ def test_lists_of_users_are_paged(stage: Stage) -> None:
         stage.person(f"u{number}").get("/users")
     root, user_ids, cursor = stage.person("root", "administrators"), set(), None
     while True:
-        answer: httpx.Response = root.get("/admin/users", limit=3, **({} if cursor is None else {"cursor": cursor}))
-        user_ids |= {user["user_id"] for user in answer.json()["users"]}
-        cursor = answer.json()["cursor"]
+        response: httpx.Response = root.get("/admin/users", limit=3, **({} if cursor is None else {"cursor": cursor}))
+        user_ids |= {user["user_id"] for user in response.json()["users"]}
+        cursor = response.json()["cursor"]
         if cursor is None:
             break
     assert user_ids == {f"u{number}" for number in range(7)}

@@ -87,9 +87,9 @@ def test_records_rejected_by_the_lake_are_stored_in_a_table_and_not_in_a_folder(
     built.load_sample()
     assert feed.run_once() > 0
     built.close()
-    kept = resources.connection.transport.call("Scan", {"TableName": "keyplan-failures"})["Items"]
-    assert kept
-    assert all(item["error"]["S"].startswith("BadRecordError") for item in kept)
+    failures = resources.connection.transport.call("Scan", {"TableName": "keyplan-failures"})["Items"]
+    assert failures
+    assert all(item["error"]["S"].startswith("BadRecordError") for item in failures)
     assert not (resources.folder / "lake-failures").exists()
 
 
@@ -140,8 +140,8 @@ def test_health_checks_the_table(resources: Resources) -> None:
         named = {"TableName": resources.connection.table_name(table)}
         resources.connection.transport.call("UpdateTable", {**named, "DeletionProtectionEnabled": False})
         resources.connection.transport.call("DeleteTable", named)
-        answer = httpx.get(f"{server.url}/health")
-    assert (answer.status_code, answer.json()["checks"]) == (503, {"table": "failing"})
+        response = httpx.get(f"{server.url}/health")
+    assert (response.status_code, response.json()["checks"]) == (503, {"table": "failing"})
     built.close()
 
 
@@ -152,9 +152,9 @@ def test_an_invalid_retention_is_rejected(monkeypatch: pytest.MonkeyPatch, days:
         todo._policy()
 
 
-@pytest.mark.parametrize(("days", "kept"), [("30", 30), ("36500", 36_500), ("", None)])
+@pytest.mark.parametrize(("days", "expected"), [("30", 30), ("36500", 36_500), ("", None)])
 def test_a_retention_in_days_is_read_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, days: str, kept: int | None
+    monkeypatch: pytest.MonkeyPatch, days: str, expected: int | None
 ) -> None:
     monkeypatch.setenv(todo.RETENTION, days)
-    assert todo._policy().completed_retention_days == kept
+    assert todo._policy().completed_retention_days == expected

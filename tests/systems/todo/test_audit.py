@@ -31,18 +31,18 @@ def test_traffic_of_eight_threads_loses_and_duplicates_nothing(place: str, tmp_p
 
 @pytest.mark.embedded("faults on purpose")
 def test_traffic_under_faults_loses_and_duplicates_nothing(tmp_path: Path) -> None:
-    auditor, met = audit.run(tmp_path, 3, doubled=True, faults=True)
+    auditor, faults = audit.run(tmp_path, 3, doubled=True, faults=True)
     assert auditor.has_seen(audit.LITTLE)
-    assert met["TransactionConflict"] + met["ProvisionedThroughputExceeded"] > 0
+    assert faults["TransactionConflict"] + faults["ProvisionedThroughputExceeded"] > 0
 
 
 def test_the_auditor_detects_duplicate_effects(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Canary: answers that are looked up, but not stored in the transaction of the write."""
 
     def careless(self: IdempotencyKeys, request: Request, work: Any) -> Answer:
-        answer = self.stored_answer(request)
-        if answer is not None:
-            return answer
+        stored_response = self.stored_answer(request)
+        if stored_response is not None:
+            return stored_response
         while True:
             result: Work = work()
             try:

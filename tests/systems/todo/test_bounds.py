@@ -22,10 +22,10 @@ LISTS = (
 )
 
 
-def refused_for(field: str, *answers: httpx.Response) -> None:
+def refused_for(field: str, *responses: httpx.Response) -> None:
     """Check that every answer is a 422 for this field."""
-    for answer in answers:
-        assert (answer.status_code, answer.json()["error"]["details"][0]["field"]) == (422, field), answer.text
+    for response in responses:
+        assert (response.status_code, response.json()["error"]["details"][0]["field"]) == (422, field), response.text
 
 
 def page_of(caller: Caller, path: str, limit: int) -> httpx.Response:
@@ -80,8 +80,8 @@ def test_queries_have_bounds(ada: Caller, stage: Stage) -> None:
 
 def test_a_bulk_change_accepts_a_hundred_tasks(ada: Caller) -> None:
     body = {"task_ids": [str(number) for number in range(100)], "status": "completed"}
-    answer = ada.post("/tasks/bulk/status", body)
-    assert [one["outcome"] for one in answer.json()["results"]] == ["missing"] * 100
+    response = ada.post("/tasks/bulk/status", body)
+    assert [result["outcome"] for result in response.json()["results"]] == ["missing"] * 100
 
 
 @pytest.mark.embedded("refused before any table is met")
@@ -103,7 +103,9 @@ def test_unknown_fields_are_rejected_everywhere(ada: Caller) -> None:
 def test_every_write_requires_an_idempotency_key(stage: Stage) -> None:
     paths = httpx.get(f"{stage.url}/openapi.json").json()["paths"]
     writes = {
-        f"{method} {path}": {one["name"] for one in result[method].get("parameters", ()) if one["required"]}
+        f"{method} {path}": {
+            parameter["name"] for parameter in result[method].get("parameters", ()) if parameter["required"]
+        }
         for path, result in paths.items()
         for method in result.keys() - {"get"}
     }
@@ -125,11 +127,11 @@ def test_an_unreadable_item_is_named(ada: Caller, stage: Stage, engine: Engine |
     reads = ("/tasks/broken", "/tasks/several?task_id=broken")
     bulk = {"task_ids": ["broken"], "status": "completed"}
     writes = (ada.delete("/tasks/broken"), ada.post("/tasks/bulk/status", bulk))
-    for answer in (*(ada.client.get(path) for path in reads), *writes):
-        error = answer.json()["error"]
-        assert (answer.status_code, error["code"]) == (500, "unreadable_item")
+    for response in (*(ada.client.get(path) for path in reads), *writes):
+        error = response.json()["error"]
+        assert (response.status_code, error["code"]) == (500, "unreadable_item")
         assert error["details"] == {"entity": "Task", "key": {"PK": "TASK#ada", "SK": "TASK#broken"}}
-        assert "private" not in answer.text
+        assert "private" not in response.text
     assert ada.get(f"/tasks/{sound['task_id']}").json() == sound
     assert stage.person("bob").get("/tasks").status_code == 200
 
@@ -143,10 +145,10 @@ def test_a_list_omits_an_unreadable_item_and_reports_it(
     engine.call("PutItem", {"TableName": "todo-app-data", "Item": {**keys, **entry, "title": {"S": "private"}}})
     for path in ("/tasks", "/tasks?status=pending", "/users/ada/tasks"):
         caplog.clear()
-        answer = ada.client.get(path)
-        assert (answer.status_code, answer.json()["unreadable"]) == (200, 1)
-        assert answer.headers["X-Unreadable-Items"] == "1"
-        assert [task["task_id"] for task in answer.json()["tasks"]] == [sound["task_id"]]
+        response = ada.client.get(path)
+        assert (response.status_code, response.json()["unreadable"]) == (200, 1)
+        assert response.headers["X-Unreadable-Items"] == "1"
+        assert [task["task_id"] for task in response.json()["tasks"]] == [sound["task_id"]]
         assert "TASK#broken" in caplog.text
     counts = stage.person("root", "administrators").client.get("/admin/tasks/counts").json()
     assert (counts["unreadable"], counts["status"]["pending"]) == (1, 1)
@@ -159,11 +161,11 @@ def test_a_list_omits_an_unreadable_item_and_reports_it(
 @pytest.mark.parametrize("field", ["title", "category"])
 def test_control_characters_are_rejected_in_titles_and_categories(ada: Caller, field: str, text: str) -> None:
     task = ada.task()
-    for answer in (
+    for response in (
         ada.post("/tasks", {"title": "t", field: text}),
         ada.put(f"/tasks/{task['task_id']}", {field: text}),
     ):
-        assert (answer.status_code, answer.json()["error"]["details"][0]["field"]) == (422, field)
+        assert (response.status_code, response.json()["error"]["details"][0]["field"]) == (422, field)
 
 
 def test_a_description_may_have_line_ends_but_no_other_control_characters(ada: Caller) -> None:

@@ -13,9 +13,9 @@ from keyplan.clock import ManualClock
 from keyplan_systems.todo import service_tasks
 
 
-def outcomes(answer: httpx.Response) -> dict[str, str]:
-    assert answer.status_code == 200, answer.text
-    return {one["task_id"]: one["outcome"] for one in answer.json()["results"]}
+def outcomes(response: httpx.Response) -> dict[str, str]:
+    assert response.status_code == 200, response.text
+    return {result["task_id"]: result["outcome"] for result in response.json()["results"]}
 
 
 def status_of(caller: Caller, task: dict[str, Any]) -> str:
@@ -38,14 +38,14 @@ def test_each_task_has_a_result(ada: Caller, stage: Stage) -> None:
     tasks = [ada.task(status=status) for status in ("pending", "completed", "cancelled")]
     other = stage.person("bob").task()
     ids = [task["task_id"] for task in [*tasks, other, tasks[0]]]
-    answer = ada.post("/tasks/bulk/status", {"task_ids": ids, "status": "completed"})
-    assert list(outcomes(answer).items()) == [
+    response = ada.post("/tasks/bulk/status", {"task_ids": ids, "status": "completed"})
+    assert list(outcomes(response).items()) == [
         (ids[0], "updated"),
         (ids[1], "unchanged"),
         (ids[2], "updated"),
         (ids[3], "missing"),
     ]
-    assert len(answer.json()["results"]) == 4, "a task that is named twice has one result"
+    assert len(response.json()["results"]) == 4, "a task that is named twice has one result"
     assert {status_of(ada, task) for task in tasks} == {"completed"}
     assert len(ada.get("/tasks", status="completed").json()["tasks"]) == 3
     assert ada.get(f"/tasks/{ids[0]}").json()["completed_at"] is not None
@@ -69,12 +69,12 @@ def test_a_repeated_bulk_change_does_not_undo_later_changes(ada: Caller) -> None
 def test_the_key_of_a_bulk_change_is_rejected_for_other_tasks(ada: Caller) -> None:
     first, other, key = ada.task(), ada.task(), new_key()
     assert ada.post("/tasks/bulk/status", {"task_ids": [first["task_id"]], "status": "completed"}, key).is_success
-    for answer in (
+    for response in (
         ada.post("/tasks/bulk/status", {"task_ids": [other["task_id"]], "status": "completed"}, key),
         ada.post("/tasks/bulk/delete-completed", key=key),
         ada.delete(f"/tasks/{other['task_id']}", key),
     ):
-        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "idempotency_key_reused")
+        assert (response.status_code, response.json()["error"]["code"]) == (422, "idempotency_key_reused")
     assert ada.get(f"/tasks/{other['task_id']}").json() == other
     assert status_of(ada, first) == "completed"
 
@@ -90,17 +90,17 @@ def test_an_interrupted_bulk_change_continues(stage: Stage, ada: Caller, monkeyp
         assert other.json()["error"]["code"] == "idempotency_key_reused"
     ada.put(f"/tasks/{tasks[0]['task_id']}", {"status": "in_progress"})
     ada.put(f"/tasks/{tasks[3]['task_id']}", {"status": "completed"})
-    answer = ada.post("/tasks/bulk/status", body, key)
-    assert list(outcomes(answer).values()) == ["updated", "updated", "updated", "unchanged"]
+    response = ada.post("/tasks/bulk/status", body, key)
+    assert list(outcomes(response).values()) == ["updated", "updated", "updated", "unchanged"]
     assert [status_of(ada, task) for task in tasks] == ["in_progress", "completed", "completed", "completed"]
 
 
 def test_completed_tasks_are_deleted_and_others_kept(ada: Caller, stage: Stage) -> None:
     done, left = [ada.task(status="completed") for _ in range(3)], ada.task()
     stage.person("bob").task(status="completed")
-    answer = ada.post("/tasks/bulk/delete-completed")
-    assert outcomes(answer) == dict.fromkeys((task["task_id"] for task in done), "deleted")
-    assert answer.json()["more"] is False
+    response = ada.post("/tasks/bulk/delete-completed")
+    assert outcomes(response) == dict.fromkeys((task["task_id"] for task in done), "deleted")
+    assert response.json()["more"] is False
     assert ada.get("/tasks").json()["tasks"] == [left]
     assert ada.post("/tasks/bulk/delete-completed").json() == {"results": [], "more": False}
     assert len(stage.person("bob").get("/tasks").json()["tasks"]) == 1
@@ -113,7 +113,7 @@ def test_more_completed_tasks_than_one_request_deletes_are_reported(
     for _ in range(3):
         ada.task(status="completed")
     bodies = [ada.post("/tasks/bulk/delete-completed").json() for _ in range(2)]
-    assert [(len(one["results"]), one["more"]) for one in bodies] == [(2, True), (1, False)]
+    assert [(len(body["results"]), body["more"]) for body in bodies] == [(2, True), (1, False)]
 
 
 def test_a_task_reopened_after_its_selection_is_kept(
@@ -128,20 +128,20 @@ def test_a_task_reopened_after_its_selection_is_kept(
         assert ada.post("/tasks/bulk/delete-completed", key=key).status_code == 500
     ada.put(f"/tasks/{tasks[1]['task_id']}", {"status": "pending"})
     late = ada.task(status="completed")
-    answer = ada.post("/tasks/bulk/delete-completed", key=key)
-    assert list(outcomes(answer).values()) == ["deleted", "kept", "deleted"]
+    response = ada.post("/tasks/bulk/delete-completed", key=key)
+    assert list(outcomes(response).values()) == ["deleted", "kept", "deleted"]
     assert {task["task_id"] for task in ada.get("/tasks").json()["tasks"]} == {tasks[1]["task_id"], late["task_id"]}
-    assert ada.post("/tasks/bulk/delete-completed", key=key).content == answer.content
+    assert ada.post("/tasks/bulk/delete-completed", key=key).content == response.content
 
 
 def test_equal_concurrent_bulk_requests_get_one_response(ada: Caller, clock: ManualClock) -> None:
     tasks, key = [ada.task() for _ in range(8)], new_key()
     body = {"task_ids": [task["task_id"] for task in tasks], "status": "completed"}
     with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda _: ada.post("/tasks/bulk/status", body, key), range(6)))
-        assert len({answer.content for answer in answers}) == 1
+        responses = list(pool.map(lambda _: ada.post("/tasks/bulk/status", body, key), range(6)))
+        assert len({response.content for response in responses}) == 1
         assert {ada.get(f"/tasks/{task['task_id']}").json()["version"] for task in tasks} == {2}
         deletions = list(pool.map(lambda _: ada.post("/tasks/bulk/delete-completed", key=key + "d"), range(6)))
-    assert len({answer.content for answer in deletions}) == 1
+    assert len({response.content for response in deletions}) == 1
     assert set(outcomes(deletions[0]).values()) == {"deleted"}
     assert len(outcomes(deletions[0])) == 8

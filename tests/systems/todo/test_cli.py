@@ -49,9 +49,9 @@ def lake(database: str, tmp_path: Path) -> str:
 
 def test_a_query_prints_a_table_json_or_csv(lake: str) -> None:
     sql = "SELECT user_id, total FROM gold.user_totals ORDER BY user_id"
-    code, shown = run("todo", "query", sql, "--lake", lake)
+    code, output = run("todo", "query", sql, "--lake", lake)
     assert code == 0
-    assert [line for line in shown.splitlines() if "ada" in line and "5" in line]
+    assert [line for line in output.splitlines() if "ada" in line and "5" in line]
     assert orjson.loads(run("todo", "query", sql, "--lake", lake, "--format", "json")[1]) == [
         {"user_id": "ada", "total": 5},
         {"user_id": "grace", "total": 5},
@@ -94,25 +94,25 @@ def test_unreadable_and_invalid_queries_are_reported_in_one_sentence(
 
 
 def test_a_comparing_report_is_drawn_with_bars(lake: str) -> None:
-    code, shown = run("todo", "report", "tasks_by_status", "--lake", lake)
+    code, output = run("todo", "report", "tasks_by_status", "--lake", lake)
     assert code == 0
-    bars = {line.split("│")[1].strip(): line.count("█") for line in shown.splitlines() if "█" in line}
+    bars = {line.split("│")[1].strip(): line.count("█") for line in output.splitlines() if "█" in line}
     assert bars["pending"] > bars["in_progress"] == bars["completed"] > 0
 
 
 def test_the_reports_are_listed(lake: str) -> None:
-    code, shown = run("todo", "reports")
+    code, output = run("todo", "reports")
     assert code == 0
-    assert all(name in shown for name in ("completion_rates", "top_users", "tasks_by_category", "kpis", "search"))
+    assert all(name in output for name in ("completion_rates", "top_users", "tasks_by_category", "kpis", "search"))
 
 
 def test_feeding_again_adds_nothing_and_compaction_keeps_everything(lake: str, database: str) -> None:
     before = rows(Lake.open(lake), "SELECT * FROM gold.user_totals")
     assert run("todo", "feed", "--lake", lake, "--database", database)[0] == 0
     assert run("todo", "compact", "--lake", lake)[0] == 0
-    code, shown = run("todo", "refresh", "--lake", lake)
+    code, output = run("todo", "refresh", "--lake", lake)
     assert code == 0
-    assert "pending_files" in shown
+    assert "pending_files" in output
     assert rows(Lake.open(lake), "SELECT * FROM gold.user_totals") == before
 
 
@@ -146,8 +146,8 @@ def test_an_export_with_missing_items_or_damaged_files_is_rejected(tmp_path: Pat
     description, folder = export(tmp_path / "export", [ITEM], 2), str(tmp_path / "lake")
     code, message = run("todo", "catch-up", "--lake", folder, "--export", str(description))
     assert (code, "contains 1 items, but its summary says 2" in message) == (1, True)
-    whole = (description / "data" / "abc.json.gz").read_bytes()
-    for damaged in (b"nonsense", whole[:-9], whole[:12] + b"\xff" + whole[13:], gzip.compress(b"[]\n")):
+    content = (description / "data" / "abc.json.gz").read_bytes()
+    for damaged in (b"nonsense", content[:-9], content[:12] + b"\xff" + content[13:], gzip.compress(b"[]\n")):
         (description / "data" / "abc.json.gz").write_bytes(damaged)
         assert "is damaged" in run("todo", "catch-up", "--lake", folder, "--export", str(description))[1]
     assert "cannot be read" in run("todo", "catch-up", "--lake", folder, "--export", str(tmp_path))[1]

@@ -81,9 +81,9 @@ def test_a_task_created_during_the_deletion_of_its_user_is_removed(
     with ThreadPoolExecutor(5) as pool:
         makers = [pool.submit(ada.post, "/tasks", {"title": str(number)}) for number in range(20)]
         leaving = pool.submit(ada.delete, "/users")
-        answers = [maker.result().status_code for maker in makers]
+        responses = [maker.result().status_code for maker in makers]
         assert leaving.result().status_code == 202
-    assert set(answers) <= {201, 409}
+    assert set(responses) <= {201, 409}
     assert stage.service.deletions.run_once() == 1
     assert left_of(engine, "ada") == []
 
@@ -161,9 +161,9 @@ def test_a_delayed_deletion_does_not_block_others(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bob = stage.person("bob")
-    for one in (ada, bob):
-        one.task()
-        one.delete("/users")
+    for person in (ada, bob):
+        person.task()
+        person.delete("/users")
     run = stage.connection.run
 
     def busy(call: Any, **options: Any) -> Any:

@@ -57,11 +57,14 @@ def test_the_table_matches_the_documents(connection: Connection, engine: Engine 
     result = connection.describe(app)
     assert result is not None
     assert result["TableName"] == TABLE
-    assert {one["AttributeName"]: one["KeyType"] for one in result["KeySchema"]} == {"PK": "HASH", "SK": "RANGE"}
-    indexes = {one["IndexName"]: one for one in result["GlobalSecondaryIndexes"]}
+    assert {element["AttributeName"]: element["KeyType"] for element in result["KeySchema"]} == {
+        "PK": "HASH",
+        "SK": "RANGE",
+    }
+    indexes = {definition["IndexName"]: definition for definition in result["GlobalSecondaryIndexes"]}
     assert sorted(indexes) == ["GSI1", "GSI2", "GSI3", "GSI4"]
     for name, index in indexes.items():
-        assert [one["AttributeName"] for one in index["KeySchema"]] == [f"{name}PK", f"{name}SK"]
+        assert [element["AttributeName"] for element in index["KeySchema"]] == [f"{name}PK", f"{name}SK"]
         assert index["Projection"] == {"ProjectionType": "ALL"}
     assert result["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     expiry = engine.call("DescribeTimeToLive", {"TableName": TABLE})["TimeToLiveDescription"]
@@ -164,13 +167,13 @@ def test_a_response_replaces_only_its_claim(connection: Connection) -> None:
         user_id="ada", request_key="k", fingerprint="f", response_data="", http_status_code=IN_PROGRESS, created_at=NOW,
         expiration_timestamp=datetime(2100, 1, 1, tzinfo=UTC),
     )  # fmt: skip
-    answer = claim.model_copy(update={"response_data": "{}", "http_status_code": 200})
+    answered_claim = claim.model_copy(update={"response_data": "{}", "http_status_code": 200})
     connection.run(design.remember_answer(claim))
-    connection.run(design.finish_answer(answer))
-    for call in (design.remember_answer(claim), design.finish_answer(answer)):
+    connection.run(design.finish_answer(answered_claim))
+    for call in (design.remember_answer(claim), design.finish_answer(answered_claim)):
         with pytest.raises(AlreadyExistsError):
             connection.run(call)
-    assert connection.run(design.answer_given("ada", "k")) == answer
+    assert connection.run(design.answer_given("ada", "k")) == answered_claim
 
 
 def test_an_address_belongs_to_one_user(connection: Connection) -> None:

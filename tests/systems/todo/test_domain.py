@@ -59,8 +59,8 @@ def test_ids_are_version_7_uuids_in_time_order_and_unique_within_a_millisecond()
         ids.append(new_task_id(clock))
         clock.advance(0.01)
     assert ids == sorted(ids)
-    parsed = [uuid.UUID(one) for one in ids]
-    assert {(one.version, one.variant) for one in parsed} == {(7, uuid.RFC_4122)}
+    parsed = [uuid.UUID(text) for text in ids]
+    assert {(parsed_id.version, parsed_id.variant) for parsed_id in parsed} == {(7, uuid.RFC_4122)}
     assert parsed[0].int >> 80 == 1_763_640_000_000
     assert len({new_task_id(clock) for _ in range(1000)}) == 1000
 

@@ -171,7 +171,7 @@ def test_expired_tasks_are_archived_and_deleted_ones_deleted(
     service = Service.over(connection, clock, Policy(completed_retention_days=1))
     ada = Person("ada", "ada@example.org", "Ada")
     responses = [service.tasks.create(Request("ada", str(n), "f"), ada, {"title": "t"}) for n in range(3)]
-    ids = [orjson.loads(answer.body)["task_id"] for answer in responses]
+    ids = [orjson.loads(response.body)["task_id"] for response in responses]
     service.tasks.change(Request("ada", "c", "f"), "ada", ids[0], {"status": Status.COMPLETED}, None)
     service.tasks.delete(Request("ada", "d", "f"), "ada", ids[1], None)
     feed.run_once()
@@ -212,20 +212,22 @@ def test_records_that_could_not_be_stored_are_read_again(
 def test_two_feeds_that_share_checkpoints_share_the_work(
     connection: Connection, lake: Lake, clock: ManualClock, tmp_path: Path
 ) -> None:
-    kept = FileCheckpoints(tmp_path / "checkpoints.json")
-    one, other = (Feed(connection, lake, clock=clock, checkpoints=kept, runner=name) for name in ("one", "other"))
+    checkpoints = FileCheckpoints(tmp_path / "checkpoints.json")
+    first, second = (
+        Feed(connection, lake, clock=clock, checkpoints=checkpoints, runner=name) for name in ("one", "other")
+    )
     town = Town(connection, clock, 1)
     town.write(50)
-    assert one.run_once() > 0
-    assert other.run_once() == 0
+    assert first.run_once() > 0
+    assert second.run_once() == 0
     town.write(50)
-    one.close()
-    assert other.run_once() > 0
+    first.close()
+    assert second.run_once() > 0
     assert_same(connection, lake)
     clock.advance(3600)  # its leases have expired
     town.write(20)
-    assert one.run_once() > 0
-    assert other.run_once() == 0
+    assert first.run_once() > 0
+    assert second.run_once() == 0
     assert_same(connection, lake)
 
 

@@ -69,9 +69,9 @@ def test_a_key_belongs_to_its_user(stage: Stage, ada: Caller) -> None:
 
 def test_keys_with_separators_cannot_access_another_users_record(stage: Stage) -> None:
     first, second = stage.person("a:b", email="first@example.org"), stage.person("a")
-    one, other = first.post("/tasks", {"title": "x"}, "c"), second.post("/tasks", {"title": "x"}, "b:c")
-    assert (one.status_code, other.status_code) == (201, 201)
-    assert one.json()["task_id"] != other.json()["task_id"]
+    left, right = first.post("/tasks", {"title": "x"}, "c"), second.post("/tasks", {"title": "x"}, "b:c")
+    assert (left.status_code, right.status_code) == (201, 201)
+    assert left.json()["task_id"] != right.json()["task_id"]
 
 
 @pytest.mark.parametrize("key", ["a:b", ":", "::a:", "#%3A:/", "%", "x" * 128, "METADATA"])
@@ -89,7 +89,7 @@ def test_any_key_is_found_again(stage: Stage, key: str) -> None:
 def test_the_same_key_for_another_method_path_body_or_version_is_rejected(ada: Caller) -> None:
     key, path = new_key(), f"/tasks/{ada.task()['task_id']}"
     ada.put(path, {"title": "x"}, key)
-    for answer in (
+    for response in (
         ada.put(path, {"title": "y"}, key),
         ada.put(path, {"title": "x", "category": None}, key),
         ada.put(path, {"title": "x"}, key, **{"If-Match": "2"}),
@@ -97,8 +97,8 @@ def test_the_same_key_for_another_method_path_body_or_version_is_rejected(ada: C
         ada.post("/tasks", {"title": "x"}, key),
         ada.delete(path, key),
     ):
-        assert answer.status_code == 422
-        assert answer.json()["error"]["code"] == "idempotency_key_reused"
+        assert response.status_code == 422
+        assert response.json()["error"]["code"] == "idempotency_key_reused"
     assert len(tasks(ada)) == 1
     user, key = {"name": "Ada L."}, new_key()
     assert ada.put("/users", user, key).status_code == 200
@@ -109,18 +109,18 @@ def test_the_same_key_for_another_method_path_body_or_version_is_rejected(ada: C
 
 def test_the_same_key_for_another_user_body_or_version_is_rejected_too(stage: Stage, ada: Caller) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
-    key, changed, gone = new_key(), new_key(), new_key()
+    key, changed, expired = new_key(), new_key(), new_key()
     newcomer = stage.person("eve")
     assert newcomer.post("/users", {"name": "Eve"}, key).status_code == 201
     assert ada.put("/users", {"name": "Ada L."}, changed).status_code == 200
-    assert ada.delete(path, gone).status_code == 204
-    for answer in (
+    assert ada.delete(path, expired).status_code == 204
+    for response in (
         newcomer.post("/users", {"name": "Eva"}, key),
         ada.put("/users", {"name": "Ada L."}, changed, **{"If-Match": "1"}),
         ada.put("/users", {"name": "Ada"}, changed),
-        ada.delete(path, gone, **{"If-Match": "1"}),
+        ada.delete(path, expired, **{"If-Match": "1"}),
     ):
-        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "idempotency_key_reused")
+        assert (response.status_code, response.json()["error"]["code"]) == (422, "idempotency_key_reused")
     assert ada.get("/users").json()["name"] == "Ada L."
 
 
@@ -148,14 +148,14 @@ def test_the_window_ends_after_24_hours_even_if_the_record_still_exists(
 
 
 def test_the_record_has_the_documented_attributes(ada: Caller, engine: Engine | ServedEngine) -> None:
-    answer = ada.post("/tasks", {"title": "x"}, "k/1")
+    response = ada.post("/tasks", {"title": "x"}, "k/1")
     (record,) = records(engine)
     assert record["PK"] == {"S": "IDEMPOTENCY#ada:k/1"}
     assert record["SK"] == {"S": "METADATA"}
-    assert record["response_data"] == {"S": answer.text}
+    assert record["response_data"] == {"S": response.text}
     assert record["http_status_code"] == {"N": "201"}
     assert record["target_task_pk"] == {"S": "TASK#ada"}
-    assert record["target_task_sk"] == {"S": f"TASK#{answer.json()['task_id']}"}
+    assert record["target_task_sk"] == {"S": f"TASK#{response.json()['task_id']}"}
     created = int(record["created_at"]["N"])
     assert record["expiration_timestamp"] == {"N": str(created + DAY)}
 
@@ -169,14 +169,14 @@ def at_once(count: int, send: Callable[[int], httpx.Response]) -> list[httpx.Res
 def test_equal_concurrent_requests_have_one_effect_and_one_response(ada: Caller, round_number: int) -> None:
     key = new_key()
     responses = at_once(8, lambda _: ada.post("/tasks", {"title": "once"}, key))
-    assert {answer.status_code for answer in responses} == {201}
-    assert len({answer.content for answer in responses}) == 1
+    assert {response.status_code for response in responses} == {201}
+    assert len({response.content for response in responses}) == 1
     (task,) = tasks(ada)
     path = f"/tasks/{task['task_id']}"
     changed = at_once(8, lambda _: ada.put(path, {"title": "changed"}, key + "c"))
-    assert {(answer.status_code, answer.json()["version"]) for answer in changed} == {(200, 2)}
+    assert {(response.status_code, response.json()["version"]) for response in changed} == {(200, 2)}
     deleted = at_once(8, lambda _: ada.delete(path, key + "d"))
-    assert {answer.status_code for answer in deleted} == {204}
+    assert {response.status_code for response in deleted} == {204}
     assert tasks(ada) == []
 
 
@@ -198,8 +198,8 @@ def test_a_request_that_loses_to_an_equal_one_gets_the_same_response(
         return None
 
     monkeypatch.setattr(IdempotencyKeys, "stored_answer", overtaken)
-    answer = ada.delete(path, key)
-    assert (answer.status_code, answer.headers["Idempotency-Replayed"]) == (204, "true")
+    response = ada.delete(path, key)
+    assert (response.status_code, response.headers["Idempotency-Replayed"]) == (204, "true")
 
 
 def test_different_concurrent_changes_are_all_kept(ada: Caller) -> None:
@@ -211,8 +211,8 @@ def test_different_concurrent_changes_are_all_kept(ada: Caller) -> None:
         {"due_date": "2025-12-01"},
         {"priority": "urgent"},
     ]
-    answers = at_once(5, lambda number: ada.put(path, fields[number]))
-    assert {answer.status_code for answer in answers} == {200}
+    responses = at_once(5, lambda number: ada.put(path, fields[number]))
+    assert {response.status_code for response in responses} == {200}
     task = ada.get(path).json()
     assert {name: task[name] for field in fields for name in field} == {
         k: v for field in fields for k, v in field.items()
@@ -222,30 +222,30 @@ def test_different_concurrent_changes_are_all_kept(ada: Caller) -> None:
 
 def test_one_of_several_concurrent_deletions_deletes(ada: Caller) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
-    assert Counter(answer.status_code for answer in at_once(6, lambda _: ada.delete(path))) == {204: 1, 404: 5}
+    assert Counter(response.status_code for response in at_once(6, lambda _: ada.delete(path))) == {204: 1, 404: 5}
 
 
 def test_concurrent_first_requests_create_one_user(stage: Stage, ada: Caller) -> None:
-    answers = at_once(6, lambda number: ada.post("/tasks", {"title": str(number)}))
-    assert {answer.status_code for answer in answers} == {201}
+    responses = at_once(6, lambda number: ada.post("/tasks", {"title": str(number)}))
+    assert {response.status_code for response in responses} == {201}
     assert ada.get("/users").json()["version"] == 1
     assert len(tasks(ada)) == 6
 
 
 def test_one_of_two_concurrent_users_with_one_address_is_created(stage: Stage) -> None:
     people = [stage.person(f"p{number}", email="one@example.org") for number in range(6)]
-    answers = at_once(6, lambda number: people[number].post("/users", {}))
-    assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 5}
+    responses = at_once(6, lambda number: people[number].post("/users", {}))
+    assert Counter(response.status_code for response in responses) == {201: 1, 409: 5}
 
 
 def test_one_of_two_users_who_concurrently_change_to_one_verified_address_gets_it(stage: Stage) -> None:
     for number in range(6):
         stage.person(f"p{number}").get("/users")
-    held = User(user_id="eve", email="one@example.org", name="x", created_at=MADE_AT, updated_at=MADE_AT)
-    stage.connection.run(create_user(held))  # from before addresses were verified
+    stored = User(user_id="eve", email="one@example.org", name="x", created_at=MADE_AT, updated_at=MADE_AT)
+    stage.connection.run(create_user(stored))  # from before addresses were verified
     people = [stage.person(f"p{number}", email="one@example.org") for number in range(6)]
-    answers = at_once(6, lambda number: people[number].put("/users", {"email": "One@example.org"}))
-    assert Counter(answer.status_code for answer in answers) == {200: 1, 409: 5}
+    responses = at_once(6, lambda number: people[number].put("/users", {"email": "One@example.org"}))
+    assert Counter(response.status_code for response in responses) == {200: 1, 409: 5}
     owners = [person for person in people if person.get("/users").json()["email"] == "one@example.org"]
     assert len(owners) == 1
 
@@ -262,8 +262,8 @@ def test_a_failure_is_not_stored_and_the_next_attempt_does_the_work(
     ada.task("first use")
     with monkeypatch.context() as patch:
         patch.setattr(stage.connection, "transact", lost)
-        answer = ada.post("/tasks", {"title": "kept"}, key)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        response = ada.post("/tasks", {"title": "kept"}, key)
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
     again = ada.post("/tasks", {"title": "kept"}, key)
     assert again.status_code == 201
     assert [task["title"] for task in tasks(ada)].count("kept") == 1

@@ -6,11 +6,11 @@ import pytest
 from tests.systems.todo.stage import Caller
 
 
-def titles(ada: Caller, **wanted: str) -> str:
+def titles(ada: Caller, **filters: str) -> str:
     """Return the content of a list, as single letters."""
-    answer = ada.get("/tasks", **wanted)
-    assert answer.status_code == 200, answer.text
-    return "".join(task["title"] for task in answer.json()["tasks"])
+    response = ada.get("/tasks", **filters)
+    assert response.status_code == 200, response.text
+    return "".join(task["title"] for task in response.json()["tasks"])
 
 
 def test_an_order_applies_with_any_filter(ada: Caller) -> None:

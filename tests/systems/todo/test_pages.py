@@ -176,13 +176,13 @@ def test_a_request_with_a_lost_response_is_processed_once(windows: Windows, site
     window = as_ada(windows, site)
     page = window.page
     window.expected += ["ERR_FAILED"]
-    lost: list[APIResponse] = []
+    lost_requests: list[APIResponse] = []
 
     def lose(route: Route) -> None:
-        if lost:
+        if lost_requests:
             route.continue_()
             return
-        lost.append(route.fetch(max_redirects=0))  # the server processes it
+        lost_requests.append(route.fetch(max_redirects=0))  # the server processes it
         route.abort()  # and its answer is lost
 
     page.route("**/todo/app/tasks", lose)

@@ -80,8 +80,8 @@ def test_a_task_with_a_stale_index_entry_is_in_no_wrong_list(tmp_path: Path) -> 
         task_id = ada.task(category="home")["task_id"]
         clock.advance(6)
         ada.put(f"/tasks/{task_id}", {"category": "work"})
-        shown = ada.get("/tasks", category="home").json()["tasks"]
-        assert all(task["category"] == "home" for task in shown)
+        tasks = ada.get("/tasks", category="home").json()["tasks"]
+        assert all(task["category"] == "home" for task in tasks)
 
 
 @with_faults
@@ -90,8 +90,8 @@ def test_a_bulk_deletion_by_a_lagging_index_deletes_no_reopened_task(tmp_path: P
         task_id = ada.task(status="completed")["task_id"]
         clock.advance(6)
         ada.put(f"/tasks/{task_id}", {"status": "pending"})
-        answer = ada.post("/tasks/bulk/delete-completed").json()
-        assert {one["outcome"] for one in answer["results"]} <= {"kept"}
+        response = ada.post("/tasks/bulk/delete-completed").json()
+        assert {result["outcome"] for result in response["results"]} <= {"kept"}
         assert ids(ada) == [task_id]
 
 
@@ -109,9 +109,9 @@ def test_a_busy_table_returns_503_and_the_repeated_request_is_done_once(
 
     with monkeypatch.context() as patch:
         patch.setattr(stage.connection, "_call", busy)
-        answer = ada.post("/tasks", {"title": "x"}, key)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
-    assert answer.headers["Retry-After"] == "1"
+        response = ada.post("/tasks", {"title": "x"}, key)
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "unavailable")
+    assert response.headers["Retry-After"] == "1"
     assert ada.post("/tasks", {"title": "x"}, key).status_code == 201
     assert len(ids(ada)) == 1
 
@@ -132,8 +132,8 @@ def test_a_change_with_two_kinds_of_conflicts_is_retried(
 
     with monkeypatch.context() as patch:
         patch.setattr(stage.connection, "transact", met)
-        answer = ada.put(path, {"title": "new"})
-    assert (answer.status_code, reasons) == (200, [])
+        response = ada.put(path, {"title": "new"})
+    assert (response.status_code, reasons) == (200, [])
 
 
 def test_a_task_that_is_constantly_changed_is_a_conflict(
@@ -150,8 +150,8 @@ def test_a_task_that_is_constantly_changed_is_a_conflict(
 
     with monkeypatch.context() as patch:
         patch.setattr(stage.connection, "transact", overtaken)
-        answer = ada.put(path, {"title": "mine"})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict")
+        response = ada.put(path, {"title": "mine"})
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "conflict")
     assert ada.get(path).json()["title"] == f"others' {MAX_ATTEMPTS}"
     assert ada.put(path, {"title": "mine"}).json()["version"] == MAX_ATTEMPTS + 2
 
@@ -160,9 +160,9 @@ def test_a_task_that_is_constantly_changed_is_a_conflict(
 def test_responses_lost_after_the_work_change_nothing(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(seed=3, internal_errors=0.3, conflicts=0.1)) as (_, ada, _clock):
         task_ids = [ada.task(str(number))["task_id"] for number in range(20)]
-        versions = [ada.put(f"/tasks/{one}", {"title": "new"}).json()["version"] for one in task_ids]
+        versions = [ada.put(f"/tasks/{task_id}", {"title": "new"}).json()["version"] for task_id in task_ids]
         assert versions == [2] * 20
-        assert {ada.delete(f"/tasks/{one}").status_code for one in task_ids[:10]} == {204}
+        assert {ada.delete(f"/tasks/{task_id}").status_code for task_id in task_ids[:10]} == {204}
         assert sorted(ids(ada)) == sorted(task_ids[10:])
 
 

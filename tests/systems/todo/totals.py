@@ -28,5 +28,5 @@ def assert_same(connection: Connection, lake: Lake) -> None:
     lake.refresh()
     table_says = totals_of_table(connection)
     assert totals_of_lake(lake) == table_says
-    tasks = sum(sum(one.values()) for one in table_says.values())
+    tasks = sum(sum(counts.values()) for counts in table_says.values())
     assert rows(lake, "SELECT users, tasks FROM gold.kpis") == [{"users": len(table_says), "tasks": tasks}]

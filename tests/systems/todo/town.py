@@ -33,17 +33,17 @@ class Town:
         return Request(name, f"{self.seed}-{self._sent}", "f")
 
     def _one(self, name: str, request: Request) -> None:
-        tasks, known = self.service.tasks, [task.task_id for task in self._known(name)]
-        if not known or self.chance.random() < 0.4:
+        tasks, task_ids = self.service.tasks, [task.task_id for task in self._known(name)]
+        if not task_ids or self.chance.random() < 0.4:
             result = {"title": "t", "category": self.chance.choice([None, "home", "work"])}
             tasks.create(request, Person(name, f"{name}@example.org", name), result)
         elif self.chance.random() < 0.2:
-            tasks.delete(request, name, self.chance.choice(known), None)
+            tasks.delete(request, name, self.chance.choice(task_ids), None)
         elif self.chance.random() < 0.05:
             tasks.delete_completed(request, name)
         else:
             status = self.chance.choice(list(Status))
-            tasks.change(request, name, self.chance.choice(known), {"status": status}, None)
+            tasks.change(request, name, self.chance.choice(task_ids), {"status": status}, None)
 
     def _known(self, name: str) -> Any:
         return self.service.lists._connection.run(design.tasks_of_user(name), limit=20)

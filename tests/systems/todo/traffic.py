@@ -42,9 +42,9 @@ class Traffic:
         """Create a task with a unique title."""
         key = new_key()
         body = {**self._fields(), "title": f"made by {key}"}
-        answer = self._send(lambda: caller.post("/tasks", body, key))
-        if self._is(answer, 201):
-            self.auditor.made(caller.name, answer.json())
+        response = self._send(lambda: caller.post("/tasks", body, key))
+        if self._is(response, 201):
+            self.auditor.created(caller.name, response.json())
 
     def change(self, caller: Caller) -> None:
         """Change some fields of a task."""
@@ -52,9 +52,9 @@ class Traffic:
         fields = self._fields()
         if task_id is None or not fields:
             return
-        answer = self._send(lambda: caller.put(f"/tasks/{task_id}", fields, key))
-        if self._is(answer, 200, 404):
-            self.auditor.changed(fields, answer.json())
+        response = self._send(lambda: caller.put(f"/tasks/{task_id}", fields, key))
+        if self._is(response, 200, 404):
+            self.auditor.changed(fields, response.json())
 
     def delete(self, caller: Caller) -> None:
         """Delete a task."""
@@ -64,21 +64,21 @@ class Traffic:
 
     def bulk(self, caller: Caller) -> None:
         """Set a status for some tasks."""
-        known, key = self.auditor.known(caller.name), new_key()
-        if not known:
+        task_ids, key = self.auditor.task_ids_of(caller.name), new_key()
+        if not task_ids:
             return
         status = self.chance.choice(_STATUSES)
-        body = {"task_ids": self.chance.sample(known, min(3, len(known))), "status": status}
-        answer = self._send(lambda: caller.post("/tasks/bulk/status", body, key))
-        if self._is(answer, 200):
-            self.auditor.record_results(answer.json()["results"], status)
+        body = {"task_ids": self.chance.sample(task_ids, min(3, len(task_ids))), "status": status}
+        response = self._send(lambda: caller.post("/tasks/bulk/status", body, key))
+        if self._is(response, 200):
+            self.auditor.record_results(response.json()["results"], status)
 
     def clear(self, caller: Caller) -> None:
         """Delete completed tasks."""
         key = new_key()
-        answer = self._send(lambda: caller.post("/tasks/bulk/delete-completed", key=key))
-        if self._is(answer, 200):
-            self.auditor.record_results(answer.json()["results"], "")
+        response = self._send(lambda: caller.post("/tasks/bulk/delete-completed", key=key))
+        if self._is(response, 200):
+            self.auditor.record_results(response.json()["results"], "")
 
     def look(self, caller: Caller) -> None:
         """Read; a known task that nobody deletes must exist."""
@@ -89,8 +89,8 @@ class Traffic:
             self._is(self._send(lambda: caller.get(f"/tasks/{task_id}"), once=True), 200, 404)
 
     def _pick(self, caller: Caller) -> str | None:
-        known = self.auditor.known(caller.name)
-        return self.chance.choice(known[-30:]) if known else None
+        task_ids = self.auditor.task_ids_of(caller.name)
+        return self.chance.choice(task_ids[-30:]) if task_ids else None
 
     def _fields(self) -> dict[str, Any]:
         choice = self.chance.choice
@@ -107,25 +107,25 @@ class Traffic:
         if self.doubled is None or once:
             return self._patiently(send)
         other = self.doubled.submit(self._patiently, send)
-        answer, again = self._patiently(send), other.result()
-        if (answer.status_code, answer.content) != (again.status_code, again.content) and answer.is_success:
-            self.auditor.complaints.append(f"two answers to one request: {answer.text} and {again.text}")
-        if again.is_success and not answer.is_success:
-            self.auditor.complaints.append(f"one request refused and done: {answer.text} and {again.text}")
-        return answer
+        response, again = self._patiently(send), other.result()
+        if (response.status_code, response.content) != (again.status_code, again.content) and response.is_success:
+            self.auditor.complaints.append(f"two answers to one request: {response.text} and {again.text}")
+        if again.is_success and not response.is_success:
+            self.auditor.complaints.append(f"one request refused and done: {response.text} and {again.text}")
+        return response
 
     def _patiently(self, send: Callable[[], httpx.Response]) -> httpx.Response:
         for _ in range(PATIENCE):
-            answer = send()
-            self.auditor.answers[f"{answer.request.method} {answer.status_code}"] += 1
-            if answer.status_code not in _AGAIN:
+            response = send()
+            self.auditor.answers[f"{response.request.method} {response.status_code}"] += 1
+            if response.status_code not in _AGAIN:
                 break
             time.sleep(0.02)
-        return answer
+        return response
 
-    def _is(self, answer: httpx.Response, wanted: int, *also: int) -> bool:
-        if answer.status_code not in {wanted, *also}:
+    def _is(self, response: httpx.Response, status: int, *also: int) -> bool:
+        if response.status_code not in {status, *also}:
             self.auditor.complaints.append(
-                f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text}"
+                f"{response.request.method} {response.request.url}: {response.status_code} {response.text}"
             )
-        return answer.status_code == wanted
+        return response.status_code == status

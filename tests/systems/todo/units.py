@@ -66,7 +66,7 @@ def asking() -> Iterator[tuple[Stage, Caller, Metered]]:
             yield stage, stage.person("ada", "administrators"), meter
 
 
-def asked(row: Row, stage: Stage, caller: Caller, meter: Metered) -> str:
+def measured(row: Row, stage: Stage, caller: Caller, meter: Metered) -> str:
     """Return the units of a request."""
     if row.asked is None:
         return ""
@@ -85,11 +85,11 @@ def table() -> str:
         "|---|---|---|---|---|---|",
     ]
     with asking() as (stage, caller, meter):
-        reads = {row.what: asked(row, stage, caller, meter) for row in rows() if not row.writes}
+        reads = {row.what: measured(row, stage, caller, meter) for row in rows() if not row.writes}
     for row in rows():
         if row.writes:
             with asking() as (stage, caller, meter):
-                request = asked(row, stage, caller, meter)
+                request = measured(row, stage, caller, meter)
         else:
             request = reads[row.what]
         lines.append(f"| {row.what} | {row.claim} | `{row.pattern}` | {alone(row)} | {request} | {row.remark} |")

@@ -65,13 +65,13 @@ def _get(path: str, **query: Any) -> Callable[[Caller], object]:
     return lambda caller: good(caller.get(path, limit=100, **query))
 
 
-def good(answer: Any) -> None:
+def good(response: Any) -> None:
     """Check that a request succeeded."""
-    assert answer.is_success, answer.text
+    assert response.is_success, response.text
 
 
-def _listed(what: str, call: Call[Page[Task]], remark: str, **query: Any) -> Row:
-    return Row(what, "~1-5 RCU", call.pattern.name, _run(call), _get("/tasks", **query), remark)
+def _listed(name: str, call: Call[Page[Task]], remark: str, **query: Any) -> Row:
+    return Row(name, "~1-5 RCU", call.pattern.name, _run(call), _get("/tasks", **query), remark)
 
 
 _DAY, _FIRST, _LAST = date(2025, 11, 18), date(2025, 11, 18), date(2025, 11, 19)
@@ -306,10 +306,10 @@ def _paged(connection: Connection) -> None:
 def _pages(caller: Caller) -> None:
     cursor: dict[str, str] = {}
     while True:
-        answer = caller.get("/tasks", status="pending", limit=3, **cursor)
-        if answer.json()["cursor"] is None:
+        response = caller.get("/tasks", status="pending", limit=3, **cursor)
+        if response.json()["cursor"] is None:
             return
-        cursor = {"cursor": answer.json()["cursor"]}
+        cursor = {"cursor": response.json()["cursor"]}
 
 
 def _body(task: Task) -> dict[str, Any]:

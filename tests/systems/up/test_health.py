@@ -83,36 +83,36 @@ def test_one_failed_worker_degrades_its_system_and_no_other(
     )
     with running(Settings(tmp_path)) as (url, _):
         assert recorded.wait(PATIENCE_S)
-        well, ill, whole = (get(f"{url}/health{path}") for path in ("/shelf", "/other", ""))
+        well, failed, healthy = (get(f"{url}/health{path}") for path in ("/shelf", "/other", ""))
     assert (well.status_code, well.json()["status"]) == (200, "ok")
-    assert (ill.status_code, ill.json()["status"]) == (503, "degraded")
-    named = ill.json()["workers"]["other dusting"]
+    assert (failed.status_code, failed.json()["status"]) == (503, "degraded")
+    named = failed.json()["workers"]["other dusting"]
     assert (named["status"], named["last_error"]) == ("failing", "ValueError")
-    assert (whole.status_code, whole.json()["status"]) == (200, "degraded")
-    assert {name: one["status"] for name, one in whole.json()["systems"].items()} == {
+    assert (healthy.status_code, healthy.json()["status"]) == (200, "degraded")
+    assert {name: system["status"] for name, system in healthy.json()["systems"].items()} == {
         "shelf": "ok",
         "other": "degraded",
     }
-    assert "ann@example.org" not in ill.text + whole.text
+    assert "ann@example.org" not in failed.text + healthy.text
 
 
 def test_one_system_with_a_failing_api_degrades_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, notes_system.SYSTEM, other(with_broken_api))
     with running(Settings(tmp_path)) as (url, _):
-        ill, whole = get(f"{url}/health/other"), get(f"{url}/health")
+        ill, failed = get(f"{url}/health/other"), get(f"{url}/health")
     assert (ill.status_code, ill.json()["status"], ill.json()["checks"]) == (503, "failing", {"table": "failing"})
-    assert (whole.status_code, whole.json()["status"]) == (200, "degraded")
-    assert "db.internal" not in ill.text + whole.text
+    assert (failed.status_code, failed.json()["status"]) == (200, "degraded")
+    assert "db.internal" not in ill.text + failed.text
 
 
 def test_the_process_fails_if_no_system_can_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, other(with_broken_api), other(with_broken_api, "third"))
     with running(Settings(tmp_path)) as (url, _):
-        whole = get(f"{url}/health")
-    assert (whole.status_code, whole.json()["status"]) == (503, "failing")
+        overall = get(f"{url}/health")
+    assert (overall.status_code, overall.json()["status"]) == (503, "failing")
 
 
 def test_health_of_an_unknown_system_is_not_found(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
-        answer = get(f"{url}/health/attic")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+        response = get(f"{url}/health/attic")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")

@@ -39,7 +39,7 @@ def test_the_home_page_is_accessible_and_fits(site: Site, windows: Windows, widt
         window.check_layout()
         window.check_accessibility()
         window.screenshot(f"{name}-{width}{'-dark' if dark else ''}")
-        window.screenshot(f"{name}-top-{width}{'-dark' if dark else ''}", whole=False)
+        window.screenshot(f"{name}-top-{width}{'-dark' if dark else ''}", full_page=False)
 
 
 @pytest.mark.parametrize("scripts", [True, False])

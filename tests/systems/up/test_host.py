@@ -54,8 +54,8 @@ def test_with_an_issuer_home_page_and_api_docs_require_a_token(settings: Setting
 def test_with_an_issuer_health_shows_anonymous_clients_only_the_status(settings: Settings, key: DevelopmentKey) -> None:
     with running(settings) as (url, _):
         for path in HEALTH:
-            answer = get(f"{url}{path}")
-            assert (answer.status_code, answer.json()) == (200, {"status": "ok"}), path
+            response = get(f"{url}{path}")
+            assert (response.status_code, response.json()) == (200, {"status": "ok"}), path
             assert get(f"{url}{path}", headers=bearer(key, "https://elsewhere.example")).json() == {"status": "ok"}, (
                 path
             )
@@ -87,18 +87,18 @@ def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
     dynamodb = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
     with running(Settings(tmp_path)) as (url, _):
         paths = ("/health", "/health/live", "/health/shelf", "/nothing", "/shelf/notes/first", "/shelf/nothing")
-        answers = [get(f"{url}{path}") for path in paths]
-        answers += [
+        responses = [get(f"{url}{path}") for path in paths]
+        responses += [
             post(url),
             post(url, content=b"{}", headers=dynamodb),
             get(f"{url}/health/", follow_redirects=False),
         ]
         home = get(url)
-    assert {answer.status_code for answer in answers} == {200, 307, 400, 404, 405}
-    for answer in answers:
-        assert {name: answer.headers.get_list(name) for name in SECURITY_HEADERS} == {
+    assert {answer.status_code for answer in responses} == {200, 307, 400, 404, 405}
+    for response in responses:
+        assert {name: response.headers.get_list(name) for name in SECURITY_HEADERS} == {
             name: [value] for name, value in SECURITY_HEADERS.items()
-        }, answer.url
+        }, response.url
     policy = home.headers.get_list("Content-Security-Policy")
     assert len(policy) == 1
     for directive in ("default-src 'none'", "frame-ancestors 'none'", "script-src 'self'", "style-src 'self'"):

@@ -50,9 +50,9 @@ pytestmark = pytest.mark.usefixtures("the_shelf")
 @contextmanager
 def nobody() -> Iterator[str]:
     """Yield a URL that nothing listens on, and that no other process can bind."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def test_everything_is_served_on_one_port(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_a_failing_worker_is_reported_without_its_data(tmp_path: Path, monkeypat
 def test_an_unknown_system_path_is_reported_in_the_common_error_format(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         for path in ("/nothing", "/shelf/%0A/x", "/shelfs"):
-            answer = get(f"{url}{path}")
-            assert answer.status_code == 404
-            assert answer.json() == {"error": {"code": "not_found", "message": "No resource exists at this address."}}
+            response = get(f"{url}{path}")
+            assert response.status_code == 404
+            assert response.json() == {"error": {"code": "not_found", "message": "No resource exists at this address."}}
         wrong = post(url)
         assert (wrong.status_code, wrong.json()["error"]["code"]) == (405, "method_not_allowed")
         assert set(wrong.headers["Allow"].split(", ")) == {"GET", "HEAD"}
@@ -170,25 +170,25 @@ def test_keys_that_others_can_read_are_a_clear_error(tmp_path: Path) -> None:
         prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
-@pytest.mark.parametrize("kept", ["file", "address"])
-def test_only_tokens_of_the_configured_issuer_are_accepted(tmp_path: Path, kept: str) -> None:
+@pytest.mark.parametrize("algorithm", ["file", "address"])
+def test_only_tokens_of_the_configured_issuer_are_accepted(tmp_path: Path, algorithm: str) -> None:
     theirs, file = development_key(tmp_path / "theirs"), tmp_path / "jwks.json"
     file.write_bytes(theirs.jwks())
     with Running(Starlette(routes=[Route("/jwks.json", lambda _request: FileResponse(file))])) as login:
-        keys = str(file) if kept == "file" else f"{login.url}/jwks.json"
+        keys = str(file) if algorithm == "file" else f"{login.url}/jwks.json"
         named = Settings(tmp_path / "data", issuer="https://login.example", audience="venue", keys=keys)
         with running(named) as (url, _):
 
-            def asked(key: DevelopmentKey, audience: str, issuer: str) -> httpx.Response:
+            def get_as(key: DevelopmentKey, audience: str, issuer: str) -> httpx.Response:
                 token = issue_development_token(key, "ada", audience=audience, issuer=issuer)
                 return get(f"{url}/shelf/me", headers={"Authorization": f"Bearer {token}"})
 
-            assert asked(theirs, "venue", "https://login.example").json() == "ada"
-            assert asked(theirs, "keyplan", "https://login.example").status_code == 401
-            assert asked(theirs, "venue", DEFAULT_ISSUER).status_code == 401
+            assert get_as(theirs, "venue", "https://login.example").json() == "ada"
+            assert get_as(theirs, "keyplan", "https://login.example").status_code == 401
+            assert get_as(theirs, "venue", DEFAULT_ISSUER).status_code == 401
             own = development_key(tmp_path / "data" / "keys")
-            assert asked(own, "venue", "https://login.example").status_code == 401
-            assert asked(own, AUDIENCE, DEFAULT_ISSUER).status_code == 401
+            assert get_as(own, "venue", "https://login.example").status_code == 401
+            assert get_as(own, AUDIENCE, DEFAULT_ISSUER).status_code == 401
 
 
 def test_without_an_issuer_tokens_of_the_folder_are_accepted(tmp_path: Path) -> None:
@@ -212,8 +212,8 @@ def test_another_endpoint_is_used_and_none_is_served(tmp_path: Path, monkeypatch
         with running(Settings(tmp_path, url=remote.url)) as (url, _):
             assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
             assert not (tmp_path / "keyplan.db").exists()
-            answer = post(url, headers={"X-Amz-Target": "DynamoDB_20120810.ListTables"}, content=b"{}")
-            assert answer.status_code in {404, 405}
+            response = post(url, headers={"X-Amz-Target": "DynamoDB_20120810.ListTables"}, content=b"{}")
+            assert response.status_code in {404, 405}
         assert engine.call("ListTables", {})["TableNames"] == ["shelf"]
 
 
@@ -284,8 +284,8 @@ def test_only_local_users_get_the_endpoint_without_authentication(
     with running(settings) as (url, _):
         target = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
         signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request"}
-        answer = post(url, content=b"{}", headers={**target, **signed})
-        assert ("x-amzn-requestid" in answer.headers) is is_there
+        response = post(url, content=b"{}", headers={**target, **signed})
+        assert ("x-amzn-requestid" in response.headers) is is_there
         assert ("DynamoDB answers here" in get(url).text) is is_there
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
 
@@ -295,14 +295,14 @@ def test_a_page_with_a_rebound_host_name_cannot_access_the_tables(tmp_path: Path
         target = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
         signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request"}
         for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-            answer = post(url, content=b"{}", headers={**target, **signed, **foreign})
-            assert answer.status_code == 403
-            assert "evil.example" in answer.json()["Message"]
+            response = post(url, content=b"{}", headers={**target, **signed, **foreign})
+            assert response.status_code == 403
+            assert "evil.example" in response.json()["Message"]
 
 
 def test_a_port_in_use_is_a_clear_error(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with pytest.raises(UpError, match=f"port {port} is in use"):
             up(Settings(tmp_path, port=port), lambda _line: None)
 

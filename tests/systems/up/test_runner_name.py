@@ -53,8 +53,10 @@ def test_every_reader_of_a_stream_uses_the_name(tmp_path: Path) -> None:
         for worker in prepare(Settings(tmp_path), stack, lambda _line: None).workers.workers:
             worker.run_once()
         with Engine.open(tmp_path / "keyplan.db") as engine:
-            kept = engine.call("Scan", {"TableName": "keyplan-checkpoints", "ConsistentRead": True})["Items"]
-    names = {item["owner"]["S"] for item in kept if "owner" in item}
-    assert {item["consumer"]["S"].partition("/")[0] for item in kept if "owner" in item} == READERS
+            checkpoint_items = engine.call("Scan", {"TableName": "keyplan-checkpoints", "ConsistentRead": True})[
+                "Items"
+            ]
+    names = {item["owner"]["S"] for item in checkpoint_items if "owner" in item}
+    assert {item["consumer"]["S"].partition("/")[0] for item in checkpoint_items if "owner" in item} == READERS
     with runner_name(tmp_path) as next_one:
         assert names == {next_one}

@@ -71,11 +71,11 @@ def test_a_worker_that_fails_partly_continues_with_the_rest_immediately() -> Non
     left, done = list(range(300)), threading.Event()
 
     def stumble() -> int:
-        taken = min(len(left), 3)
-        del left[:taken]
+        count = min(len(left), 3)
+        del left[:count]
         if not left:
             done.set()
-        raise UnfinishedError.of([ValueError("this one never")], taken)
+        raise UnfinishedError.of([ValueError("this one never")], count)
 
     workers = Workers([Worker("stumbles", stumble, every_s=60)])
     workers.start()

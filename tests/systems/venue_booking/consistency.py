@@ -45,7 +45,7 @@ def _check_copies(bookings: list[dict[str, Any]], copies: list[dict[str, Any]]) 
 def _check_index(engine: Engine | ServedEngine, bookings: list[dict[str, Any]]) -> None:
     listed: dict[str, str] = {}
     for status in Status:
-        answer = raw(
+        response = raw(
             engine,
             "Query",
             {
@@ -55,8 +55,8 @@ def _check_index(engine: Engine | ServedEngine, bookings: list[dict[str, Any]]) 
                 "ExpressionAttributeValues": {":status": {"S": f"STATUS#{status.value.upper()}"}},
             },
         )
-        assert "LastEvaluatedKey" not in answer
-        for item in answer["Items"]:
+        assert "LastEvaluatedKey" not in response
+        for item in response["Items"]:
             assert text(item, "bookingId") not in listed
             assert text(item, "GSI2SK").startswith(f"{status.value.upper()}#")
             listed[text(item, "bookingId")] = status.value
@@ -72,12 +72,12 @@ def _check_counters(bookings: list[dict[str, Any]], users: list[dict[str, Any]])
 
 
 def _check_slots(bookings: list[dict[str, Any]], events: list[dict[str, Any]], slots: list[dict[str, Any]]) -> None:
-    held = {(text(slot, "date"), text(slot, "timeSlot"), text(slot, "eventId")) for slot in slots}
+    reserved = {(text(slot, "date"), text(slot, "timeSlot"), text(slot, "eventId")) for slot in slots}
     meant = {
         (text(event, "date"), slot["S"], text(event, "eventId")) for event in events for slot in event["slots"]["L"]
     }
-    assert held == meant
-    assert len(held) == len({(day, slot) for day, slot, _ in held})
+    assert reserved == meant
+    assert len(reserved) == len({(day, slot) for day, slot, _ in reserved})
     approved = {text(booking, "bookingId") for booking in bookings if text(booking, "status") == "approved"}
     assert {text(event, "bookingId") for event in events if "bookingId" in event} == approved
     assert sum("bookingId" in event for event in events) == len(approved)

@@ -65,9 +65,9 @@ class Caller:
 
     def ask(self, query: str, **variables: Any) -> Any:
         """Return the data of a query. Raises Refused."""
-        answer = self.client.post("/graphql", json={"query": query, "variables": variables})
-        assert answer.status_code == 200, answer.text
-        body = answer.json()
+        response = self.client.post("/graphql", json={"query": query, "variables": variables})
+        assert response.status_code == 200, response.text
+        body = response.json()
         if body.get("errors"):
             raise Refused(body["errors"])
         return body["data"]
@@ -82,14 +82,14 @@ class Caller:
         booking: dict[str, Any] = result["requestBooking"]
         return booking
 
-    def decide(self, what: str, booking_id: str, **values: Any) -> dict[str, Any]:
+    def decide(self, action: str, booking_id: str, **values: Any) -> dict[str, Any]:
         """Approve, reject or cancel a booking."""
         query = (
             "mutation ($id: ID!, $version: Int, $reason: String) {"
-            f" {what}Booking(id: $id, version: $version, reason: $reason) {{ id status version slots eventId }} }}"
+            f" {action}Booking(id: $id, version: $version, reason: $reason) {{ id status version slots eventId }} }}"
         )
         result = self.ask(query, id=booking_id, **values)
-        decided: dict[str, Any] = result[f"{what}Booking"]
+        decided: dict[str, Any] = result[f"{action}Booking"]
         return decided
 
     def event(self, **changes: Any) -> dict[str, Any]:
@@ -144,8 +144,8 @@ def all_items(engine: Engine | ServedEngine) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": TABLE, "ConsistentRead": True}
     while True:
-        answer = served_engine.raw(engine, "Scan", request)
-        items += answer["Items"]
-        if not answer.get("LastEvaluatedKey"):
+        response = served_engine.raw(engine, "Scan", request)
+        items += response["Items"]
+        if not response.get("LastEvaluatedKey"):
             return items
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        request["ExclusiveStartKey"] = response["LastEvaluatedKey"]

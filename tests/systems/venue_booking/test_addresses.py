@@ -182,7 +182,7 @@ def test_one_of_two_users_who_concurrently_verify_one_address_wins(
     held_without_verification(stage, "mallory", "wanted@example.org")
     people = [stage.person(f"user{number}") for number in range(2)]
     results = [(person, *sent_code(person, "wanted@example.org", box, runner)) for person in people]
-    works = [lambda one=one: one[0].ask(VERIFY, id=one[1], code=one[2]) for one in results]
+    works = [lambda pair=caller_and_code: pair[0].ask(VERIFY, id=pair[1], code=pair[2]) for caller_and_code in results]
     assert at_once(works) == {"won": 1, "email_taken": 1}
     owners = [text(user, "PK") for user in of_kind(all_items(engine), "User") if "wanted" in str(user)]
     assert len(owners) == 1
@@ -225,12 +225,12 @@ def test_an_administrator_releases_an_address_and_the_action_is_recorded(
 def test_a_letter_sent_again_contains_another_code_and_both_are_accepted(
     stage: Stage, ada: Caller, box: Box, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send, answers = box.send, [MailUnavailableError("the answer was lost")]
+    send, failures = box.send, [MailUnavailableError("the answer was lost")]
 
     def lost(letter: Letter) -> Sent:
         sent = send(letter)
-        if answers:
-            raise answers.pop()
+        if failures:
+            raise failures.pop()
         return sent
 
     monkeypatch.setattr(box, "send", lost)

@@ -24,9 +24,9 @@ def slots_of(caller: Caller, day: str = "2025-11-15") -> dict[str, str]:
     return {slot["name"]: slot["state"] for slot in result["slots"]}
 
 
-def refusal(caller: Caller, what: str, booking_id: str, **values: Any) -> Refused:
+def refusal(caller: Caller, action: str, booking_id: str, **values: Any) -> Refused:
     with pytest.raises(Refused) as refused:
-        caller.decide(what, booking_id, **values)
+        caller.decide(action, booking_id, **values)
     return refused.value
 
 
@@ -56,9 +56,9 @@ def test_approving_reserves_every_slot_of_the_duration(
 def test_a_full_day_and_half_a_day_cannot_both_reserve_the_morning(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    whole, half = ada.request(), ada.request(duration="HALF_DAY_MORNING")
-    admin.decide("approve", half["id"])
-    error = refusal(admin, "approve", whole["id"])
+    whole_day, half_day = ada.request(), ada.request(duration="HALF_DAY_MORNING")
+    admin.decide("approve", half_day["id"])
+    error = refusal(admin, "approve", whole_day["id"])
     assert error.code == "slot_taken"
     assert error.details == {"date": "2025-11-15", "slots": ["MORNING"]}
     assert check(engine) == 2
@@ -75,18 +75,18 @@ def test_slot_taken_and_already_decided_are_distinguished(ada: Caller, admin: Ca
     assert refusal(admin, "approve", "nobody").code == "not_found"
 
 
-@pytest.mark.parametrize("what", ["reject", "cancel"])
+@pytest.mark.parametrize("action", ["reject", "cancel"])
 def test_an_approved_booking_that_ends_frees_its_slots(
-    what: str, ada: Caller, admin: Caller, engine: Engine | ServedEngine
+    action: str, ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     first, second = ada.request(), ada.request(duration="EVENING")
     admin.decide("approve", first["id"])
-    ended = admin.decide(what, first["id"], reason="The roof leaks")
+    ended = admin.decide(action, first["id"], reason="The roof leaks")
     assert (ended["slots"], ended["eventId"]) == ([], None)
     assert set(slots_of(ada).values()) == {"FREE"}
     admin.decide("approve", second["id"])
     assert slots_of(ada) == {"MORNING": "FREE", "AFTERNOON": "FREE", "EVENING": "TAKEN"}
-    assert refusal(admin, what, first["id"]).code == "already_decided"
+    assert refusal(admin, action, first["id"]).code == "already_decided"
     assert check(engine) == 2
 
 
@@ -144,14 +144,14 @@ def test_an_invalid_request_is_rejected_and_stores_nothing(
 def test_reserved_slots_cannot_be_requested_until_they_are_free(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    held = ada.request(duration="HALF_DAY_MORNING")
-    admin.decide("approve", held["id"])
+    reserved = ada.request(duration="HALF_DAY_MORNING")
+    admin.decide("approve", reserved["id"])
     admin.event(date="2025-11-15", duration="EVENING", kind="CLOSURE", title="Works")
     with pytest.raises(Refused) as refused:
         ada.request()
     assert (refused.value.code, refused.value.details["slots"]) == ("slot_taken", ["MORNING", "EVENING"])
     ada.request(duration="HALF_DAY_AFTERNOON")
-    ada.decide("cancel", held["id"])
+    ada.decide("cancel", reserved["id"])
     ada.request(duration="HALF_DAY_MORNING")
     assert check(engine) == 3
 
@@ -171,8 +171,8 @@ def test_the_history_is_in_date_order_and_paged(ada: Caller) -> None:
         after = result["cursor"]
         if after is None:
             break
-    assert [one["date"] for one in entries] == sorted(days, reverse=True)
-    assert {one["booking"]["id"] for one in entries} == bookings
+    assert [entry["date"] for entry in entries] == sorted(days, reverse=True)
+    assert {entry["booking"]["id"] for entry in entries} == bookings
     assert entries[0]["booking"]["contact"]["email"] == "ada@example.org"
 
 
@@ -196,26 +196,26 @@ def test_bookings_are_listed_by_status_and_by_month(
     third = ada.request(date="2025-12-03")
     admin.decide("reject", first["id"])
     listed = admin.ask("{ bookings { entries { id user { name } requestedAt } } }")["bookings"]["entries"]
-    assert [(one["id"], one["user"]["name"]) for one in listed] == [(second["id"], "Bob"), (third["id"], "Ada")]
+    assert [(entry["id"], entry["user"]["name"]) for entry in listed] == [(second["id"], "Bob"), (third["id"], "Ada")]
     rejected = admin.ask("{ bookings(status: REJECTED) { entries { id } } }")["bookings"]["entries"]
     assert rejected == [{"id": first["id"]}]
     query = 'query ($s: BookingStatus) { bookingsByMonth(month: "2025-11", status: $s) { entries { id } } }'
-    assert [one["id"] for one in admin.ask(query, s="PENDING")["bookingsByMonth"]["entries"]] == [second["id"]]
+    assert [entry["id"] for entry in admin.ask(query, s="PENDING")["bookingsByMonth"]["entries"]] == [second["id"]]
     every = admin.ask(query)["bookingsByMonth"]["entries"]
-    assert {one["id"] for one in every} == {first["id"], second["id"]}
+    assert {entry["id"] for entry in every} == {first["id"], second["id"]}
     earlier = ada.request(date="2025-11-05")
     by_date = admin.ask(query, s="PENDING")["bookingsByMonth"]["entries"]
-    assert [one["id"] for one in by_date] == [earlier["id"], second["id"]]
+    assert [entry["id"] for entry in by_date] == [earlier["id"], second["id"]]
     with pytest.raises(Refused) as refused:
         admin.ask('{ bookingsByMonth(month: "11/2025") { cursor } }')
     assert refused.value.code == "invalid"
 
 
 def test_pending_requests_that_conflict_with_a_reserved_slot_are_marked(ada: Caller, admin: Caller) -> None:
-    held, meets, free = ada.request(), ada.request(duration="EVENING"), ada.request(date="2025-11-16")
-    admin.decide("approve", held["id"])
+    reserved, meets, free = ada.request(), ada.request(duration="EVENING"), ada.request(date="2025-11-16")
+    admin.decide("approve", reserved["id"])
     listed = admin.ask("{ bookings { entries { id conflicting } } }")["bookings"]["entries"]
-    assert {one["id"]: one["conflicting"] for one in listed} == {meets["id"]: True, free["id"]: False}
+    assert {entry["id"]: entry["conflicting"] for entry in listed} == {meets["id"]: True, free["id"]: False}
 
 
 def test_counters_follow_every_status_change(ada: Caller, admin: Caller) -> None:
@@ -251,7 +251,7 @@ def test_a_complete_profile_query_is_within_the_complexity_limit(ada: Caller) ->
     copies = f"bookings {{ bookingId date duration status requestedAt booking {{ {booking} }} }}"
     result = ada.ask(f"{{ profile {{ user {{ {user} }} {copies} }} }}")["profile"]
     assert result["user"]["stats"]["total"] == 1
-    assert [(one["bookingId"], one["booking"]["code"]) for one in result["bookings"]] == [
+    assert [(entry["bookingId"], entry["booking"]["code"]) for entry in result["bookings"]] == [
         (new_booking["id"], new_booking["code"])
     ]
 

@@ -75,8 +75,8 @@ def test_the_event_of_a_booking_is_removed_only_with_its_booking(ada: Caller, ad
 def test_strangers_see_that_a_slot_is_reserved_and_not_by_whom(stage: Stage, ada: Caller, admin: Caller) -> None:
     booking = ada.request()
     admin.decide("approve", booking["id"])
-    (seen,) = stage.person("bob").ask(ON, day="2025-11-15")["eventsOn"]
-    assert seen == {
+    (reserved,) = stage.person("bob").ask(ON, day="2025-11-15")["eventsOn"]
+    assert reserved == {
         "id": None,
         "kind": "PRIVATE_BOOKING",
         "title": None,
@@ -86,9 +86,9 @@ def test_strangers_see_that_a_slot_is_reserved_and_not_by_whom(stage: Stage, ada
         "booking": None,
     }
     for caller in (ada, admin):
-        (seen,) = caller.ask(ON, day="2025-11-15")["eventsOn"]
-        assert (seen["title"], seen["bookingId"]) == ("Birthday party", booking["id"])
-        assert (seen["description"], seen["booking"]) == ("", {"attendees": 50})
+        (reserved,) = caller.ask(ON, day="2025-11-15")["eventsOn"]
+        assert (reserved["title"], reserved["bookingId"]) == ("Birthday party", booking["id"])
+        assert (reserved["description"], reserved["booking"]) == ("", {"attendees": 50})
 
 
 def test_an_administrators_event_has_a_kind_and_description_and_no_booking(
@@ -98,15 +98,15 @@ def test_an_administrators_event_has_a_kind_and_description_and_no_booking(
     works = admin.event(duration="HALF_DAY_MORNING", kind="CLOSURE", title="Works")
     assert ada.ask(ON, day="2025-12-06")["eventsOn"] == [
         {
-            "id": one["id"],
+            "id": event_shown["id"],
             "kind": kind,
-            "title": one["title"],
+            "title": event_shown["title"],
             "description": expected,
-            "slots": one["slots"],
+            "slots": event_shown["slots"],
             "bookingId": None,
             "booking": None,
         }
-        for one, kind, expected in ((works, "CLOSURE", ""), (event, "PUBLIC_EVENT", "Books and toys"))
+        for event_shown, kind, expected in ((works, "CLOSURE", ""), (event, "PUBLIC_EVENT", "Books and toys"))
     ]
     stored = [*of_kind(all_items(engine), "Event"), *of_kind(all_items(engine), "EventSlot")]
     assert len(stored) == 4
@@ -174,8 +174,8 @@ def test_a_range_over_the_end_of_a_month_shows_both_months(admin: Caller) -> Non
     admin.event(date="2025-12-01", duration="EVENING")
     query = '{ availability(firstDate: "2025-11-29", lastDate: "2025-12-02") { date slots { name state } } }'
     days = admin.ask(query)["availability"]
-    taken = [day["date"] for day in days if any(slot["state"] == "TAKEN" for slot in day["slots"])]
-    assert taken == ["2025-11-30", "2025-12-01"]
+    reserved_days = [day["date"] for day in days if any(slot["state"] == "TAKEN" for slot in day["slots"])]
+    assert reserved_days == ["2025-11-30", "2025-12-01"]
 
 
 def test_the_feed_requires_no_token_and_contains_no_bookings(stage: Stage, ada: Caller, admin: Caller) -> None:
@@ -187,9 +187,12 @@ def test_the_feed_requires_no_token_and_contains_no_bookings(stage: Stage, ada: 
     entries = list(Calendar.from_ical(answer.content).walk("VEVENT"))
     assert [(str(entry["SUMMARY"]), str(entry["DESCRIPTION"])) for entry in entries] == [("Market", "Books and toys")]
     assert b"Birthday" not in answer.content
-    shown = client.get("/calendar.ics", params={"reserved": "true", "language": "en"})
-    assert {str(one["SUMMARY"]) for one in Calendar.from_ical(shown.content).walk("VEVENT")} == {"Market", "Reserved"}
-    assert b"Birthday" not in shown.content
+    response = client.get("/calendar.ics", params={"reserved": "true", "language": "en"})
+    assert {str(component["SUMMARY"]) for component in Calendar.from_ical(response.content).walk("VEVENT")} == {
+        "Market",
+        "Reserved",
+    }
+    assert b"Birthday" not in response.content
 
 
 def test_an_unchanged_feed_is_not_sent_again(stage: Stage, admin: Caller) -> None:

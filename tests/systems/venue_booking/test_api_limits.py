@@ -17,10 +17,10 @@ from keyplan_systems.web.development import issue_development_token
 
 @pytest.mark.embedded("refused before any table is met")
 def test_requests_without_a_token_are_rejected(stage: Stage) -> None:
-    answer = stage.client().post("/graphql", json={"query": "{ me { id } }"})
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
-    assert answer.json()["error"]["code"] == "unauthorized"
+    response = stage.client().post("/graphql", json={"query": "{ me { id } }"})
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    assert response.json()["error"]["code"] == "unauthorized"
 
 
 @pytest.mark.parametrize("wrong", ["audience", "issuer", "expired", "signature"])
@@ -33,8 +33,8 @@ def test_an_invalid_token_is_rejected(wrong: str, stage: Stage, clock: ManualClo
     token = issue_development_token(stage.key, "ada", clock=clock, claims=claims, **result)
     if wrong == "signature":
         token = token[:-6] + ("AAAAAA" if not token.endswith("AAAAAA") else "BBBBBB")
-    answer = stage.client(token).post("/graphql", json={"query": "{ me { id } }"})
-    assert answer.status_code == 401
+    response = stage.client(token).post("/graphql", json={"query": "{ me { id } }"})
+    assert response.status_code == 401
 
 
 ADMIN_ONLY = [
@@ -98,10 +98,10 @@ def test_exponential_fragments_are_counted_without_expanding_them(admin: Caller)
 
 @pytest.mark.embedded("no table is met")
 def test_introspection_is_allowed_once_per_query(ada: Caller) -> None:
-    whole = get_introspection_query(
+    introspection = get_introspection_query(
         schema_description=True, specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
     )
-    assert ada.ask(whole)["__schema"]["queryType"]["name"] == "Query"
+    assert ada.ask(introspection)["__schema"]["queryType"]["name"] == "Query"
     assert ada.ask('{ __type(name: "Booking") { name fields { name type { name ofType { name } } } } }')["__type"]
     text = " ".join(f"a{number}: __schema {{ types {{ ...kind }} }}" for number in range(8))
     kind = " ".join(f"b{number}: fields {{ type {{ ofType {{ ...inside }} }} }}" for number in range(8))
@@ -138,16 +138,16 @@ def test_an_oversized_body_is_rejected(stage: Stage, ada: Caller) -> None:
 
 @pytest.mark.embedded("refused before any table is met")
 def test_queries_by_get_are_rejected(ada: Caller) -> None:
-    answer = ada.client.get("/graphql", params={"query": "{ me { id } }"})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
+    response = ada.client.get("/graphql", params={"query": "{ me { id } }"})
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request")
 
 
 @pytest.mark.embedded("no booking is met")
 def test_only_the_named_one_of_several_operations_runs(ada: Caller) -> None:
     two = 'query one { me { id } } mutation two { changeProfile(input: {name: "Two"}) { name } }'
     assert code_of(ada, two) == "bad_query"
-    answer = ada.client.post("/graphql", json={"query": two, "operationName": "two"}).json()
-    assert answer == {"data": {"changeProfile": {"name": "Two"}}}
+    response = ada.client.post("/graphql", json={"query": two, "operationName": "two"}).json()
+    assert response == {"data": {"changeProfile": {"name": "Two"}}}
     assert ada.ask("query one { me { name } }") == {"me": {"name": "Two"}}
 
 
@@ -171,17 +171,17 @@ NO_REQUESTS = {
 @pytest.mark.parametrize(("body", "code"), NO_REQUESTS.values(), ids=NO_REQUESTS)
 @pytest.mark.embedded("refused before any table is met")
 def test_an_invalid_graphql_request_is_reported_in_the_common_error_format(body: bytes, code: str, ada: Caller) -> None:
-    answer = ada.client.post("/graphql", content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 400
-    error = answer.json()["error"]
-    assert (error["code"], error["request_id"]) == (code, answer.headers["X-Request-Id"])
+    response = ada.client.post("/graphql", content=body, headers={"Content-Type": "application/json"})
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert (error["code"], error["request_id"]) == (code, response.headers["X-Request-Id"])
 
 
 @pytest.mark.embedded("refused before any table is met")
 def test_graphql_accepts_json_only(ada: Caller) -> None:
     for kind in ("text/plain", "application/graphql", "multipart/form-data; boundary=x"):
-        answer = ada.client.post("/graphql", content=b'{"query": "{ me { id } }"}', headers={"Content-Type": kind})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), kind
+        response = ada.client.post("/graphql", content=b'{"query": "{ me { id } }"}', headers={"Content-Type": kind})
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request"), kind
 
 
 @pytest.mark.embedded("refused before any table is met")
@@ -223,7 +223,7 @@ def test_an_unexpected_error_is_returned_without_details(
         (ThrottledError("too much"), "unavailable"),
         (OutcomeUnknownError("no answer"), "outcome_unknown"),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda rule: type(rule).__name__,
 )
 @pytest.mark.embedded("no request is sent")
 def test_an_unavailable_table_is_reported(

@@ -137,7 +137,7 @@ def test_administrators_find_users_by_address_and_list_them(stage: Stage, admin:
     assert admin.ask('{ userByEmail(email: "none@example.org") { id } }') == {"userByEmail": None}
     assert code_of(admin, '{ userByEmail(email: "bob") { id } }') == "invalid"
     first = admin.ask("{ users(first: 2) { entries { id } cursor } }")["users"]
-    assert [one["id"] for one in first["entries"]] == ["eve", "ada"]
+    assert [user["id"] for user in first["entries"]] == ["eve", "ada"]
     rest = admin.ask("query ($c: String) { users(first: 2, after: $c) { entries { id } } }", c=first["cursor"])
     assert rest["users"]["entries"] == [{"id": "bob"}]
 
@@ -213,22 +213,22 @@ def test_every_action_of_an_administrator_is_in_the_audit_log(ada: Caller, admin
     for query, variables in acts:
         clock.advance(1)
         admin.ask(query, **variables)
-    for what, one in (("reject", other), ("cancel", booking)):
+    for action, target in (("reject", other), ("cancel", booking)):
         clock.advance(1)
-        admin.decide(what, one["id"])
+        admin.decide(action, target["id"])
     clock.advance(1)
     market = admin.event()
     clock.advance(1)
     admin.ask("mutation ($id: ID!) { deleteEvent(id: $id) { id } }", id=market["id"])
     log = admin.ask('{ audit(month: "2025-10") { entries { actorId action subject } } }')["audit"]["entries"]
-    assert [one["action"] for one in log] == [
+    assert [entry["action"] for entry in log] == [
         "DELETE_EVENT", "CREATE_EVENT", "CANCEL_BOOKING", "REJECT_BOOKING", "RECORD_PAYMENT", "ISSUE_LOCK_CODE",
         "APPROVE_BOOKING",
     ]  # fmt: skip
-    assert {one["actorId"] for one in log} == {"root"}
+    assert {entry["actorId"] for entry in log} == {"root"}
     query = "query ($id: ID!) { auditOf(subject: $id) { entries { action details { name value } } } }"
     result = admin.ask(query, id=booking["id"])["auditOf"]["entries"]
-    assert [one["action"] for one in result] == ["APPROVE_BOOKING", "RECORD_PAYMENT", "CANCEL_BOOKING"]
+    assert [entry["action"] for entry in result] == ["APPROVE_BOOKING", "RECORD_PAYMENT", "CANCEL_BOOKING"]
     assert {"name": "amount_cents", "value": "100"} in result[1]["details"]
 
 
@@ -258,5 +258,5 @@ def test_lists_by_status_may_lag_and_decisions_do_not(tmp_path: Any) -> None:
         with pytest.raises(Refused) as refused:
             admin.decide("approve", booking["id"])
         assert refused.value.code == "already_decided"
-        one = admin.ask("query ($id: ID!) { booking(id: $id) { status } }", id=booking["id"])
-        assert one == {"booking": {"status": "APPROVED"}}
+        result = admin.ask("query ($id: ID!) { booking(id: $id) { status } }", id=booking["id"])
+        assert result == {"booking": {"status": "APPROVED"}}

@@ -56,7 +56,7 @@ def test_samples_requests_and_workers_work_together(resources: Resources) -> Non
         root = Caller(client, "root")
         result = root.ask("{ bookings { entries { id } } users { entries { name } } }")
         assert len(result["bookings"]["entries"]) == 3
-        assert {one["name"] for one in result["users"]["entries"]} == {"Ada Rossi", "Bruno Conti"}
+        assert {user["name"] for user in result["users"]["entries"]} == {"Ada Rossi", "Bruno Conti"}
         assert b"Mercatino" in client.get("/calendar.ics").content
     assert workers["venue letters"].run_once() == 9
     assert workers["venue letters"].run_once() == 0

@@ -39,7 +39,7 @@ def test_the_default_venue_matches_the_documents() -> None:
         ({"attendees": 1}, {"attendees": 0}),
         ({"contact": {"fullName": "x" * 100}}, {"contact": {"fullName": "x" * 101}}),
     ],
-    ids=lambda one: next(iter(one)),
+    ids=lambda limit: next(iter(limit)),
 )
 def test_a_request_may_have_its_documented_size(ada: Caller, most: dict[str, Any], too_much: dict[str, Any]) -> None:
     assert ada.request(**most)["status"] == "PENDING"
@@ -60,9 +60,9 @@ def test_dates_can_be_requested_from_three_days_to_two_years_ahead(ada: Caller) 
 
 def test_a_reason_has_up_to_a_thousand_characters(ada: Caller, admin: Caller) -> None:
     booking = ada.request()
-    for what in ("approve", "reject", "cancel"):
+    for action in ("approve", "reject", "cancel"):
         with pytest.raises(Refused) as refused:
-            admin.decide(what, booking["id"], reason="x" * 1001)
+            admin.decide(action, booking["id"], reason="x" * 1001)
         assert refused.value.code == "invalid"
     admin.decide("approve", booking["id"], reason="x" * 1000)
     result = ada.ask("query ($id: ID!) { booking(id: $id) { reason } }", id=booking["id"])
@@ -127,8 +127,8 @@ def test_the_audit_log_names_the_subject_of_an_action(ada: Caller, admin: Caller
     market = admin.event(title="Market")
     result = admin.ask('{ audit(month: "2025-10") { entries { action subject details { name value } } } }')
     results = {
-        one["action"]: (one["subject"], {detail["name"]: detail["value"] for detail in one["details"]})
-        for one in result["audit"]["entries"]
+        entry["action"]: (entry["subject"], {detail["name"]: detail["value"] for detail in entry["details"]})
+        for entry in result["audit"]["entries"]
     }
     about = {"user": "ada", "date": "2025-11-15", "duration": "EVENING", "reason": "Welcome"}
     assert results == {

@@ -26,9 +26,9 @@ def entries(content: bytes) -> list[Any]:
 
 
 def private() -> Event:
-    taken = decide(booking(), Action.APPROVE, ADMIN, VENUE, NOW, event_id="e-private").takes
-    assert taken is not None
-    return taken
+    reserved = decide(booking(), Action.APPROVE, ADMIN, VENUE, NOW, event_id="e-private").takes
+    assert reserved is not None
+    return reserved
 
 
 def test_a_public_event_is_listed_with_its_times_at_the_venue() -> None:

@@ -41,8 +41,8 @@ def test_every_finding_of_the_check_is_suppressed_with_a_reason(design: Design) 
 
 def test_the_documented_patterns_are_declared_in_order_with_their_numbers(design: Design) -> None:
     numbered = [pattern for pattern in design.patterns if (pattern.doc or "")[:1].isdigit()]
-    assert {one.name: one.plan.operation for one in numbered} == DOCUMENTED
-    assert [int(one.doc.split(".")[0]) for one in numbered] == list(range(1, 11))
+    assert {pattern.name: pattern.plan.operation for pattern in numbered} == DOCUMENTED
+    assert [int(pattern.doc.split(".")[0]) for pattern in numbered] == list(range(1, 11))
 
 
 def test_keys_and_indexes_match_the_document_where_it_is_correct(design: Design) -> None:
@@ -81,7 +81,7 @@ def test_the_published_document_is_rejected_for_its_faults() -> None:
     as_written = Design.load(str(Path(__file__).parents[3] / "examples" / "as_written" / "venue_booking.py"))
     findings = check(as_written).findings
     codes = {finding.code for finding in findings}
-    claims = {(one.code, one.problem.split('"')[1]) for one in findings if one.problem.startswith('"')}
+    claims = {(finding.code, finding.problem.split('"')[1]) for finding in findings if finding.problem.startswith('"')}
     assert claims >= {
         ("KP820", "$0.25 per million reads"),
         ("KP820", "$1.25 per million writes"),

@@ -62,7 +62,9 @@ def test_concurrent_payments_with_one_key_are_one_payment_and_one_response(
     admins = [stage.admin() for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
         result = list(
-            pool.map(lambda one: one.ask(PAY, input=payment(booking["id"]), key="k")["recordPayment"]["id"], admins)
+            pool.map(
+                lambda caller: caller.ask(PAY, input=payment(booking["id"]), key="k")["recordPayment"]["id"], admins
+            )
         )
     assert len(set(result)) == 1
     assert len(of_kind(all_items(engine), "Payment")) == 1
@@ -91,12 +93,12 @@ def test_every_repeated_mutation_gets_its_first_response(
     numbers = itertools.count()
 
     def twice(caller: Caller, query: str, **variables: Any) -> Any:
-        answers, key = [], f"key-{next(numbers)}"
+        responses, key = [], f"key-{next(numbers)}"
         for _ in range(2):
-            answers.append(caller.ask(query, key=key, **variables))
+            responses.append(caller.ask(query, key=key, **variables))
             clock.advance(5)
-        assert answers[0] == answers[1]
-        return next(iter(answers[0].values()))
+        assert responses[0] == responses[1]
+        return next(iter(responses[0].values()))
 
     created = twice(ada, REQUEST, input=booking_input())
     approved = twice(admin, DECIDE % "approve", id=created["id"])
@@ -158,4 +160,4 @@ def test_a_key_can_be_reused_after_a_day(ada: Caller, admin: Caller, clock: Manu
 def test_every_mutation_accepts_an_idempotency_key() -> None:
     mutation = make_schema()._schema.mutation_type
     assert mutation is not None
-    assert [name for name, one in mutation.fields.items() if "idempotencyKey" not in one.args] == []
+    assert [name for name, field in mutation.fields.items() if "idempotencyKey" not in field.args] == []

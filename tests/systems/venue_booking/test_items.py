@@ -49,13 +49,13 @@ def test_items_have_the_documented_attributes(kind: str, items: list[dict[str, A
 
 
 def test_booking_index_and_copy_have_the_same_status(items: list[dict[str, Any]]) -> None:
-    bookings = {one["bookingId"]["S"]: one for one in of_kind(items, "Booking")}
+    bookings = {item["bookingId"]["S"]: item for item in of_kind(items, "Booking")}
     assert {booking["GSI1PK"]["S"] for booking in bookings.values()} == {"STATUS#APPROVED", "STATUS#PENDING"}
     for booking in bookings.values():
         assert booking["GSI1PK"]["S"] == f"STATUS#{booking['status']['S'].upper()}"
         assert booking["GSI1SK"]["S"].startswith(booking["requestedAt"]["S"][:10])
-    copies = {one["bookingId"]["S"]: one["status"]["S"] for one in of_kind(items, "UserBooking")}
-    assert copies == {name: one["status"]["S"] for name, one in bookings.items()}
+    copies = {item["bookingId"]["S"]: item["status"]["S"] for item in of_kind(items, "UserBooking")}
+    assert copies == {name: item["status"]["S"] for name, item in bookings.items()}
 
 
 def test_an_unreadable_item_is_named(admin: Caller, engine: Engine | ServedEngine) -> None:
@@ -67,7 +67,7 @@ def test_an_unreadable_item_is_named(admin: Caller, engine: Engine | ServedEngin
     assert refused.value.code == "unreadable_item"
     assert refused.value.details == {"entity": "Booking", "key": {"PK": "BOOKING#broken", "SK": "METADATA"}}
     assert "private" not in str(refused.value.errors)
-    answer = admin.client.post("/graphql", json={"query": "{ bookings { entries { id } } }"})
-    assert answer.headers["X-Unreadable-Items"] == "1"
-    assert answer.json()["extensions"] == {"unreadable": 1}
-    assert "errors" not in answer.json()
+    response = admin.client.post("/graphql", json={"query": "{ bookings { entries { id } } }"})
+    assert response.headers["X-Unreadable-Items"] == "1"
+    assert response.json()["extensions"] == {"unreadable": 1}
+    assert "errors" not in response.json()

@@ -129,9 +129,9 @@ def test_status_counters_slots_and_letters_agree_after_every_kill(tmp_path: Path
         kill_after(writer, chance.randrange(3, 12), chance.random() / 50)
         assert writer.returncode == -9
         with Engine.open(database) as engine:
-            there = check(engine)
-        assert there > before
-        before = there
+            state = check(engine)
+        assert state > before
+        before = state
 
 
 def test_a_repeatedly_killed_postman_sends_every_letter_once(tmp_path: Path) -> None:

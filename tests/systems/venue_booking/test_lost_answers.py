@@ -34,10 +34,10 @@ class Losing:
         """Pass a request on, and lose what is configured."""
         if operation == "TransactWriteItems" and self.loses == "requests":
             raise InternalServerError("lost on the way")
-        answer = self.inner.call(operation, request)
+        response = self.inner.call(operation, request)
         if operation == "TransactWriteItems" and self.loses == "answers":
             raise InternalServerError("lost on the way back")
-        return answer
+        return response
 
     def close(self) -> None:
         """Close the wrapped transport."""
@@ -53,9 +53,9 @@ class World:
     transport: Losing
 
     @contextmanager
-    def losing(self, what: str) -> Iterator[None]:
+    def losing(self, kind: str) -> Iterator[None]:
         """Lose answers, or requests, during the block."""
-        self.transport.loses = what
+        self.transport.loses = kind
         yield
         self.transport.loses = ""
 

@@ -122,15 +122,15 @@ def test_a_sent_letter_is_in_its_users_history_and_expires_in_the_outbox(
     runner.run_once()
     query = "{ myNotifications { entries { kind bookingId sentAt } } }"
     result = ada.ask(query)["myNotifications"]["entries"]
-    assert [one["kind"] for one in result] == ["RECEIVED"]
-    assert {(one["bookingId"], one["sentAt"]) for one in result} == {(booking["id"], "2025-10-21T10:00:05+00:00")}
+    assert [entry["kind"] for entry in result] == ["RECEIVED"]
+    assert {(entry["bookingId"], entry["sentAt"]) for entry in result} == {(booking["id"], "2025-10-21T10:00:05+00:00")}
     for letter in of_kind(all_items(engine), "Outbox"):
         assert "GSI1PK" not in letter
         assert int(letter["expiresAt"]["N"]) == int(clock.now() + KEPT.total_seconds())
     clock.advance(60)
     ada.decide("cancel", booking["id"])
     runner.run_once()
-    assert [one["kind"] for one in ada.ask(query)["myNotifications"]["entries"]] == ["CANCELLED", "RECEIVED"]
+    assert [entry["kind"] for entry in ada.ask(query)["myNotifications"]["entries"]] == ["CANCELLED", "RECEIVED"]
 
 
 def test_another_consumer_from_the_beginning_sends_nothing_again(
@@ -313,7 +313,7 @@ def test_recipients_that_a_letter_did_not_reach_are_logged(
         assert Postman(stage.service.base, LetterWriter(VENUE, both), sender).send(key)
     (result,) = (record for record in caplog.records if record.name == outbox.__name__)
     assert (result.__dict__["letter"], result.__dict__["refused"]) == (key, ("two@example.org",))
-    assert [text(one, "PK") for one in of_kind(all_items(engine), "Outbox") if "sentAt" in one] == [f"OUTBOX#{key}"]
+    assert [text(item, "PK") for item in of_kind(all_items(engine), "Outbox") if "sentAt" in item] == [f"OUTBOX#{key}"]
 
 
 def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
@@ -342,7 +342,10 @@ def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
         items = all_items(engine)
         assert all("sentAt" in letter for letter in of_kind(items, "Outbox"))
         assert len(of_kind(items, "Outbox")) == 30
-        assert Counter(text(one, "kind") for one in of_kind(items, "Notification")) == {"received": 10, "approved": 10}
+        assert Counter(text(item, "kind") for item in of_kind(items, "Notification")) == {
+            "received": 10,
+            "approved": 10,
+        }
         messages = [message_from_bytes(path.read_bytes(), policy=default) for path in folder.glob("*.eml")]
         assert Counter(Counter(str(message["Message-ID"]) for message in messages).values()) == {1: 30}
 

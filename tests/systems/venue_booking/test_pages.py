@@ -28,9 +28,9 @@ def site(serve: Callable[..., Site]) -> Site:
 @pytest.fixture(scope="module")
 def days() -> Callable[[], date]:
     """Return a function that returns another bookable day at each call, after all days of the sample."""
-    taken = iter(range(60, 700))
+    offsets = iter(range(60, 700))
     first = Venue().earliest_date(datetime.now(ZoneInfo("UTC")))
-    return lambda: first + timedelta(days=next(taken))
+    return lambda: first + timedelta(days=next(offsets))
 
 
 def signed_in(windows: Windows, site: Site, person: str, **options: object) -> Window:
@@ -296,12 +296,12 @@ def test_the_letter_is_previewed_during_writing_and_shown_after_the_decision(
     assert "la richiesta è confermata" in approval.inner_text()
     page.get_by_label("Message in the letter").fill("The key is next door <b>")
     expect(approval).to_contain_text("The key is next door <b>")
-    shown = approval.locator("pre").inner_text()
+    preview = approval.locator("pre").inner_text()
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("Approved. The letter is on its way")).to_be_visible()
     letter = page.locator("details", has_text="Confirmation")
     letter.locator("summary").click()
-    assert letter.locator("pre").inner_text() == shown
+    assert letter.locator("pre").inner_text() == preview
     assert page.locator("details", has_text="To administrators: new request").count() == 1
 
 
@@ -678,14 +678,14 @@ def test_texts_of_users_are_escaped(windows: Windows, site: Site, days: Callable
     ada.page.get_by_role("button", name="Cancel the booking").click()
     expect(ada.page.get_by_text("The booking is cancelled")).to_be_visible()
     rename(ada, EVIL)
-    seen = [
+    pages = [
         (ada, path), (ada, f"{APP}/bookings"), (ada, f"{APP}/?day={day}"), (carla, f"{APP}/?day={day}"),
         (carla, path.replace("/bookings/", "/inbox/")), (carla, f"{APP}/inbox?status=approved&month={day:%Y-%m}"),
         (carla, f"{APP}/events"), (carla, str(event)), (carla, f"{APP}/log"), (carla, f"{APP}/people"),
         (carla, cancelled.replace("/bookings/", "/inbox/")), (ada, f"{APP}/profile"),
         (ada, f"{APP}/request?date={EVIL}&duration={EVIL}"),
     ]  # fmt: skip
-    for window, address in seen:
+    for window, address in pages:
         page = window.goto(address)
         assert page.locator("img[src=x], main script").count() == 0, address
         is_in_field = "request?" in address or "profile" in address

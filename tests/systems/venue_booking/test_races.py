@@ -146,13 +146,13 @@ def test_fifty_concurrent_approvals_have_one_winner_for_each_slot(world: World) 
         eager(partial(people[number % 5].request, duration=DURATIONS[number * 3 % 5])) for number in range(APPROVALS)
     ]
     admins = [world.stage.admin(f"admin{number}") for number in range(10)]
-    works = [partial(admins[number % 10].decide, "approve", one["id"]) for number, one in enumerate(bookings)]
+    works = [partial(admins[number % 10].decide, "approve", pending["id"]) for number, pending in enumerate(bookings)]
     outcomes = at_once(works)
     assert world.settled() == APPROVALS
-    held = of_kind(all_items(world.engine), "EventSlot")
-    assert sorted(text(slot, "timeSlot") for slot in held) == ["AFTERNOON", "EVENING", "MORNING"]
-    winners = {one["id"] for one, outcome in zip(bookings, outcomes, strict=True) if outcome == "won"}
-    assert winners == {text(slot, "bookingId") for slot in held}
+    slots = of_kind(all_items(world.engine), "EventSlot")
+    assert sorted(text(slot, "timeSlot") for slot in slots) == ["AFTERNOON", "EVENING", "MORNING"]
+    winners = {pending["id"] for pending, outcome in zip(bookings, outcomes, strict=True) if outcome == "won"}
+    assert winners == {text(slot, "bookingId") for slot in slots}
     assert set(outcomes) == {"won", "slot_taken"}
     assert len(winners) in {1, 3}
 
@@ -169,7 +169,7 @@ def test_a_losing_approval_reports_the_reserved_slots(stage: Stage) -> None:
             result.append(refused.details)
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(approve, [one["id"] for one in bookings]))
+        list(pool.map(approve, [pending["id"] for pending in bookings]))
     assert result == [{"date": "2025-11-15", "slots": ["MORNING", "AFTERNOON", "EVENING"]}] * 7
 
 
@@ -177,9 +177,9 @@ def test_one_of_many_concurrent_decisions_on_one_booking_counts(world: World) ->
     ada, admin = world.stage.person("ada"), world.stage.admin()
     booking = eager(ada.request)
     works = [
-        partial(who.decide, what, booking["id"], version=1)
+        partial(who.decide, action, booking["id"], version=1)
         for _ in range(7)
-        for who, what in ((admin, "approve"), (admin, "reject"), (ada, "cancel"))
+        for who, action in ((admin, "approve"), (admin, "reject"), (ada, "cancel"))
     ]
     outcomes = Counter(at_once(works))
     assert outcomes["won"] == 1
@@ -190,7 +190,7 @@ def test_one_of_many_concurrent_decisions_on_one_booking_counts(world: World) ->
 def test_concurrent_events_closures_and_approvals_compete_for_the_same_slots(world: World) -> None:
     ada, admin = world.stage.person("ada"), world.stage.admin()
     bookings = [eager(lambda: ada.request(duration="EVENING")) for _ in range(8)]
-    works: list[Callable[[], Any]] = [partial(admin.decide, "approve", one["id"]) for one in bookings]
+    works: list[Callable[[], Any]] = [partial(admin.decide, "approve", pending["id"]) for pending in bookings]
     for kind in ("PUBLIC_EVENT", "CLOSURE"):
         works += [partial(admin.event, date="2025-11-15", kind=kind, duration="EVENING")] * 4
     assert Counter(at_once(works)) == {"won": 1, "slot_taken": 15}
@@ -205,8 +205,8 @@ def test_concurrent_bookings_and_cancellations_leave_a_consistent_table(world: W
         person = people[number % 4]
         # A user who holds a slot always releases it eventually.
         booking = eager(lambda: person.request(duration=DURATIONS[number % 5]), "slot_taken")
-        for caller, what in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
-            at_once([partial(caller.decide, what, booking["id"])])
+        for caller, action in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
+            at_once([partial(caller.decide, action, booking["id"])])
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(life, range(24)))

@@ -17,12 +17,12 @@ def test_users_see_their_own_recent_writes(tmp_path: Path) -> None:
         assert ada.ask("{ me { stats { pending } } }") == {"me": {"stats": {"pending": 0}}}
         clock.advance(3600)
         booking = ada.request()
-        seen = ada.ask(
+        result = ada.ask(
             "query ($id: ID!) { booking(id: $id) { status } me { stats { pending } }"
             " myBookings { entries { bookingId } } profile { bookings { status } } }",
             id=booking["id"],
         )
-        assert seen == {
+        assert result == {
             "booking": {"status": "PENDING"},
             "me": {"stats": {"pending": 1}},
             "myBookings": {"entries": [{"bookingId": booking["id"]}]},
@@ -33,14 +33,14 @@ def test_users_see_their_own_recent_writes(tmp_path: Path) -> None:
         issued = admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event)
         pay = "mutation ($id: ID!) { recordPayment(input: { bookingId: $id, amountCents: 5, method: CASH }) { id } }"
         admin.ask(pay, id=booking["id"])
-        seen = ada.ask(
+        result = ada.ask(
             "query ($id: ID!, $event: ID!, $day: Date!) { booking(id: $id) { status } eventsOn(date: $day) { kind }"
             " lockCode(eventId: $event) { digits } payments(bookingId: $id) { entries { amountCents } } }",
             id=booking["id"],
             event=event,
             day="2025-11-15",
         )
-        assert seen == {
+        assert result == {
             "booking": {"status": "APPROVED"},
             "lockCode": issued["issueLockCode"],
             "payments": {"entries": [{"amountCents": 5}]},

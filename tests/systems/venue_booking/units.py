@@ -106,8 +106,8 @@ def uses(of: House) -> Iterator[tuple[str, int, float]]:
         ("look at the own history", lambda: bookings.of_user(ADA.actor, 25, None)),
         ("change the e-mail address", lambda: of.service.users.change(ADA, {"email": "new@example.org"})),
     ]
-    for what, work in works:
-        yield (what, *of.cost(work))
+    for name, work in works:
+        yield (name, *of.cost(work))
 
 
 def table() -> str:
@@ -115,5 +115,5 @@ def table() -> str:
     lines = ["| what | requests | units |", "| --- | --- | --- |"]
     with house() as built:
         lines += [f"| {number}. `{name}` | 1 | {units:g} |" for number, (name, units) in enumerate(patterns(built), 1)]
-        lines += [f"| {what} | {requests} | {units:g} |" for what, requests, units in uses(built)]
+        lines += [f"| {name} | {requests} | {units:g} |" for name, requests, units in uses(built)]
     return "\n".join(lines) + "\n"

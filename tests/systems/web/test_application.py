@@ -125,15 +125,15 @@ def server() -> Iterator[Running]:
         yield running
 
 
-def line_of(log: Log, answer: httpx.Response) -> dict[str, Any]:
+def line_of(log: Log, response: httpx.Response) -> dict[str, Any]:
     """Return the line of a request to a server, which is written after the answer was sent."""
 
-    def found() -> list[dict[str, Any]]:
-        return [line for line in request_lines(log) if line["request_id"] == answer.headers["X-Request-Id"]]
+    def lines_of_request() -> list[dict[str, Any]]:
+        return [line for line in request_lines(log) if line["request_id"] == response.headers["X-Request-Id"]]
 
     with log.grown:
-        assert log.grown.wait_for(found, PATIENCE_S)
-    (line,) = found()
+        assert log.grown.wait_for(lines_of_request, PATIENCE_S)
+    (line,) = lines_of_request()
     return line
 
 
@@ -143,11 +143,11 @@ def request_lines(log: Log) -> list[dict[str, Any]]:
 
 
 def test_a_valid_request_returns_its_id_in_body_and_header(server: Running) -> None:
-    answer = post(f"{server.url}/orders/7", json={"name": "tea", "count": 2})
-    assert answer.status_code == 200
-    assert answer.json() == {"count": 2, "request_id": answer.headers["X-Request-Id"]}
-    assert len(answer.headers["X-Request-Id"]) == 32
-    assert "server" not in answer.headers
+    response = post(f"{server.url}/orders/7", json={"name": "tea", "count": 2})
+    assert response.status_code == 200
+    assert response.json() == {"count": 2, "request_id": response.headers["X-Request-Id"]}
+    assert len(response.headers["X-Request-Id"]) == 32
+    assert "server" not in response.headers
 
 
 @pytest.mark.parametrize("path", ["openapi.json", "taken", "nowhere", "broken", "health"])
@@ -156,13 +156,13 @@ def test_responses_are_not_cached(server: Running, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "kept"),
+    ("message", "values"),
     [
         ({"Cache-Control": "public, max-age=60"}, ["public, max-age=60"]),
         ({"ETag": '"1"'}, []),
     ],
 )
-def test_a_response_may_set_its_own_cache_control(message: dict[str, str], kept: list[str]) -> None:
+def test_a_response_may_set_its_own_cache_control(message: dict[str, str], values: list[str]) -> None:
     app = build()
 
     @app.get("/kept")
@@ -170,11 +170,11 @@ def test_a_response_may_set_its_own_cache_control(message: dict[str, str], kept:
         return Response("for all", headers=message)
 
     with Running(app) as running:
-        assert get(f"{running.url}/kept").headers.get_list("Cache-Control") == kept
+        assert get(f"{running.url}/kept").headers.get_list("Cache-Control") == values
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("sent", "is_kept"),
     [
         ("abcdef12-3.4_5", True),
         ("short", False),
@@ -184,29 +184,29 @@ def test_a_response_may_set_its_own_cache_control(message: dict[str, str], kept:
         ('{"forged":"line"}', False),
     ],
 )
-def test_a_request_id_is_kept_only_if_it_is_well_formed(server: Running, sent: str, kept: bool) -> None:
-    answer = get(f"{server.url}/health", headers={"X-Request-Id": sent})
-    assert (answer.headers["X-Request-Id"] == sent) is kept
+def test_a_request_id_is_kept_only_if_it_is_well_formed(server: Running, sent: str, is_kept: bool) -> None:
+    response = get(f"{server.url}/health", headers={"X-Request-Id": sent})
+    assert (response.headers["X-Request-Id"] == sent) is is_kept
 
 
 def test_invalid_input_names_the_fields_and_never_the_values(server: Running) -> None:
-    answer = post(f"{server.url}/orders/7", json={"name": "far too long a secret", "count": "many"})
-    assert answer.status_code == 422
-    error = answer.json()["error"]
+    response = post(f"{server.url}/orders/7", json={"name": "far too long a secret", "count": "many"})
+    assert response.status_code == 422
+    error = response.json()["error"]
     assert error["code"] == "invalid"
     assert error["message"] == "Invalid input: count, name."
     assert [(detail["in"], detail["field"], detail["type"]) for detail in error["details"]] == [
         ("body", "name", "string_too_long"),
         ("body", "count", "int_parsing"),
     ]
-    assert error["request_id"] == answer.headers["X-Request-Id"]
-    assert "secret" not in answer.text
+    assert error["request_id"] == response.headers["X-Request-Id"]
+    assert "secret" not in response.text
 
 
 def test_a_body_that_is_not_json_is_malformed(server: Running) -> None:
-    answer = post(f"{server.url}/orders/7", content=b"{nope", headers={"Content-Type": "application/json"})
-    assert answer.status_code == 400
-    assert answer.json()["error"]["code"] == "malformed"
+    response = post(f"{server.url}/orders/7", content=b"{nope", headers={"Content-Type": "application/json"})
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "malformed"
 
 
 @pytest.mark.parametrize(("method", "path", "status", "code"), [
@@ -217,24 +217,24 @@ def test_a_body_that_is_not_json_is_malformed(server: Running) -> None:
 def test_each_failure_has_the_common_error_format(
     server: Running, method: str, path: str, status: int, code: str
 ) -> None:
-    answer = request(method, server.url + path)
-    assert answer.status_code == status
-    assert set(answer.json()["error"]) == {"code", "message", "request_id"}
-    assert answer.json()["error"]["code"] == code
+    response = request(method, server.url + path)
+    assert response.status_code == status
+    assert set(response.json()["error"]) == {"code", "message", "request_id"}
+    assert response.json()["error"]["code"] == code
 
 
 def test_a_problem_may_contain_lone_surrogates() -> None:
     app = web_application("words")
 
     @app.post("/words")
-    async def words(told: Annotated[Any, Body()]) -> None:
-        raise Problem(409, f"taken: {told}", details={"number": 10**40})
+    async def words(body: Annotated[Any, Body()]) -> None:
+        raise Problem(409, f"taken: {body}", details={"number": 10**40})
 
     with Running(app) as server:
         json = {"Content-Type": "application/json"}
-        answer = post(f"{server.url}/words", content=b'"\\ud800"', headers=json)
-    assert answer.status_code == 409
-    error = answer.json()["error"]
+        response = post(f"{server.url}/words", content=b'"\\ud800"', headers=json)
+    assert response.status_code == 409
+    error = response.json()["error"]
     assert (error["message"], error["details"]) == ("taken: \ud800", {"number": 10**40})
 
 
@@ -243,15 +243,15 @@ def test_a_405_lists_the_allowed_methods(server: Running) -> None:
 
 
 def test_an_unexpected_error_returns_500_without_its_text(server: Running, log: Log) -> None:
-    answer = get(f"{server.url}/broken")
-    assert answer.status_code == 500
-    assert answer.json()["error"]["code"] == "server_error"
-    assert "hunter2" not in answer.text
-    assert "Traceback" not in answer.text
+    response = get(f"{server.url}/broken")
+    assert response.status_code == 500
+    assert response.json()["error"]["code"] == "server_error"
+    assert "hunter2" not in response.text
+    assert "Traceback" not in response.text
     lines = [orjson.loads(line) for line in log.getvalue().splitlines()]
     (failure,) = (line for line in lines if line["message"] == "unhandled error")
     assert "ZeroDivisionError" in failure["exception"]
-    assert failure["request_id"] == answer.headers["X-Request-Id"]
+    assert failure["request_id"] == response.headers["X-Request-Id"]
 
 
 def test_an_error_after_the_response_started_breaks_the_connection(server: Running) -> None:
@@ -260,9 +260,9 @@ def test_an_error_after_the_response_started_breaks_the_connection(server: Runni
 
 
 def test_a_body_above_the_limit_is_rejected_by_its_declared_length(server: Running) -> None:
-    answer = post(f"{server.url}/orders/7", json={"name": "x" * 300, "count": 1})
-    assert answer.status_code == 413
-    assert answer.json()["error"]["message"] == "The body may have at most 200 bytes."
+    response = post(f"{server.url}/orders/7", json={"name": "x" * 300, "count": 1})
+    assert response.status_code == 413
+    assert response.json()["error"]["message"] == "The body may have at most 200 bytes."
 
 
 def test_a_body_declared_too_long_is_rejected_before_any_of_it_is_read() -> None:
@@ -296,18 +296,18 @@ def test_after_the_response_started_nothing_is_added() -> None:
 
 
 def test_a_chunked_body_above_the_limit_is_rejected(server: Running) -> None:
-    answer = post(
+    response = post(
         f"{server.url}/orders/7",
         content=iter([b'{"name": "', b"x" * 150, b"x" * 150]),
         headers={"Content-Type": "application/json"},
     )
-    assert answer.status_code == 413
-    assert answer.json()["error"]["code"] == "too_large"
+    assert response.status_code == 413
+    assert response.json()["error"]["code"] == "too_large"
 
 
 def test_a_request_is_logged_on_one_line_with_route_and_without_query(server: Running, log: Log) -> None:
-    answer = post(f"{server.url}/orders/7?access_token=hush", json={"name": "tea", "count": 2})
-    line = line_of(log, answer)
+    response = post(f"{server.url}/orders/7?access_token=hush", json={"name": "tea", "count": 2})
+    line = line_of(log, response)
     assert line["method"] == "POST"
     assert line["route"] == "/orders/{order_id}"
     assert line["status"] == 200
@@ -322,9 +322,9 @@ def test_a_request_without_route_is_logged_by_its_path(server: Running, log: Log
 
 
 def test_health_lists_its_checks(server: Running) -> None:
-    answer = get(f"{server.url}/health")
-    assert answer.status_code == 200
-    assert answer.json() == {"status": "ok", "checks": {"store": "ok"}}
+    response = get(f"{server.url}/health")
+    assert response.status_code == 200
+    assert response.json() == {"status": "ok", "checks": {"store": "ok"}}
     assert get(f"{server.url}/health/live").json() == {"status": "ok"}
 
 
@@ -337,9 +337,9 @@ def test_health_returns_503_if_a_check_fails_or_hangs() -> None:
 
     app = web_application("ill", checks={"store": ill, "mail": well})
     with Running(app) as running:
-        answer = get(f"{running.url}/health")
-        assert answer.status_code == 503
-        assert answer.json() == {"status": "failing", "checks": {"store": "failing", "mail": "ok"}}
+        response = get(f"{running.url}/health")
+        assert response.status_code == 503
+        assert response.json() == {"status": "failing", "checks": {"store": "failing", "mail": "ok"}}
         assert get(f"{running.url}/health/live").status_code == 200
 
     app = FastAPI()
@@ -406,9 +406,11 @@ def test_a_problem_rejects_a_websocket_or_closes_it_with_a_reason(
 
 def test_the_error_format_is_part_of_the_openapi_document() -> None:
     document = build().openapi()
-    answers = document["paths"]["/orders/{order_id}"]["post"]["responses"]
-    assert answers["default"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/ErrorAnswer"}
-    assert "422" not in answers
+    documented = document["paths"]["/orders/{order_id}"]["post"]["responses"]
+    assert documented["default"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/ErrorAnswer"
+    }
+    assert "422" not in documented
 
 
 def talk(app: FastAPI, path: str) -> list[dict[str, Any]]:
@@ -432,13 +434,13 @@ def test_api_docs_load_nothing_from_other_hosts(page: str) -> None:
     outer = FastAPI()
     outer.mount("/shop", build())
     with Running(outer) as running:
-        shown = get(f"{running.url}/shop/{page}").text
-        loaded = re.findall(r"""(?:src|href|url|spec-url)["']?[=:] ?["']([^"']+)["']""", shown)
+        page_text = get(f"{running.url}/shop/{page}").text
+        loaded = re.findall(r"""(?:src|href|url|spec-url)["']?[=:] ?["']([^"']+)["']""", page_text)
         assert len(loaded) >= 3
-        for each in loaded:
-            assert each.startswith("/shop/")
-            assert get(running.url + each).status_code == 200
-        assert "http" not in re.sub("<!--.*?-->", "", shown, flags=re.DOTALL)
+        for url in loaded:
+            assert url.startswith("/shop/")
+            assert get(running.url + url).status_code == 200
+        assert "http" not in re.sub("<!--.*?-->", "", page_text, flags=re.DOTALL)
 
 
 def test_an_application_whose_startup_fails_does_not_serve() -> None:
@@ -452,27 +454,27 @@ def test_an_application_whose_startup_fails_does_not_serve() -> None:
 
 
 def test_serving_ends_the_lifespan_and_frees_the_port() -> None:
-    seen: list[str] = []
+    states: list[str] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         while True:
             message = await receive()
-            seen.append(message["type"])
+            states.append(message["type"])
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":
                 return
 
     with Running(app) as running:
         url = running.url
-    assert seen == ["lifespan.startup", "lifespan.shutdown"]
+    assert states == ["lifespan.startup", "lifespan.shutdown"]
     with pytest.raises(httpx.ConnectError):
         get(url)
 
 
 def test_an_idle_connection_is_closed_by_the_client_and_never_during_its_next_request(server: Running) -> None:
-    kept = httpx.Limits().keepalive_expiry
-    assert kept is not None
-    assert kept < KEEP_ALIVE_S
+    expiry_s = httpx.Limits().keepalive_expiry
+    assert expiry_s is not None
+    assert expiry_s < KEEP_ALIVE_S
     assert server._server.config.timeout_keep_alive == KEEP_ALIVE_S
 
 

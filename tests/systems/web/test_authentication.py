@@ -57,16 +57,16 @@ def issue(key: DevelopmentKey, *roles: str, **options: Any) -> str:
 
 
 def test_a_valid_token_identifies_the_caller(key: DevelopmentKey) -> None:
-    answer = ask(build(development_keys(key)), "/me", issue(key, "users"))
-    assert answer.json() == {"subject": "ada", "roles": ["users"]}
+    response = ask(build(development_keys(key)), "/me", issue(key, "users"))
+    assert response.json() == {"subject": "ada", "roles": ["users"]}
 
 
 def test_without_a_token_the_response_is_a_bare_challenge(key: DevelopmentKey) -> None:
-    answer = ask(build(development_keys(key)), "/me")
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="keyplan"'
-    assert answer.json()["error"]["code"] == "unauthorized"
-    assert answer.json()["error"]["request_id"] == answer.headers["X-Request-Id"]
+    response = ask(build(development_keys(key)), "/me")
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == 'Bearer realm="keyplan"'
+    assert response.json()["error"]["code"] == "unauthorized"
+    assert response.json()["error"]["request_id"] == response.headers["X-Request-Id"]
 
 
 def test_another_scheme_counts_as_no_token(key: DevelopmentKey) -> None:
@@ -74,9 +74,9 @@ def test_another_scheme_counts_as_no_token(key: DevelopmentKey) -> None:
 
 
 def test_an_invalid_token_is_explained_in_the_challenge(key: DevelopmentKey) -> None:
-    answer = ask(build(development_keys(key)), "/me", issue(key, lifetime_s=-100))
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == (
+    response = ask(build(development_keys(key)), "/me", issue(key, lifetime_s=-100))
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == (
         'Bearer realm="keyplan", error="invalid_token", error_description="The token has expired."'
     )
 
@@ -101,9 +101,9 @@ def test_a_missing_role_returns_403(key: DevelopmentKey) -> None:
 def test_unavailable_keys_return_503(key: DevelopmentKey) -> None:
     down = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(500)))
     app = build(UrlKeys("https://login.example/jwks", client=down))
-    answer = ask(app, "/me", issue(key))
-    assert answer.status_code == 503
-    assert answer.headers["Retry-After"] == "30"
+    response = ask(app, "/me", issue(key))
+    assert response.status_code == 503
+    assert response.headers["Retry-After"] == "30"
 
 
 def test_keys_are_fetched_without_blocking_the_event_loop(key: DevelopmentKey) -> None:

@@ -27,19 +27,19 @@ def test_concurrent_starts_get_the_same_key(tmp_path: Path) -> None:
     for round_number in range(10):
         folder = tmp_path / str(round_number)
         together = threading.Barrier(8)
-        seen: list[str] = []
+        keys: list[str] = []
 
-        def start(folder: Path = folder, together: threading.Barrier = together, seen: list[str] = seen) -> None:
+        def start(folder: Path = folder, together: threading.Barrier = together, found_keys: list[str] = keys) -> None:
             together.wait()
-            seen.append(development_key(folder).key_id)
+            found_keys.append(development_key(folder).key_id)
 
         threads = [threading.Thread(target=start) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(seen) == 8
-        assert len(set(seen)) == 1
+        assert len(keys) == 8
+        assert len(set(keys)) == 1
         assert [path.name for path in folder.iterdir()] == [KEY_FILE]
 
 

@@ -142,13 +142,13 @@ def test_cached_keys_bridge_an_outage_until_they_are_stale() -> None:
         keys.find("one")
 
 
-@pytest.mark.parametrize("answer", [
+@pytest.mark.parametrize("response", [
     httpx.Response(404), httpx.Response(302, headers={"Location": "https://elsewhere.example"}),
     httpx.Response(200, content=b"<html>"), httpx.Response(200, content=document("one") + b" " * 300_000),
 ])  # fmt: skip
-def test_an_address_without_keys_is_a_server_error(answer: httpx.Response) -> None:
+def test_an_address_without_keys_is_a_server_error(response: httpx.Response) -> None:
     issuer = Issuer()
-    issuer.answer = lambda: answer
+    issuer.answer = lambda: response
     with pytest.raises(KeysUnavailableError, match=URL):
         issuer.keys(ManualClock()).find("one")
 

@@ -98,11 +98,11 @@ def test_an_exception_is_part_of_its_line() -> None:
 def root_logger() -> Iterator[logging.Logger]:
     root = logging.getLogger()
     loggers = [root, logging.getLogger("httpx"), logging.getLogger("httpcore")]
-    handlers, levels = list(root.handlers), [each.level for each in loggers]
+    handlers, levels = list(root.handlers), [entry.level for entry in loggers]
     yield root
     root.handlers[:] = handlers
-    for each, level in zip(loggers, levels, strict=True):
-        each.setLevel(level)
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 def test_configured_logs_go_only_to_the_stream(root_logger: logging.Logger) -> None:

@@ -21,9 +21,9 @@ from keyplan_systems.web.server import Running
 PATIENCE_S = 120
 
 
-def directives(answer: Any) -> dict[str, list[str]]:
+def directives(response: Any) -> dict[str, list[str]]:
     """Return the sources of each directive of an answer's policy."""
-    parts = answer.headers["Content-Security-Policy"].split("; ")
+    parts = response.headers["Content-Security-Policy"].split("; ")
     return {name: sources for name, *sources in (part.split(" ") for part in parts)}
 
 
@@ -47,9 +47,9 @@ def test_a_page_without_scripts_and_styles_allows_none() -> None:
 @pytest.mark.parametrize("page", ["docs", "redoc"])
 def test_the_api_docs_may_load_only_from_their_own_host(page: str) -> None:
     with Running(web_application("shop")) as server:
-        answer = httpx.get(f"{server.url}/{page}", timeout=PATIENCE_S)
-    policy = directives(answer)
-    inline = re.findall(r"<script>(.*?)</script>", answer.text, re.DOTALL)
+        response = httpx.get(f"{server.url}/{page}", timeout=PATIENCE_S)
+    policy = directives(response)
+    inline = re.findall(r"<script>(.*?)</script>", response.text, re.DOTALL)
     assert policy["script-src"] == ["'self'", *map(hash_of, inline)]
     assert len(inline) == (1 if page == "docs" else 0)
     used = {source for sources in policy.values() for source in sources if not source.startswith("'sha256-")}
@@ -92,7 +92,7 @@ def test_each_system_sends_the_security_headers_without_keyplan_up(tmp_path: Pat
         for hosted in host.hosted:
             with Running(hosted.built.app) as server:
                 for path in ("/health", "/openapi.json", "/nothing", "/docs", "/static-offline-docs/swagger-ui.css"):
-                    answer = httpx.get(f"{server.url}{path}", timeout=PATIENCE_S)
+                    response = httpx.get(f"{server.url}{path}", timeout=PATIENCE_S)
                     for name, value in SECURITY_HEADERS.items():
-                        (header,) = answer.headers.get_list(name)
+                        (header,) = response.headers.get_list(name)
                         assert header.startswith(value), (hosted.system.name, path, name)

@@ -131,5 +131,5 @@ def state_of(redirect: httpx.Response) -> str:
 
 def code_from(authorization: str) -> str:
     """Authorize as the provider's user, and return the code that it sends back."""
-    answer = httpx.post(authorization, data={"sub": "dora"})
-    return parse_qs(urlsplit(answer.headers["location"]).query)["code"][0]
+    response = httpx.post(authorization, data={"sub": "dora"})
+    return parse_qs(urlsplit(response.headers["location"]).query)["code"][0]

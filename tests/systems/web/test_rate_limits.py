@@ -178,10 +178,10 @@ def test_a_user_who_sends_too_many_requests_gets_429_with_retry_after(
 
     async def story() -> None:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://shop") as client:
-            answers = [await client.get("/me", headers=headers("ada")) for _ in range(5)]
-            assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
-            assert answers[-1].headers["Retry-After"] == "20"
-            assert answers[-1].json()["error"]["code"] == "too_many_requests"
+            responses = [await client.get("/me", headers=headers("ada")) for _ in range(5)]
+            assert [response.status_code for response in responses] == [200, 200, 200, 429, 429]
+            assert responses[-1].headers["Retry-After"] == "20"
+            assert responses[-1].json()["error"]["code"] == "too_many_requests"
             assert (await client.get("/me", headers=headers("bea"))).status_code == 200
             assert (await client.get("/health")).status_code == 200
 

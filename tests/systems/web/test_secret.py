@@ -26,13 +26,13 @@ def clock() -> ManualClock:
 
 
 def test_replicas_derive_the_same_keys_and_each_purpose_has_its_own() -> None:
-    one, other = (secret_from({SECRET_VARIABLE: TEXT}) for _ in range(2))
-    assert one is not None
-    assert other is not None
-    assert one.derived("cursors") == other.derived("cursors")
-    assert len({one.derived(purpose) for purpose in ("cursors", "tokens")} | {TEXT.encode()}) == 3
-    signed = one.signing_key("tokens").sign(b"text")
-    other.signing_key("tokens").public_key().verify(signed, b"text")
+    first, second = (secret_from({SECRET_VARIABLE: TEXT}) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert first.derived("cursors") == second.derived("cursors")
+    assert len({first.derived(purpose) for purpose in ("cursors", "tokens")} | {TEXT.encode()}) == 3
+    signed = first.signing_key("tokens").sign(b"text")
+    second.signing_key("tokens").public_key().verify(signed, b"text")
 
 
 def test_another_secret_derives_other_keys_and_is_not_shown() -> None:
@@ -55,8 +55,8 @@ def test_dead_letters_of_one_replica_are_read_by_another(
     record = StreamRecord("arn", "shard", 1, "e1", "INSERT", 1.0, item, None, item, by_service=False)
     failure = Failure("orders/notify", record, "ValueError: no", "", 3, clock.now())
     verifier = TokenVerifier(TokenRules("shop"), development_keys(development_key(tmp_path)), clock)
-    with connected(engine, clock) as one, connected(engine, clock) as other:
-        resources = Resources(one, tmp_path / "one", clock, verifier)
+    with connected(engine, clock) as connection, connected(engine, clock) as other:
+        resources = Resources(connection, tmp_path / "one", clock, verifier)
         resources.dead_letters.send([failure])
         dead = replace(resources, connection=other, folder=tmp_path / "other").dead_letters
         assert isinstance(dead, TableDestination)

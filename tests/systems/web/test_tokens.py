@@ -259,7 +259,7 @@ def _jwk(private: Any) -> tuple[str, dict[str, Any]]:
 _ED = ed25519.Ed25519PrivateKey.generate()
 _RSA = rsa.generate_private_key(65537, 2048)
 _EC = ec.generate_private_key(ec.SECP256R1())
-_SET = orjson.dumps({"keys": [{**_jwk(each)[1], "kid": _jwk(each)[0]} for each in (_ED, _RSA, _EC)]})
+_SET = orjson.dumps({"keys": [{**_jwk(member)[1], "kid": _jwk(member)[0]} for member in (_ED, _RSA, _EC)]})
 _STATIC = StaticKeys(_SET)
 
 

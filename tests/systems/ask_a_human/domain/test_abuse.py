@@ -56,7 +56,7 @@ def test_a_text_is_forgotten_after_twenty_others() -> None:
 
 def test_five_minimal_answers_in_a_row_are_a_pattern_and_a_longer_one_ends_it() -> None:
     actual_reasons = reasons("a", "bb", "ccc", "d", "e", "f", "a longer thought", "g")
-    assert [Reason.PATTERN_MATCH in one for one in actual_reasons] == [False] * 4 + [True, True, False, False]
+    assert [Reason.PATTERN_MATCH in flags for flags in actual_reasons] == [False] * 4 + [True, True, False, False]
 
 
 def test_choices_have_no_text_to_compare_and_do_not_change_the_history() -> None:
@@ -67,10 +67,10 @@ def test_choices_have_no_text_to_compare_and_do_not_change_the_history() -> None
 
 def test_flags_of_one_answer_have_an_id_per_reason_that_repeats() -> None:
     new_response = text_response("ok", 1)
-    one = abuse.flags(new_response, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
-    assert len({flag.flag_id for flag in one}) == 2
-    assert one == abuse.flags(new_response, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
-    assert (one[0].response_id, one[0].reason, one[0].reviewed, one[0].action) == (
+    flags_stored = abuse.flags(new_response, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
+    assert len({flag.flag_id for flag in flags_stored}) == 2
+    assert flags_stored == abuse.flags(new_response, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
+    assert (flags_stored[0].response_id, flags_stored[0].reason, flags_stored[0].reviewed, flags_stored[0].action) == (
         new_response.response_id,
         Reason.SUSPICIOUS_TIMING,
         False,

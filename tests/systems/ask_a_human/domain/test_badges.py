@@ -6,7 +6,7 @@ from keyplan_systems.ask_a_human.domain import badges
 
 
 def test_the_badges_and_thresholds_match_the_documents() -> None:
-    assert {one.name: (one.id, one.measure, one.mark) for one in badges.TABLE} == {
+    assert {badge.name: (badge.id, badge.measure, badge.mark) for badge in badges.TABLE} == {
         "First Steps": ("first_steps", "answers", 1),
         "Getting Started": ("getting_started", "answers", 10),
         "Century": ("century", "answers", 100),
@@ -26,4 +26,4 @@ def test_the_badges_and_thresholds_match_the_documents() -> None:
         "Speed Demon": ("speed_demon", "speedy", 5),
         "Confident": ("confident", "confident", 10),
     }
-    assert {one.id: one.name for one in badges.TABLE} == badges.NAMES
+    assert {badge.id: badge.name for badge in badges.TABLE} == badges.NAMES

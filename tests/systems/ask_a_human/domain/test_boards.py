@@ -66,7 +66,7 @@ def test_the_rank_by_buckets_equals_the_position_on_the_whole_board(crowd: list[
 def test_the_person_who_reached_the_score_first_ranks_higher() -> None:
     late, early = Row("a" * 64, 50, 9, NOON + 1), Row("b" * 64, 50, 1, NOON)
     entries = boards.entries(sorted([late, early], key=lambda row: row.sort_key), caller="a" * 64)
-    assert [(one.rank, one.answers, one.is_current_user) for one in entries] == [(1, 1, False), (2, 9, True)]
+    assert [(entry.rank, entry.answers, entry.is_current_user) for entry in entries] == [(1, 1, False), (2, 9, True)]
 
 
 @given(st.integers(0, 9_999_999_998))

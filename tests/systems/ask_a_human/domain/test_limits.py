@@ -21,7 +21,7 @@ ALL = [
 
 
 def test_the_limits_match_the_documents() -> None:
-    assert [(one.scope, one.allowed, one.window_s) for one in ALL] == [
+    assert [(limit.scope, limit.allowed, limit.window_s) for limit in ALL] == [
         ("agent", 60, 3600),
         ("agent", 600, 3600),
         ("fingerprint", 30, 3600),
@@ -31,7 +31,7 @@ def test_the_limits_match_the_documents() -> None:
     ]
 
 
-@pytest.mark.parametrize("limit", ALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("limit", ALL, ids=lambda limit: limit.name)
 def test_a_rejected_request_waits_for_the_next_window(limit: Limit) -> None:
     window = limits.window(limit, "caller", NOON)
     assert limits.allowance(window, limit.allowed).remaining == 0

@@ -66,16 +66,16 @@ def test_a_changed_interval_moves_the_next_time_and_a_refreshed_token_does_not()
 
 
 def test_an_inactive_subscription_is_never_eligible() -> None:
-    gone = notifications.deactivate(subscribed(), NOON)
-    assert not notifications.eligible(gone, FAR)
+    inactive = notifications.deactivate(subscribed(), NOON)
+    assert not notifications.eligible(inactive, FAR)
 
 
 def test_the_same_token_subscribes_to_the_same_record_and_keeps_its_history() -> None:
     result = notifications.claim(subscribed(30), NOON)
     assert result is not None
-    gone = notifications.deactivate(result, NOON + 1)
+    inactive = notifications.deactivate(result, NOON + 1)
     request = SubscribeRequest(fcm_token="token", min_interval_minutes=60)
-    again = notifications.subscribe(request, "b" * 64, gone, NOON + 2)
+    again = notifications.subscribe(request, "b" * 64, inactive, NOON + 2)
     assert again.subscription_id == result.subscription_id
     assert (again.active, again.fingerprint_hash, again.created_at_ms) == (True, "b" * 64, NOON)
     assert again.next_eligible_at_ms == NOON + 60 * MINUTE_MS
@@ -108,10 +108,10 @@ def test_no_round_is_due_for_a_question_that_accepts_no_answers_or_ends_first() 
 
 @given(st.lists(st.lists(st.integers(), max_size=9), max_size=9), st.integers(0, 20), st.integers())
 def test_a_sample_has_at_most_the_requested_size(pages: list[list[int]], size: int, seed: int) -> None:
-    entries = [(number, one) for number, page in enumerate(pages) for one in enumerate(page)]
+    entries = [(number, member) for number, page in enumerate(pages) for member in enumerate(page)]
     reservoir = Reservoir[tuple[int, tuple[int, int]]](size, random.Random(seed))
     for number, page in enumerate(pages):
-        reservoir.offer((number, one) for one in enumerate(page))
+        reservoir.offer((number, member) for member in enumerate(page))
     sample = reservoir.sample()
     assert len(sample) == len(set(sample)) == min(size, len(entries))
     assert set(sample) <= set(entries)
@@ -128,9 +128,9 @@ def test_a_sample_is_uniform_over_all_pages_in_membership_and_position() -> None
         reservoir = Reservoir[int](10, chance)
         for start in (0, 1, 15, 30):
             reservoir.offer(range(start, {0: 1, 1: 15, 15: 30, 30: 40}[start]))
-        for index, one in enumerate(reservoir.sample()):
-            member[one] += 1
-            place[one][index] += 1
+        for index, entry in enumerate(reservoir.sample()):
+            member[entry] += 1
+            place[entry][index] += 1
     # Entries of one sample exclude each other, which shrinks the statistic by (1 - 10/40).
     assert sum((count - 750) ** 2 / 750 for count in member) / 0.75 < 72.1
     assert sum((count - 75) ** 2 / 75 for counts in place for count in counts) < 492

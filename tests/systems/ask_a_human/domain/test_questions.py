@@ -91,11 +91,11 @@ def test_times_to_live_are_epoch_seconds(now_ms: int) -> None:
 
 
 @given(st.uuids(), st.uuids(), st.text("0123456789abcdef", min_size=64, max_size=64))
-def test_a_response_id_is_a_uuid5_of_question_and_person(one: uuid.UUID, other: uuid.UUID, person: str) -> None:
-    new_id = uuid.UUID(questions.response_id(str(one), person))
+def test_a_response_id_is_a_uuid5_of_question_and_person(first: uuid.UUID, second: uuid.UUID, person: str) -> None:
+    new_id = uuid.UUID(questions.response_id(str(first), person))
     assert new_id.version == 5
-    assert str(new_id) == questions.response_id(str(one), person)
-    assert (new_id == uuid.UUID(questions.response_id(str(other), person))) == (one == other)
+    assert str(new_id) == questions.response_id(str(first), person)
+    assert (new_id == uuid.UUID(questions.response_id(str(second), person))) == (first == second)
 
 
 def test_question_ids_are_random_uuids_determined_by_the_seed() -> None:

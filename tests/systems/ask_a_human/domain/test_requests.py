@@ -149,11 +149,11 @@ def test_an_empty_change_is_rejected() -> None:
 
 
 def test_the_digest_ignores_only_the_key() -> None:
-    one = requests.parse(QuestionRequest, {**TEXT, "idempotency_key": "a"})
+    request = requests.parse(QuestionRequest, {**TEXT, "idempotency_key": "a"})
     same = requests.parse(QuestionRequest, {**TEXT, "idempotency_key": "b", "min_responses": 5})
     other = requests.parse(QuestionRequest, {**TEXT, "idempotency_key": "a", "min_responses": 6})
-    assert one.digest() == same.digest()
-    assert one.digest() != other.digest()
+    assert request.digest() == same.digest()
+    assert request.digest() != other.digest()
 
 
 def test_the_key_may_be_in_body_or_header_but_not_with_two_values() -> None:

@@ -120,13 +120,13 @@ def test_a_step_is_deterministic_and_increments_the_version(steps: list[tuple[in
 
 @given(st.lists(st.tuples(st.integers(0, 40 * 3_600_000), answers), max_size=80))
 def test_badges_are_earned_once_and_never_lost_or_redated(steps: list[tuple[int, AnswerFacts]]) -> None:
-    held: dict[str, int] = {}
+    earned_badges: dict[str, int] = {}
     now_ms = NOON
     for (wait_ms, _), result in zip(steps, play(steps), strict=True):
         now_ms += wait_ms
-        assert not held.keys() & set(result.new_badges)
-        held |= dict.fromkeys(result.new_badges, now_ms)
-        assert dict(result.stats.badges) == held
+        assert not earned_badges.keys() & set(result.new_badges)
+        earned_badges |= dict.fromkeys(result.new_badges, now_ms)
+        assert dict(result.stats.badges) == earned_badges
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=120), st.sampled_from(ZONES), st.integers(0, 1439))
@@ -164,9 +164,9 @@ def test_a_streak_counts_consecutive_local_days_up_to_the_newest(gaps: list[int]
     ],
 )
 def test_streaks_count_calendar_days_of_the_zone(zone: str, first: str, second: str, streak: int) -> None:
-    answer = facts(zone=ZoneInfo(zone))
-    stats = apply_answer(fresh(PERSON, 0), answer, at(first)).stats
-    assert apply_answer(stats, answer, at(second)).stats.streak_days == streak
+    new_facts = facts(zone=ZoneInfo(zone))
+    stats = apply_answer(fresh(PERSON, 0), new_facts, at(first)).stats
+    assert apply_answer(stats, new_facts, at(second)).stats.streak_days == streak
 
 
 def test_a_traveller_going_west_keeps_the_streak_and_is_not_rewarded_twice_for_a_day() -> None:
@@ -178,9 +178,9 @@ def test_a_traveller_going_west_keeps_the_streak_and_is_not_rewarded_twice_for_a
 
 def test_streak_rewards_are_awarded_at_3_7_30_and_100_days_with_their_badges() -> None:
     results = play([(DAY_MS, facts())] * 101)
-    paid = {number: one.points.streak for number, one in enumerate(results, start=1) if one.points.streak}
+    paid = {number: reward.points.streak for number, reward in enumerate(results, start=1) if reward.points.streak}
     assert paid == {3: 10, 7: 25, 30: 100, 100: 500}
-    given_at = {badge: number for number, one in enumerate(results, start=1) for badge in one.new_badges}
+    given_at = {badge: number for number, reward in enumerate(results, start=1) for badge in reward.new_badges}
     assert {name: given_at[name] for name in ("on_a_roll", "week_warrior", "monthly_maven", "centurion")} == {
         "on_a_roll": 3,
         "week_warrior": 7,
@@ -209,7 +209,7 @@ def test_a_streak_is_shown_until_a_whole_local_day_was_missed() -> None:
 
 def given_badges(steps: list[tuple[int, AnswerFacts]]) -> dict[str, int]:
     """Return the number of the answer at which each badge was earned."""
-    return {badge: number for number, one in enumerate(play(steps), start=1) for badge in one.new_badges}
+    return {badge: number for number, reward in enumerate(play(steps), start=1) for badge in reward.new_badges}
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ def test_a_stored_timestamp_is_read_back(at_ms: int) -> None:
 
 
 @given(MOMENTS, MOMENTS)
-def test_stored_timestamps_sort_by_time(one: int, other: int) -> None:
-    assert (timestamps.iso(one) < timestamps.iso(other)) == (one < other)
+def test_stored_timestamps_sort_by_time(first: int, second: int) -> None:
+    assert (timestamps.iso(first) < timestamps.iso(second)) == (first < second)
 
 
 def test_a_whole_second_keeps_its_three_decimals() -> None:

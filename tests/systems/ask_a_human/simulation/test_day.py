@@ -118,7 +118,7 @@ def test_the_same_seed_gives_the_same_day_and_another_seed_a_different_one() -> 
 
 def test_times_are_distinct_and_ascending() -> None:
     times = [action.at_ms for action in simulate(3, SMALL, START)]
-    assert all(one < other for one, other in pairwise(times))
+    assert all(earlier < later for earlier, later in pairwise(times))
 
 
 class _NoDuplicateCheck(World):
@@ -143,8 +143,8 @@ class _NoCap(World):
 
 class _LosesAnUpdate(World):
     def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.Scored:
-        lost = stats.version == 5
-        return super().score(replace(stats, total_points=0) if lost else stats, facts, now_ms)
+        is_lost = stats.version == 5
+        return super().score(replace(stats, total_points=0) if is_lost else stats, facts, now_ms)
 
 
 class _CountsNobody(World):
@@ -153,8 +153,8 @@ class _CountsNobody(World):
 
 
 class _ForgetsTheInterval(World):
-    def claim(self, one: notifications.Subscription, now_ms: int) -> notifications.Subscription | None:
-        return replace(one, last_notified_at_ms=now_ms)
+    def claim(self, subscription: notifications.Subscription, now_ms: int) -> notifications.Subscription | None:
+        return replace(subscription, last_notified_at_ms=now_ms)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ class _ForgetsTheInterval(World):
 def test_the_auditor_detects_a_broken_rule(broken: type[World], finding: str) -> None:
     auditor = Auditor()
     play(broken(1, auditor, push_every=10), replace(SMALL, people=15))
-    assert any(one.startswith(finding) for one in auditor.audit())
+    assert any(message.startswith(finding) for message in auditor.audit())
 
 
 def test_the_auditor_detects_an_unjustified_rejection_and_a_duplicate_question() -> None:
@@ -201,9 +201,9 @@ class _Recorder(Auditor):
         self.heard.append((Auditor.asked, (action, question_id)))
         super().asked(action, question_id)
 
-    def answered(self, action: Answer, said: Acknowledged) -> None:
-        self.heard.append((Auditor.answered, (action, said)))
-        super().answered(action, said)
+    def answered(self, action: Answer, acknowledged: Acknowledged) -> None:
+        self.heard.append((Auditor.answered, (action, acknowledged)))
+        super().answered(action, acknowledged)
 
     def subscribed(self, action: Subscribe) -> None:
         self.heard.append((Auditor.subscribed, (action,)))

@@ -59,8 +59,8 @@ def stale() -> Iterator[httpx.Client]:
 
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/human/stats":
-            shown = {"total_points": 1, "total_answers": 1, "streak_days": 1, "badges": [], "answers_by_category": {}}
-            return httpx.Response(200, json=shown)
+            stats = {"total_points": 1, "total_answers": 1, "streak_days": 1, "badges": [], "answers_by_category": {}}
+            return httpx.Response(200, json=stats)
         return httpx.Response(200, json={"entries": [], "you": {"rank": None, "points": 0}})
 
     with httpx.Client(transport=httpx.MockTransport(answer), base_url="http://stale") as client:

@@ -24,33 +24,33 @@ LATER = NOON + timedelta(minutes=20)
 TEXTS = {"q1": "It assumes that the tide is to blame.", "q2": "It assumes that crews never err."}
 
 
-def begun() -> Attempt:
+def new_attempt() -> Attempt:
     return attempts.start(attempt_id(1), USER, "late-ferry", NOON)
 
 
 def test_an_attempt_starts_in_progress_without_time_score_or_index_key() -> None:
-    attempt = begun()
+    attempt = new_attempt()
     assert attempt.status is Status.IN_PROGRESS
     assert (attempt.timestamp, attempt.evaluation, attempt.duration_seconds, attempt.scored_key) == (None,) * 4
 
 
 def test_saving_keeps_drafts_and_counts_their_words() -> None:
     drafts = attempts.draft_answers(scenario(), {"q2": "crews\tnever  err"})
-    saved = attempts.save(begun(), drafts, LATER)
+    saved = attempts.save(new_attempt(), drafts, LATER)
     assert [(answer.question_id, answer.word_count) for answer in saved.answers] == [("q2", 3)]
     assert saved.touched_at == LATER
     assert saved.started_at == NOON
 
 
 def test_resuming_restarts_the_inactivity_period_and_keeps_the_drafts() -> None:
-    saved = attempts.save(begun(), attempts.draft_answers(scenario(), {"q1": "tide"}), LATER)
+    saved = attempts.save(new_attempt(), attempts.draft_answers(scenario(), {"q1": "tide"}), LATER)
     resumed = attempts.resume(saved, LATER + timedelta(hours=23))
     assert resumed.answers == saved.answers
     assert not attempts.is_silent(resumed, LATER + timedelta(hours=46))
 
 
 def test_submitting_completes_with_the_computed_score_and_the_time_spent() -> None:
-    done = attempts.submit(begun(), attempts.final_answers(scenario(), TEXTS), assessment(3), LATER)
+    done = attempts.submit(new_attempt(), attempts.final_answers(scenario(), TEXTS), assessment(3), LATER)
     assert done.status is Status.COMPLETED
     assert done.timestamp == LATER
     assert done.duration_seconds == 1200
@@ -61,7 +61,7 @@ def test_submitting_completes_with_the_computed_score_and_the_time_spent() -> No
 
 
 def test_abandoning_keeps_the_answers_and_sets_no_index_key() -> None:
-    saved = attempts.save(begun(), attempts.draft_answers(scenario(), TEXTS), LATER)
+    saved = attempts.save(new_attempt(), attempts.draft_answers(scenario(), TEXTS), LATER)
     given_up = attempts.abandon(saved, LATER + timedelta(days=2))
     assert given_up.status is Status.ABANDONED
     assert given_up.answers == saved.answers
@@ -77,7 +77,9 @@ MOVES: dict[str, Callable[[Attempt], Attempt]] = {
 
 
 @pytest.mark.parametrize("verb", MOVES)
-@pytest.mark.parametrize("closed", [completed(1), attempts.abandon(begun(), LATER)], ids=["completed", "abandoned"])
+@pytest.mark.parametrize(
+    "closed", [completed(1), attempts.abandon(new_attempt(), LATER)], ids=["completed", "abandoned"]
+)
 def test_a_closed_attempt_cannot_change(verb: str, closed: Attempt) -> None:
     with pytest.raises(AttemptClosed, match=f"is {closed.status.value}: only an attempt in progress can be {verb}"):
         MOVES[verb](closed)
@@ -85,7 +87,7 @@ def test_a_closed_attempt_cannot_change(verb: str, closed: Attempt) -> None:
 
 @given(st.lists(st.sampled_from(sorted(MOVES)), max_size=6))
 def test_an_attempt_is_closed_at_most_once(verbs: list[str]) -> None:
-    attempt, closings = begun(), 0
+    attempt, closings = new_attempt(), 0
     for verb in verbs:
         try:
             attempt = MOVES[verb](attempt)
@@ -107,7 +109,7 @@ def test_an_attempt_is_closed_at_most_once(verbs: list[str]) -> None:
     ],
 )
 def test_an_attempt_is_inactive_after_24_hours(silence: timedelta, expected: bool) -> None:
-    assert attempts.is_silent(begun(), NOON + silence) is expected
+    assert attempts.is_silent(new_attempt(), NOON + silence) is expected
 
 
 def test_a_closed_attempt_is_never_inactive() -> None:
@@ -116,10 +118,10 @@ def test_a_closed_attempt_is_never_inactive() -> None:
 
 def test_a_clock_that_is_behind_moves_no_time_back() -> None:
     earlier = NOON - timedelta(seconds=3)
-    assert attempts.save(begun(), (), earlier).touched_at == NOON
-    done = attempts.submit(begun(), (), assessment(), earlier)
+    assert attempts.save(new_attempt(), (), earlier).touched_at == NOON
+    done = attempts.submit(new_attempt(), (), assessment(), earlier)
     assert (done.timestamp, done.duration_seconds) == (NOON, 0)
-    graded = attempts.submit(begun(), (), assessment(), LATER, evaluated_at=earlier).evaluation
+    graded = attempts.submit(new_attempt(), (), assessment(), LATER, evaluated_at=earlier).evaluation
     assert graded is not None
     assert graded.evaluated_at == LATER
 
@@ -227,8 +229,8 @@ def test_an_attempt_that_is_not_completed_has_no_score(status: str) -> None:
 def test_a_user_id_is_any_text_of_1_to_128_characters(user_id: str) -> None:
     with pytest.raises(ValidationError, match="user_id"):
         attempts.start(attempt_id(1), user_id, "late-ferry", NOON)
-    for taken in ("u" * 128, "test-user-123", str(uuid.uuid4()), "us-east-1:12345678-1234-1234-1234-123456789012"):
-        assert attempts.start(attempt_id(1), taken, "late-ferry", NOON).user_id == taken
+    for accepted in ("u" * 128, "test-user-123", str(uuid.uuid4()), "us-east-1:12345678-1234-1234-1234-123456789012"):
+        assert attempts.start(attempt_id(1), accepted, "late-ferry", NOON).user_id == accepted
 
 
 def test_attempt_ids_are_version_4_uuids_determined_by_the_seed() -> None:

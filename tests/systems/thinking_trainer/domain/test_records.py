@@ -34,8 +34,8 @@ def test_an_invalid_timestamp_is_rejected(value: object) -> None:
 
 
 @given(MOMENTS, MOMENTS)
-def test_written_timestamps_sort_by_time(one: datetime, other: datetime) -> None:
-    assert (iso(one) < iso(other)) == (instant(one) < instant(other))
+def test_written_timestamps_sort_by_time(first: datetime, second: datetime) -> None:
+    assert (iso(first) < iso(second)) == (instant(first) < instant(second))
 
 
 @given(MOMENTS)
@@ -50,5 +50,5 @@ def test_clock_seconds_keep_their_milliseconds(milliseconds: int) -> None:
 
 
 def test_the_offset_of_a_datetime_is_subtracted() -> None:
-    there = datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=1)))
-    assert iso(there) == "2025-12-31T23:30:00.000Z"
+    east = datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=1)))
+    assert iso(east) == "2025-12-31T23:30:00.000Z"

@@ -86,13 +86,13 @@ def test_two_unusable_replies_are_retried_after_one_and_two_seconds(stubbed: Stu
 
 
 def test_one_evaluation_above_the_maximum_is_rejected_with_a_retry_time() -> None:
-    begun, go_on = threading.Semaphore(0), threading.Event()
+    started, go_on = threading.Semaphore(0), threading.Event()
 
     class Slow:
         """Slow model."""
 
         def converse(self, **_request: Any) -> Mapping[str, Any]:
-            begun.release()
+            started.release()
             assert go_on.wait(60)
             return good_answer()
 
@@ -100,13 +100,13 @@ def test_one_evaluation_above_the_maximum_is_rejected_with_a_retry_time() -> Non
     with ThreadPoolExecutor(MAX_CONCURRENT) as pool:
         graded = [pool.submit(evaluator.evaluate, submission(THOROUGH)) for _ in range(MAX_CONCURRENT)]
         for _ in graded:
-            assert begun.acquire(timeout=60)
+            assert started.acquire(timeout=60)
         try:
             with pytest.raises(EvaluationUnavailable, match="is grading 20 others"):
                 evaluator.evaluate(submission(THOROUGH))
         finally:
             go_on.set()
-        assert {one.result().model_id for one in graded} == {MODEL}
+        assert {future.result().model_id for future in graded} == {MODEL}
     assert evaluator.evaluate(submission(THOROUGH)).model_id == MODEL
 
 
@@ -207,19 +207,19 @@ class Service:
 
 
 @contextmanager
-def serving(*answers: tuple[int, dict[str, Any]]) -> Iterator[Service]:
-    service = Service(list(answers))
+def serving(*responses: tuple[int, dict[str, Any]]) -> Iterator[Service]:
+    service = Service(list(responses))
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             service.asked.append((unquote(self.path), json.loads(body)))
             service.regions.append(self.headers["Authorization"].split("/")[2])
-            status, answer = service.answers.pop(0)
-            content = json.dumps(answer).encode()
+            status, response = service.answers.pop(0)
+            content = json.dumps(response).encode()
             self.send_response(status)
             if status != 200:
-                self.send_header("x-amzn-ErrorType", answer["type"])
+                self.send_header("x-amzn-ErrorType", response["type"])
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
@@ -274,9 +274,9 @@ def test_the_client_makes_no_retries_over_http() -> None:
 
 def test_an_unreachable_service_is_unavailable_after_three_attempts() -> None:
     with serving() as service:
-        gone = service.url
+        url = service.url
     waits: list[float] = []
-    evaluator = BedrockEvaluator(converse_client("us-east-1", gone, 5.0), MODEL, waits.append)
+    evaluator = BedrockEvaluator(converse_client("us-east-1", url, 5.0), MODEL, waits.append)
     with pytest.raises(EvaluationUnavailable, match="Could not connect"):
         evaluator.evaluate(submission(THOROUGH))
     assert waits == [1.0, 2.0]

@@ -43,7 +43,7 @@ def test_null_and_missing_attributes_are_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "problem", "kept"),
+    ("name", "value", "problem", "raw"),
     [
         ("created_at", {"S": "now"}, "created_at has type S instead of N", None),
         ("created_at", {"N": "0.0000000001"}, "created_at has more digits than its column: 0.0000000001", None),
@@ -60,9 +60,9 @@ def test_null_and_missing_attributes_are_null() -> None:
         ("priority", {"S": "huge"}, "priority is not one of", "huge"),
     ],
 )
-def test_an_invalid_value_is_reported_and_kept_in_the_image(name: str, value: Any, problem: str, kept: Any) -> None:
+def test_an_invalid_value_is_reported_and_kept_in_the_image(name: str, value: Any, problem: str, raw: Any) -> None:
     row = read("tasks", **{name: value})
-    assert row[name] == kept
+    assert row[name] == raw
     assert len(row["problems"]) == 1
     assert problem in row["problems"][0]
     assert orjson.loads(row["item"])[name] == value

@@ -109,9 +109,9 @@ def test_numbers_stay_text_and_binary_becomes_base64() -> None:
 
 
 def test_the_same_image_gives_the_same_text_in_any_attribute_order() -> None:
-    one = event(History().put("JOB#1", "METADATA", {"a": "1", "b": "2"}))
+    original = event(History().put("JOB#1", "METADATA", {"a": "1", "b": "2"}))
     other = event(History().put("JOB#1", "METADATA", {"b": "2", "a": "1"}))
-    assert one.new_image == other.new_image
+    assert original.new_image == other.new_image
 
 
 def test_the_label_of_the_stream_comes_from_the_record_or_from_the_caller() -> None:

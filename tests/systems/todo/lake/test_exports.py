@@ -47,10 +47,10 @@ def test_an_export_replaces_missed_changes(lake: Lake) -> None:
     history = gap(lake)
     lake.rebuild_from_items(history.items.values(), LATER)
     assert titles(lake) == {"1": "changed in the gap", "4": "made in the gap"}
-    gone = rows(
+    removed = rows(
         lake, "SELECT task_id, removal, removal_source, removed_at, title FROM silver.removed_tasks ORDER BY task_id"
     )
-    assert gone == [
+    assert removed == [
         {"task_id": "2", "removal": "deleted", "removal_source": "export", "removed_at": LATER, "title": "task 2"},
         {"task_id": "3", "removal": "expired", "removal_source": "export", "removed_at": LATER, "title": "task 3"},
     ]
@@ -61,11 +61,11 @@ def test_an_export_replaces_missed_changes(lake: Lake) -> None:
 
 def test_later_events_apply_on_top_of_the_export_in_any_order_of_arrival(lake: Lake) -> None:
     history = gap(lake)
-    shown = list(history.items.values())
+    current = list(history.items.values())
     before, after = history.put_task("ann", "1", title="early"), history.put_task("ann", "4", title="late")
     lake.bronze.write([before])
     lake.refresh()
-    lake.rebuild_from_items(shown, LATER)
+    lake.rebuild_from_items(current, LATER)
     assert titles(lake) == {"1": "early", "4": "made in the gap"}
     lake.bronze.write([after])
     lake.refresh()
@@ -75,8 +75,8 @@ def test_later_events_apply_on_top_of_the_export_in_any_order_of_arrival(lake: L
 def test_late_earlier_events_do_not_restore_items_missing_from_the_export(lake: Lake) -> None:
     history = gap(lake)
     lake.rebuild_from_items(history.items.values(), LATER)
-    lost = History(first=10**20 + 50)
-    lake.bronze.write([lost.put_task("ann", "9"), lost.put_task("ann", "1", title="lost")])
+    missed = History(first=10**20 + 50)
+    lake.bronze.write([missed.put_task("ann", "9"), missed.put_task("ann", "1", title="lost")])
     lake.refresh()
     assert titles(lake) == {"1": "changed in the gap", "4": "made in the gap"}
     assert {"task_id": "9", "removal": "deleted"} in rows(lake, "SELECT task_id, removal FROM silver.removed_tasks")
@@ -85,11 +85,11 @@ def test_late_earlier_events_do_not_restore_items_missing_from_the_export(lake: 
 def test_a_known_sequence_number_takes_precedence_over_the_time(lake: Lake) -> None:
     history = History(now_s=LATER_S)
     included = history.put_task("ann", "1", title="included")
-    shown = list(history.items.values())
+    current = list(history.items.values())
     deleted = history.delete_task("ann", "1")
     number = included["dynamodb"]["SequenceNumber"]
     lake.bronze.write([included, deleted])
-    lake.rebuild_from_items(shown, LATER + timedelta(minutes=5), sequence=number)
+    lake.rebuild_from_items(current, LATER + timedelta(minutes=5), sequence=number)
     assert titles(lake) == {}
     assert rows(lake, "SELECT removal_source FROM silver.removed_tasks") == [{"removal_source": "stream"}]
 
@@ -207,27 +207,27 @@ def test_exports_and_events_in_any_order_give_the_same_silver(
     for step in range(data.draw(st.integers(4, 10))):
         history.now_s += 100
         user = data.draw(st.sampled_from("ab"))
-        gone = ("TASK#" + user, "TASK#1") in history.items and data.draw(st.booleans())
-        record = history.delete_task(user, "1") if gone else history.put_task(user, "1", title=str(step))
+        is_removed = ("TASK#" + user, "TASK#1") in history.items and data.draw(st.booleans())
+        record = history.delete_task(user, "1") if is_removed else history.put_task(user, "1", title=str(step))
         records.append(record)
         if data.draw(st.booleans()):
             exports.append((datetime.fromtimestamp(history.now_s + 50, UTC), list(history.items.values())))
-    kept = [record for record in records if data.draw(st.booleans())]  # the others were lost with the stream
+    delivered = [record for record in records if data.draw(st.booleans())]  # the others were lost with the stream
     folder = tmp_path_factory.mktemp("lakes")
     straight, twisted = (Lake.open(folder / name, clock=ManualClock()) for name in ("straight", "twisted"))
-    straight.bronze.write(kept)
+    straight.bronze.write(delivered)
     for as_of, items in exports:
         straight.rebuild_from_items(items, as_of)
-        cut = data.draw(st.integers(0, len(kept)))
-        twisted.bronze.write(kept[cut:])
+        cut = data.draw(st.integers(0, len(delivered)))
+        twisted.bronze.write(delivered[cut:])
         if data.draw(st.booleans()):
             twisted.refresh()
         twisted.rebuild_from_items(items, as_of)
-    for record in data.draw(st.permutations(kept)):
+    for record in data.draw(st.permutations(delivered)):
         twisted.bronze.write([record])
         twisted.refresh()
-    for one in (straight, twisted):
-        one.refresh()
+    for lake in (straight, twisted):
+        lake.refresh()
     assert silver(twisted) == silver(straight)
     assert gold(twisted) == gold(straight)
     twisted.rebuild()

@@ -101,11 +101,11 @@ def test_two_concurrent_consumers_and_a_reader_stay_consistent(tmp_path: Path, s
         processes = [stack.enter_context(working(tmp_path / "lake", seed)) for seed in (11, 12)]
         for process in processes:
             await_round(process)
-        seen = 0
+        latest = 0
         for _ in range(10):
             patiently(lambda: consistent(lake))
             now = len(patiently(lambda: sequences(lake)))
-            assert now >= seen
-            seen = now
+            assert now >= latest
+            latest = now
         assert all(process.poll() is None for process in processes)
     caught_up(lake, straight)

@@ -35,13 +35,13 @@ def filled(lake: Lake) -> Lake:
 
 
 def test_completion_rates_are_sorted_best_first(filled: Lake) -> None:
-    answer = filled.report("completion_rates").to_pylist()
-    assert [(row["user_id"], f"{row['completion_rate']:.3f}") for row in answer] == [("bob", "1.000"), ("ann", "0.667")]
+    rows = filled.report("completion_rates").to_pylist()
+    assert [(row["user_id"], f"{row['completion_rate']:.3f}") for row in rows] == [("bob", "1.000"), ("ann", "0.667")]
 
 
 def test_top_users_completed_the_most_tasks(filled: Lake) -> None:
-    answer = filled.report("top_users", limit=1).to_pylist()
-    assert [(row["user_id"], row["completed"]) for row in answer] == [("ann", 2)]
+    rows = filled.report("top_users", limit=1).to_pylist()
+    assert [(row["user_id"], row["completed"]) for row in rows] == [("ann", 2)]
 
 
 def test_only_completed_tasks_make_a_top_user(lake: Lake) -> None:
@@ -65,8 +65,8 @@ def test_tasks_are_counted_by_status_for_all_and_for_one_user(filled: Lake) -> N
 
 
 def test_tasks_by_priority_are_sorted_by_urgency_with_none_last(filled: Lake) -> None:
-    answer = filled.report("tasks_by_priority")
-    assert answer["priority"].to_pylist() == ["urgent", "high", "low", None]
+    table = filled.report("tasks_by_priority")
+    assert table["priority"].to_pylist() == ["urgent", "high", "low", None]
 
 
 def test_tasks_by_category_come_from_gold(filled: Lake) -> None:
@@ -94,16 +94,16 @@ def test_reports_and_parameters_that_do_not_exist_are_named(filled: Lake) -> Non
         filled.report("kpis", limit=3)
 
 
-def shown(drawn: Any) -> str:
+def rendered(renderable: Any) -> str:
     console = Console(file=io.StringIO(), width=160, force_terminal=False)
-    console.print(drawn)
+    console.print(renderable)
     text = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO given above
     assert isinstance(text, str)
     return text
 
 
 def drawn(lake: Lake, name: str) -> str:
-    return shown(charts.render(lake.report(name), REPORTS[name]))
+    return rendered(charts.render(lake.report(name), REPORTS[name]))
 
 
 @pytest.mark.parametrize("name", list(REPORTS))
@@ -118,16 +118,16 @@ def test_bars_are_proportional_to_their_values(filled: Lake) -> None:
 
 
 def test_markup_and_control_characters_in_user_texts_are_escaped() -> None:
-    answer = pa.table({"title": ["[red]x[/red]", "a\x1b[2Jb"], "n": [1, 2]})
-    for drawn in (charts.table(answer), charts.bars(answer, "title", "n")):
-        text = shown(drawn)
+    table = pa.table({"title": ["[red]x[/red]", "a\x1b[2Jb"], "n": [1, 2]})
+    for renderable in (charts.table(table), charts.bars(table, "title", "n")):
+        text = rendered(renderable)
         assert "[red]x[/red]" in text
         assert "\x1b" not in text
 
 
 def test_numbers_are_shown_with_all_their_digits() -> None:
     numbers = [Decimal("12345678901234567890123456789.123456789"), Decimal("1.500000000"), Decimal("100.000000000")]
-    text = shown(charts.table(pa.table({"n": pa.array(numbers, pa.decimal128(38, 9))})))
+    text = rendered(charts.table(pa.table({"n": pa.array(numbers, pa.decimal128(38, 9))})))
     assert re.findall(r"[0-9.]+", text) == ["12345678901234567890123456789.123456789", "1.5", "100"]
 
 

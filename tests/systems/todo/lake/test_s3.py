@@ -50,13 +50,13 @@ def test_a_lake_on_s3_equals_a_lake_in_a_folder(lake: Lake, clock: ManualClock, 
     history = History()
     batches = [[history.put_user("ann")], [history.put_task("ann", str(number)) for number in range(5)]]
     batches += [[history.expire_task("ann", "1")], [history.delete_task("ann", "2")]]
-    for one in (lake, remote):
+    for source in (lake, remote):
         for batch in batches:
-            one.bronze.write(batch)
-        assert one.bronze.write(batches[1]).stored == 0
-        one.refresh()
-        assert one.compact(min_files=2).files_after == 1
-        assert one.vacuum(retention_s=0).files > 0
+            source.bronze.write(batch)
+        assert source.bronze.write(batches[1]).stored == 0
+        source.refresh()
+        assert source.compact(min_files=2).files_after == 1
+        assert source.vacuum(retention_s=0).files > 0
     assert rows(remote, "SELECT * FROM bronze.events ORDER BY ALL") == rows(
         lake, "SELECT * FROM bronze.events ORDER BY ALL"
     )
@@ -98,25 +98,25 @@ def test_a_file_is_created_once_and_found_immediately(options: dict[str, Any]) -
     assert storage.sweep(0) == 0
 
 
-@pytest.mark.parametrize("taken", [False, True])
+@pytest.mark.parametrize("is_created", [False, True])
 def test_a_file_created_concurrently_by_another_writer_is_decided_by_retrying(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, taken: bool
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, is_created: bool
 ) -> None:
-    storage = Bucket(f"s3://bucket/conflict-{taken}", options)
+    storage = Bucket(f"s3://bucket/conflict-{is_created}", options)
     conflict = ClientError({"Error": {"Code": "ConditionalRequestConflict", "Message": "try again"}}, "PutObject")
     pipe_file, conflicts = storage._fs.pipe_file, [1, 2]
 
     def disputed(path: str, body: bytes, **options: Any) -> None:
         if conflicts:
             conflicts.pop()
-            if taken and not conflicts:
+            if is_created and not conflicts:
                 pipe_file(path, b"theirs")
             raise translate_boto_error(conflict)
         pipe_file(path, body, **options)
 
     monkeypatch.setattr(storage._fs, "pipe_file", disputed)
-    assert storage.create("a", b"mine") is not taken
-    assert storage.read("a") == (b"theirs" if taken else b"mine")
+    assert storage.create("a", b"mine") is not is_created
+    assert storage.read("a") == (b"theirs" if is_created else b"mine")
 
 
 def test_permanent_conflicts_and_a_rejecting_bucket_are_failures(

@@ -42,8 +42,8 @@ def test_deletions_and_expiries_are_distinguished_and_the_last_content_is_kept(l
     lake.bronze.write(records)
     lake.refresh()
     assert rows(lake, "SELECT task_id FROM silver.tasks") == [{"task_id": "3"}]
-    gone = rows(lake, "SELECT task_id, removal, title, status FROM silver.removed_tasks ORDER BY task_id")
-    assert gone == [
+    removed = rows(lake, "SELECT task_id, removal, title, status FROM silver.removed_tasks ORDER BY task_id")
+    assert removed == [
         {"task_id": "1", "removal": "deleted", "title": "task 1", "status": "completed"},
         {"task_id": "2", "removal": "expired", "title": "task 2", "status": "completed"},
     ]
@@ -195,6 +195,6 @@ _facts = st.builds(
 
 
 @given(_facts, _facts, _facts)
-def test_merging_facts_is_commutative_and_associative(one: Fact, two: Fact, three: Fact) -> None:
-    assert merge(one, two) == merge(two, one)
-    assert merge(merge(one, two), three) == merge(one, merge(two, three))
+def test_merging_facts_is_commutative_and_associative(first: Fact, second: Fact, third: Fact) -> None:
+    assert merge(first, second) == merge(second, first)
+    assert merge(merge(first, second), third) == merge(first, merge(second, third))

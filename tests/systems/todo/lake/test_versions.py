@@ -85,42 +85,44 @@ class Sleeping(Folder):
         return created
 
 
-@pytest.mark.parametrize(("known", "before"), [(0, 0), (0, 1), (3, 4)])
-def test_a_writer_whose_version_was_removed_commits_on_the_newest(tmp_path: Path, known: int, before: int) -> None:
+@pytest.mark.parametrize(("known_version", "before"), [(0, 0), (0, 1), (3, 4)])
+def test_a_writer_whose_version_was_removed_commits_on_the_newest(
+    tmp_path: Path, known_version: int, before: int
+) -> None:
     others = Versions(Folder(tmp_path), ManualClock())
-    for number in range(known):
+    for number in range(known_version):
         others.commit(adding(f"before-{number}"))
     storage = Sleeping(tmp_path)
 
     def concurrent_commits() -> None:
         for number in range(10):
             others.commit(adding(f"meanwhile-{number}"))
-        for version in range(known + 8):  # as vacuum removes, in ascending order
+        for version in range(known_version + 8):  # as vacuum removes, in ascending order
             storage.remove(name_of(version))
 
     storage.before = before, concurrent_commits
     done = Versions(storage, ManualClock()).commit(adding("late"))
-    assert done.version == known + 11
+    assert done.version == known_version + 11
     latest = others.latest()
     assert latest == done
-    assert len(latest.files) == known + 11
+    assert len(latest.files) == known_version + 11
 
 
-@pytest.mark.parametrize("known", [0, 1, 3])
-def test_a_commit_counts_once_even_if_others_follow_before_it_is_verified(tmp_path: Path, known: int) -> None:
+@pytest.mark.parametrize("version", [0, 1, 3])
+def test_a_commit_counts_once_even_if_others_follow_before_it_is_verified(tmp_path: Path, version: int) -> None:
     others = Versions(Folder(tmp_path), ManualClock())
-    for number in range(known):
+    for number in range(version):
         others.commit(adding(f"before-{number}"))
     storage = Sleeping(tmp_path)
-    storage.after = known + 1, lambda: others.commit(adding("meanwhile"))
+    storage.after = version + 1, lambda: others.commit(adding("meanwhile"))
     bases = []
 
     def change(base: Snapshot) -> Snapshot | None:
         bases.append(base.version)
         return adding("mine")(base)
 
-    assert Versions(storage, ManualClock()).commit(change).version == known + 1
-    assert set(bases) == {known}
+    assert Versions(storage, ManualClock()).commit(change).version == version + 1
+    assert set(bases) == {version}
     assert [file.path for file in others.latest().files][-2:] == ["mine", "meanwhile"]
 
 

@@ -36,9 +36,9 @@ LATER = datetime(2025, 10, 22, 9, 0, tzinfo=UTC)
 
 
 def act(
-    one: Booking, action: Action, actor: Actor = ADMIN, *, reason: str | None = None, known: int | None = None
+    before: Booking, action: Action, actor: Actor = ADMIN, *, reason: str | None = None, version: int | None = None
 ) -> Written:
-    return decide(one, action, actor, VENUE, LATER, event_id="e9", reason=reason, known_version=known)
+    return decide(before, action, actor, VENUE, LATER, event_id="e9", reason=reason, known_version=version)
 
 
 def approved() -> Booking:
@@ -82,8 +82,8 @@ def test_the_reserved_slots_are_freed_even_if_durations_changed() -> None:
 
 
 def test_owners_may_cancel_pending_and_approved_bookings_without_audit() -> None:
-    for one in (booking(), approved()):
-        written = act(one, Action.CANCEL, OWNER)
+    for cancellable in (booking(), approved()):
+        written = act(cancellable, Action.CANCEL, OWNER)
         assert written.booking.status is Status.CANCELLED
         assert not written.audited
 
@@ -105,12 +105,12 @@ def test_strangers_cannot_find_out_that_a_booking_exists(action: Action) -> None
 @pytest.mark.parametrize("status", list(Status))
 @pytest.mark.parametrize("action", list(Action))
 def test_undefined_status_changes_are_rejected_with_the_status(status: Status, action: Action) -> None:
-    one = booking(status=status)
+    pending = booking(status=status)
     if (status, action) in MOVES:
-        assert act(one, action).booking.status is MOVES[status, action].status
+        assert act(pending, action).booking.status is MOVES[status, action].status
     else:
         with pytest.raises(AlreadyDecidedError) as refusal:
-            act(one, action)
+            act(pending, action)
         assert refusal.value.details == {"status": status.value}
 
 
@@ -120,11 +120,11 @@ def test_rejected_and_cancelled_are_final() -> None:
 
 def test_a_stale_version_is_reported_after_the_status() -> None:
     with pytest.raises(StaleVersionError) as refusal:
-        act(booking(version=5), Action.APPROVE, known=4)
+        act(booking(version=5), Action.APPROVE, version=4)
     assert refusal.value.details == {"known": 4, "current": 5}
-    assert act(booking(version=5), Action.APPROVE, known=5).booking.version == 6
+    assert act(booking(version=5), Action.APPROVE, version=5).booking.version == 6
     with pytest.raises(AlreadyDecidedError):
-        act(booking(version=5, status=Status.REJECTED), Action.APPROVE, known=4)
+        act(booking(version=5, status=Status.REJECTED), Action.APPROVE, version=4)
 
 
 def test_a_past_date_cannot_be_approved_but_rejected() -> None:
@@ -159,15 +159,15 @@ def test_pending_bookings_conflict_as_soon_as_one_of_their_slots_is_reserved() -
     full = booking(booking_id="f")
     decided = booking(booking_id="d", status=Status.REJECTED)
     waiting = [morning, evening, full, decided]
-    assert [is_conflicting(one, [event()], VENUE) for one in waiting] == [True, False, True, False]
-    assert not any(is_conflicting(one, [], VENUE) for one in waiting)
-    assert not any(is_conflicting(one, [event(date=DAY.replace(day=16))], VENUE) for one in waiting)
+    assert [is_conflicting(request, [event()], VENUE) for request in waiting] == [True, False, True, False]
+    assert not any(is_conflicting(request, [], VENUE) for request in waiting)
+    assert not any(is_conflicting(request, [event(date=DAY.replace(day=16))], VENUE) for request in waiting)
 
 
 def test_pending_bookings_of_a_removed_duration_cannot_be_approved() -> None:
     without = VENUE.model_copy(update={"durations": {"EVENING": ("EVENING",)}})
     waiting = [booking(booking_id="e", duration="EVENING"), booking(booking_id="f")]
-    assert [is_conflicting(one, [], without) for one in waiting] == [False, True]
+    assert [is_conflicting(request, [], without) for request in waiting] == [False, True]
     with pytest.raises(InvalidRequestError, match="FULL_DAY"):
         decide(waiting[1], Action.APPROVE, ADMIN, without, LATER, event_id="v")
     assert decide(waiting[1], Action.REJECT, ADMIN, without, LATER, event_id="v").booking.status is Status.REJECTED
@@ -190,7 +190,7 @@ def test_counters_always_equal_a_count_of_the_bookings(steps: list[tuple[int, Ac
             continue
         bookings[number] = written.booking
         stats.update(written.stats)
-    assert stats == Counter(one.status for one in bookings)
+    assert stats == Counter(item.status for item in bookings)
 
 
 @settings(deadline=None)
@@ -200,18 +200,18 @@ def test_reserving_and_freeing_never_leaves_a_slot_with_two_holders_or_a_missing
 ) -> None:
     durations = ["FULL_DAY", "HALF_DAY_MORNING", "EVENING"] * 2
     bookings = [booking(booking_id=str(n), duration=duration) for n, duration in enumerate(durations)]
-    held: dict[str, str] = {}
+    reserved: dict[str, str] = {}
     for number, action in steps:
         try:
             written = act(bookings[number], action)
         except AlreadyDecidedError:
             continue
-        if written.takes is not None and any(slot in held for slot in written.takes.slots):
+        if written.takes is not None and any(slot in reserved for slot in written.takes.slots):
             continue
         for slot in written.takes.slots if written.takes else ():
-            held[slot] = str(number)
+            reserved[slot] = str(number)
         for slot in written.frees:
-            assert held.pop(slot) == str(number)
+            assert reserved.pop(slot) == str(number)
         bookings[number] = written.booking
-    assert held == {slot: one.booking_id for one in bookings for slot in one.slots}
-    assert all(bool(one.slots) is (one.status is Status.APPROVED) for one in bookings)
+    assert reserved == {slot: entry.booking_id for entry in bookings for slot in entry.slots}
+    assert all(bool(entry.slots) is (entry.status is Status.APPROVED) for entry in bookings)

@@ -56,13 +56,13 @@ def test_date_ranges_are_bounded_and_ascending() -> None:
 
 @settings(deadline=None)
 @given(st.sets(st.tuples(st.integers(0, 6), st.sampled_from(VENUE.slot_names))))
-def test_a_duration_is_offered_if_and_only_if_all_its_slots_are_free(held: set[tuple[int, str]]) -> None:
+def test_a_duration_is_offered_if_and_only_if_all_its_slots_are_free(reserved: set[tuple[int, str]]) -> None:
     events = [
-        event(event_id=f"{offset}{slot}", date=DAY + timedelta(days=offset), slots=(slot,)) for offset, slot in held
+        event(event_id=f"{offset}{slot}", date=DAY + timedelta(days=offset), slots=(slot,)) for offset, slot in reserved
     ]
     for offset, day in enumerate(availability(VENUE, DAY, DAY + timedelta(days=6), events, NOW)):
         for duration in VENUE.durations:
-            fits = all((offset, slot) not in held for slot in VENUE.slots_of(duration))
+            fits = all((offset, slot) not in reserved for slot in VENUE.slots_of(duration))
             assert (duration in day.durations) is fits
 
 
@@ -116,9 +116,9 @@ def test_lock_codes_are_visible_to_the_owner_of_the_booking_and_administrators()
     private = event(kind=EventKind.PRIVATE_BOOKING, booking_id="b1", created_by=OWNER.user_id)
     check_may_see_lock_code(private, OWNER)
     check_may_see_lock_code(event(), ADMIN)
-    for one, actor in ((private, STRANGER), (event(created_by="ada"), OWNER)):
+    for visible, actor in ((private, STRANGER), (event(created_by="ada"), OWNER)):
         with pytest.raises(NotAllowedError):
-            check_may_see_lock_code(one, actor)
+            check_may_see_lock_code(visible, actor)
 
 
 def test_members_of_the_administrators_group_are_administrators() -> None:

@@ -168,5 +168,5 @@ def test_a_code_is_displayed_in_two_halves() -> None:
 
 @settings(deadline=None)
 @given(st.binary(min_size=5, max_size=5), st.binary(min_size=5, max_size=5))
-def test_different_random_bytes_give_different_codes(one: bytes, other: bytes) -> None:
-    assert (new_code(lambda _: one) == new_code(lambda _: other)) is (one == other)
+def test_different_random_bytes_give_different_codes(first: bytes, second: bytes) -> None:
+    assert (new_code(lambda _: first) == new_code(lambda _: second)) is (first == second)

@@ -28,8 +28,8 @@ WRITER = LetterWriter(VENUE, ROOM)
 KINDS = list(NoticeKind)
 
 
-def write(kind: NoticeKind, one: Booking | None = None, writer: LetterWriter = WRITER) -> EmailMessage:
-    return writer.write(Notice(kind, "b1", 2, NOW), one or booking()).message
+def write(kind: NoticeKind, booking_of: Booking | None = None, writer: LetterWriter = WRITER) -> EmailMessage:
+    return writer.write(Notice(kind, "b1", 2, NOW), booking_of or booking()).message
 
 
 def part(message: EmailMessage, kind: str) -> str:
@@ -182,7 +182,7 @@ def test_a_boundary_cannot_be_forged_by_text() -> None:
     message = write(NoticeKind.RECEIVED)
     forged = f"--{message.get_boundary()}--\n\nend"
     again = email.message_from_bytes(write(NoticeKind.RECEIVED, booking(description=forged)).as_bytes(), policy=default)
-    assert [each.get_content_type() for each in again.iter_parts()] == ["text/plain", "text/html"]
+    assert [message_part.get_content_type() for message_part in again.iter_parts()] == ["text/plain", "text/html"]
 
 
 def test_a_mail_room_requires_administrators() -> None:

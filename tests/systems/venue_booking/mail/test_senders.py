@@ -76,7 +76,7 @@ def test_one_rejected_recipient_of_two_is_reported_and_the_other_served(inbox: I
     assert inbox.envelopes[0].rcpt_tos == ["one@example.org"]
 
 
-@pytest.mark.parametrize(("step", "answer", "kind"), [
+@pytest.mark.parametrize(("step", "reply", "kind"), [
     ("ada@example.org", "550 no such user", MailRefusedError),
     ("ada@example.org", "451 come back later", MailDeferredError),
     ("ada@example.org", "421 closing", MailUnavailableError),
@@ -85,10 +85,10 @@ def test_one_rejected_recipient_of_two_is_reported_and_the_other_served(inbox: I
     ("DATA", "421 closing", MailUnavailableError),
 ])  # fmt: skip
 def test_permanent_rejections_are_distinguished_from_temporary_ones(
-    inbox: Inbox, port: int, step: str, answer: str, kind: type[Exception]
+    inbox: Inbox, port: int, step: str, reply: str, kind: type[Exception]
 ) -> None:
-    inbox.answers[step] = answer
-    with pytest.raises(kind, match=answer[:3]) as refused:
+    inbox.answers[step] = reply
+    with pytest.raises(kind, match=reply[:3]) as refused:
         plain(port).send(letter())
     assert refused.type is kind
     assert inbox.envelopes == []
@@ -104,20 +104,20 @@ CONVERSATION = {
 """Replies of a server that accepts a letter, up to its recipient."""
 
 
-def answering(listener: socket.socket, answers: dict[str, bytes]) -> None:
+def answering(listener: socket.socket, replies: dict[str, bytes]) -> None:
     """Answer one client with the script, until it disconnects or the script ends."""
     connection, _ = listener.accept()
     with connection, connection.makefile("rwb", buffering=0) as stream:
-        stream.write(answers["greeting"])
+        stream.write(replies["greeting"])
         for line in iter(stream.readline, b""):
-            answer = answers.get(line.decode().upper().split()[0])
-            if answer is None:
+            reply = replies.get(line.decode().upper().split()[0])
+            if reply is None:
                 return
-            stream.write(answer)
+            stream.write(reply)
 
 
 @pytest.mark.parametrize(
-    ("step", "answer", "security", "kind"),
+    ("step", "reply", "security", "kind"),
     [
         ("greeting", b"554 no mail is taken from there\r\n", Security.NONE, MailUnavailableError),
         ("greeting", b"421 too busy\r\n", Security.NONE, MailUnavailableError),
@@ -130,25 +130,25 @@ def answering(listener: socket.socket, answers: dict[str, bytes]) -> None:
     ],
 )
 def test_a_server_error_that_affects_every_letter_keeps_them_waiting(
-    step: str, answer: bytes, security: Security, kind: type[Exception]
+    step: str, reply: bytes, security: Security, kind: type[Exception]
 ) -> None:
-    answers = {**CONVERSATION, step: answer}
+    replies = {**CONVERSATION, step: reply}
     if step == "HELO":  # the extended greeting is unknown too
-        answers["EHLO"] = b"502 not known\r\n"
+        replies["EHLO"] = b"502 not known\r\n"
     with socket.create_server((HOST, 0)) as listener:
-        thread = threading.Thread(target=answering, args=(listener, answers))
+        thread = threading.Thread(target=answering, args=(listener, replies))
         thread.start()
-        with pytest.raises(kind, match=answer[:3].decode()) as refused:
+        with pytest.raises(kind, match=reply[:3].decode()) as refused:
             SmtpSender(SmtpSettings(HOST, listener.getsockname()[1], security, timeout_s=60)).send(letter())
         thread.join()
     assert refused.type is kind
 
 
 def test_an_unreachable_server_is_retried_later() -> None:
-    with socket.socket() as held:
-        held.bind((HOST, 0))  # a port that nothing listens on, and that no other process can bind
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))  # a port that nothing listens on, and that no other process can bind
         with pytest.raises(MailUnavailableError, match="no answer"):
-            plain(held.getsockname()[1]).send(letter())
+            plain(listener.getsockname()[1]).send(letter())
 
 
 def test_a_server_that_disconnects_or_times_out_is_retried_later() -> None:
@@ -159,16 +159,16 @@ def test_a_server_that_disconnects_or_times_out_is_retried_later() -> None:
 
 
 def test_a_server_that_disconnects_after_accepting_the_letter_has_it() -> None:
-    heard: list[bytes] = []
+    received: list[bytes] = []
 
     def serve(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection, connection.makefile("rwb", buffering=0) as stream:
             for greeting in (b"220 mail\r\n", b"250 mail\r\n", b"250 ok\r\n", b"250 ok\r\n", b"354 go\r\n"):
                 stream.write(greeting)
-                heard.append(stream.readline())
-            while heard[-1] != b".\r\n":
-                heard.append(stream.readline())
+                received.append(stream.readline())
+            while received[-1] != b".\r\n":
+                received.append(stream.readline())
             stream.write(b"250 taken\r\n")
 
     with socket.create_server((HOST, 0)) as listener:
@@ -176,7 +176,7 @@ def test_a_server_that_disconnects_after_accepting_the_letter_has_it() -> None:
         thread.start()
         assert plain(listener.getsockname()[1]).send(letter()) == Sent()
         thread.join()
-    assert heard[-1] == b".\r\n"
+    assert received[-1] == b".\r\n"
 
 
 @pytest.mark.parametrize("security", [Security.STARTTLS, Security.TLS])
@@ -263,32 +263,32 @@ def test_files_left_by_a_killed_sender_are_removed_at_the_next_start(
             with pytest.raises(KeyboardInterrupt):
                 sender.send(letter())
     first, second = tmp_path.iterdir()
-    kept = [tmp_path / name for name in (".notes.txt", "mine.eml")]
-    for path in (first, *kept):
+    preserved = [tmp_path / name for name in (".notes.txt", "mine.eml")]
+    for path in (first, *preserved):
         path.write_text("of the day before")
         os.utime(path, (1_000_000_000, 1_000_000_000))
     FolderSender(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted(
-        [second, *kept]
+        [second, *preserved]
     )  # the second file may belong to another process that is still writing
     assert sender.send(letter()) == Sent()
 
 
 def test_exactly_one_of_several_concurrent_deliveries_is_first(tmp_path: Path) -> None:
     together = threading.Barrier(8)
-    seen: list[bool] = []
+    deliveries: list[bool] = []
 
     def deliver() -> None:
-        one = letter()
+        message = letter()
         together.wait()
-        seen.append(FolderSender(tmp_path).send(one).first_time)
+        deliveries.append(FolderSender(tmp_path).send(message).first_time)
 
     threads = [threading.Thread(target=deliver) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(seen) == [False] * 7 + [True]
+    assert sorted(deliveries) == [False] * 7 + [True]
     assert len(list(tmp_path.iterdir())) == 1
 
 

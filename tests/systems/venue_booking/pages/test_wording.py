@@ -165,9 +165,9 @@ def test_custom_slots_of_a_venue_keep_their_names() -> None:
 
 def test_rejections_are_stated_in_the_language_of_the_page() -> None:
     german = phrases(Language.GERMAN)
-    taken = SlotTakenError(date(2026, 12, 5), ["MORNING"])
-    assert german.refusal(taken) == "Schon belegt am 5. Dezember 2026: Vormittag."
-    assert german.field_errors(taken) == {"duration": "Schon belegt am 5. Dezember 2026: Vormittag."}
+    error = SlotTakenError(date(2026, 12, 5), ["MORNING"])
+    assert german.refusal(error) == "Schon belegt am 5. Dezember 2026: Vormittag."
+    assert german.field_errors(error) == {"duration": "Schon belegt am 5. Dezember 2026: Vormittag."}
     assert german.refusal(AlreadyDecidedError("approved")) == "Jemand war schneller. Der Stand ist jetzt: Bestätigt."
     assert german.refusal(WrongCodeError(1)).endswith("noch einen Versuch.")
     assert "neuen an" in german.refusal(WrongCodeError(0))
