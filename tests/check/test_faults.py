@@ -14,7 +14,7 @@ from keyplan.design.declaring.design import Design
 from keyplan.export.explain import explain
 
 app = Table("app", pk="PK", sk="SK", indexes=[GSI("due", pk="GSI1PK", sk="GSI1SK")])
-MOMENT = datetime.fromisoformat("2026-05-04T12:00:00Z")
+AT = datetime.fromisoformat("2026-05-04T12:00:00Z")
 
 
 @app.entity(
@@ -56,4 +56,4 @@ def test_a_transaction_with_an_invalid_step_is_rejected() -> None:
     with keyplan.connect(":memory:") as db:
         for run in (db.run, db.transact):
             with pytest.raises(DesignError, match="also needs status"):
-                run(postpone_two("u", "a", "b", MOMENT))
+                run(postpone_two("u", "a", "b", AT))

@@ -101,8 +101,8 @@ def describe(id: UUID, words: frozenset[str], renamed: str, colour: Colour) -> I
     return item(id=id).set(words=words, renamed=renamed).set_if_missing(colour=colour)
 
 
-moments = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2200, 1, 1), timezones=st.just(UTC))
-whole_ms = moments.map(lambda timestamp: timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000))
+timestamps = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2200, 1, 1), timezones=st.just(UTC))
+whole_ms = timestamps.map(lambda timestamp: timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000))
 decimals = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**20), max_value=10**20)
 floats = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100).filter(
     lambda number: number == 0 or abs(number) > 1e-100
@@ -119,7 +119,7 @@ things = st.builds(
     exact=decimals,
     raw=st.binary(max_size=8),
     day=st.none() | st.dates(),
-    at=st.none() | moments,
+    at=st.none() | timestamps,
     clock=st.none() | st.times(),
     lasts=st.none() | st.timedeltas(min_value=timedelta(days=-999), max_value=timedelta(days=999)),
     colour=st.sampled_from(Colour),
@@ -132,7 +132,7 @@ things = st.builds(
     by_name=st.dictionaries(texts.filter(bool), parts, max_size=2),
     anything=st.dictionaries(texts.filter(bool), st.none() | st.booleans() | texts | st.integers(-9, 9), max_size=2),
     renamed=texts,
-    until=st.none() | moments.map(lambda timestamp: timestamp.replace(microsecond=0)),
+    until=st.none() | timestamps.map(lambda timestamp: timestamp.replace(microsecond=0)),
 )
 
 

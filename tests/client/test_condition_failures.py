@@ -33,7 +33,7 @@ from keyplan.engine.faults.settings import Faults
 from keyplan.errors import TransactionCanceledError
 
 shop = Table("shop", pk="PK", sk="SK", ttl="expires_at")
-MOMENT = datetime.fromtimestamp(NOW, UTC)
+AT = datetime.fromtimestamp(NOW, UTC)
 KEY = "Order PK='ORDER#1' SK='ORDER'"
 
 
@@ -195,7 +195,7 @@ def _item(**attributes: Any) -> dict[str, Any]:
 
 def test_assumptions_and_versions_are_distinguished_from_conditions(store: Any) -> None:
     store.run(place(Order(order="1")))
-    error = failure(store, annotate("1", "n", "paid", MOMENT))
+    error = failure(store, annotate("1", "n", "paid", AT))
     assert [part.origin for part in error.failed] == ["assuming", "assuming"]
     assert str(error) == (
         f"{KEY}: assumption failed: status == 'paid' (item has status 'open');"
@@ -208,8 +208,8 @@ def test_assumptions_and_versions_are_distinguished_from_conditions(store: Any) 
 
 
 def test_timestamps_are_compared_in_their_stored_unit(store: Any) -> None:
-    store.run(place(Order(order="1", at=MOMENT)))
-    finer = MOMENT + timedelta(microseconds=3)
+    store.run(place(Order(order="1", at=AT)))
+    finer = AT + timedelta(microseconds=3)
     (part,) = failure(store, annotate("1", "n", "paid", finer)).failed
     assert part.text == "status == 'paid'"
     (part,) = failure(store, stamp("1", finer, 1)).failed
@@ -236,7 +236,7 @@ def test_missing_and_expired_items_are_named(store: Any) -> None:
     error = failure(store, drop("1", "n"))
     assert str(error) == f"{KEY}: condition failed: note == 'n' (item does not exist)"
     assert (error.item, error.failed[0].stored) == (None, {})
-    store.run(place(Order(order="1", note="m", expires_at=MOMENT - timedelta(days=1))))
+    store.run(place(Order(order="1", note="m", expires_at=AT - timedelta(days=1))))
     assert str(failure(store, drop("1", "n"))) == (f"{KEY}: condition failed: note == 'n' (expired item has note 'm')")
     assert str(failure(store, pay("1", 1), NotFoundError)) == f"{KEY}: update failed: item has expired"
 

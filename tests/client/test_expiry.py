@@ -14,16 +14,14 @@ from keyplan.client.errors import AlreadyExistsError, NotFoundError
 from keyplan.clock import ManualClock
 
 UID, TID = UserId("u"), TaskId("t")
-MOMENT = datetime.fromtimestamp(NOW, UTC)
+AT = datetime.fromtimestamp(NOW, UTC)
 
 
 @pytest.fixture
 def expired(db: Any, clock: ManualClock) -> Task:
     """Return a task that expires at this second."""
     task: Task = db.run(
-        board.add_task(
-            Task(user_id=UID, task_id=TID, title="t", due_at=MOMENT, expires_at=MOMENT + timedelta(seconds=60))
-        )
+        board.add_task(Task(user_id=UID, task_id=TID, title="t", due_at=AT, expires_at=AT + timedelta(seconds=60)))
     )
     clock.advance(59)
     assert db.run(board.task(UID, TID)) == task
@@ -35,7 +33,7 @@ def test_reads_leave_out_expired_items_by_default(db: Any, expired: Task) -> Non
     assert db.run(board.task(UID, TID)) is None
     assert db.run(board.task_even_expired(UID, TID)) == expired
     assert len(db.run(board.tasks(UID))) == 0
-    assert len(db.run(board.tasks_due(UID, MOMENT + timedelta(1)))) == 0
+    assert len(db.run(board.tasks_due(UID, AT + timedelta(1)))) == 0
     assert db.all(board.all_tasks()) == []
     assert db.run(board.some_tasks(UID, [TID])) == [None]
     assert db.run(board.task_count(UID)) == 0

@@ -31,7 +31,7 @@ from keyplan.client.tables import create_tables
 from keyplan.client.transports import AioTransport, BotoTransport
 from keyplan.client.writes import write
 from keyplan.clock import ManualClock
-from keyplan.design.requests.writes import NOW as MOMENT
+from keyplan.design.requests.writes import NOW as NOW_ARGUMENT
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan.errors import (
@@ -192,7 +192,7 @@ def test_calls_wait_between_attempts_and_not_before_the_first(engine: Engine) ->
     keyplan.connect(engine=engine).create_tables(board.counters)
     call = board.hit("c", 1)
     context = Context(engine.clock, b"key")
-    drive(write(context, call, {**call.arguments, MOMENT: int(NOW)}), transport.call, waits.append)
+    drive(write(context, call, {**call.arguments, NOW_ARGUMENT: int(NOW)}), transport.call, waits.append)
     assert len(waits) == 2
     assert all(0 <= wait <= 0.05 for wait in waits)
 
@@ -351,7 +351,7 @@ def test_a_call_sends_the_same_requests_on_every_driver() -> None:
     """A program only yields requests and waits: it can be stepped by hand."""
     context = Context(ManualClock(NOW), b"key")
     call = board.hit("c", 1)
-    program = write(context, call, {**call.arguments, MOMENT: int(NOW)})
+    program = write(context, call, {**call.arguments, NOW_ARGUMENT: int(NOW)})
     step = next(program)
     assert isinstance(step, tuple)
     operation, request = step

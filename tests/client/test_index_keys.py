@@ -23,17 +23,17 @@ from keyplan.design.requests.items import item_builder
 from keyplan.engine.engine import Engine
 
 UID, TID = UserId("u"), TaskId("t")
-MOMENTS = [None, *(datetime.fromtimestamp(NOW, UTC) + timedelta(hours=n) for n in range(3))]
+TIMESTAMPS = [None, *(datetime.fromtimestamp(NOW, UTC) + timedelta(hours=n) for n in range(3))]
 KEY = {"PK": {"S": "USER#u"}, "SK": {"S": "TASK#t"}}
 
 statuses = st.sampled_from(["open", "done"])
-moments = st.sampled_from(MOMENTS)
+timestamps = st.sampled_from(TIMESTAMPS)
 points = st.sampled_from([None, 0, 7])
 priorities = st.sampled_from(list(Priority))
 updates = st.one_of(
     st.tuples(st.just("finish")),
-    st.tuples(st.just("due"), moments, statuses),
-    st.tuples(st.just("status"), statuses, moments),
+    st.tuples(st.just("due"), timestamps, statuses),
+    st.tuples(st.just("status"), statuses, timestamps),
     st.tuples(st.just("points"), points, priorities),
     st.tuples(st.just("priority"), priorities, points),
     st.tuples(st.just("refer"), st.sampled_from([None, "a", "b"])),
@@ -54,7 +54,7 @@ def stored(db: Connection) -> dict[str, Any]:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(statuses, moments, points, priorities, st.lists(updates, min_size=1, max_size=12))
+@given(statuses, timestamps, points, priorities, st.lists(updates, min_size=1, max_size=12))
 def test_stored_keys_after_any_updates_equal_those_of_the_whole_entity(
     status: Any, due_at: Any, count: Any, priority: Any, steps: list[tuple[Any, ...]]
 ) -> None:
@@ -79,7 +79,7 @@ def test_leaving_an_index_keeps_the_attributes_of_other_indexes() -> None:
     with keyplan.connect(":memory:") as db:
         db.run(
             board.add_task(
-                Task(user_id=UID, task_id=TID, title="t", points=3, due_at=MOMENTS[1], priority=Priority.high)
+                Task(user_id=UID, task_id=TID, title="t", points=3, due_at=TIMESTAMPS[1], priority=Priority.high)
             )
         )
         db.run(board.finish(UID, TID))

@@ -67,8 +67,8 @@ def count_not_in(team: str, states: list[State]) -> KeyCondition:
 
 
 @jobs.scan(Job)
-def due(moments: list[datetime], places: list[str]) -> KeyCondition:
-    return everything().filter(F.due_at.is_in(each(moments)) | F.places[0].is_in(each(places)))
+def due(timestamps: list[datetime], places: list[str]) -> KeyCondition:
+    return everything().filter(F.due_at.is_in(each(timestamps)) | F.places[0].is_in(each(places)))
 
 
 @jobs.query(Job)

@@ -22,7 +22,7 @@ from keyplan.design.declaring.patterns import Call, Page
 from keyplan.engine.engine import Engine
 
 UID, TID = UserId("u"), TaskId("t")
-MOMENT = datetime.fromtimestamp(NOW, UTC)
+AT = datetime.fromtimestamp(NOW, UTC)
 
 
 def through(db: Any, call: Call[Page[Any]], **sizes: Any) -> list[list[Any]]:
@@ -41,7 +41,7 @@ def fill(db: Any) -> None:
     db.run(board.add_comments(comments))
     for number in range(9):
         name = UserId(f"u{number % 3}")
-        due_at = MOMENT + timedelta(minutes=number // 2)
+        due_at = AT + timedelta(minutes=number // 2)
         new = Task(
             user_id=name, task_id=TaskId(f"t{number}"), title="t", due_at=due_at, tags={"x"} if number < 2 else set()
         )

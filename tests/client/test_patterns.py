@@ -22,7 +22,7 @@ from keyplan.client.errors import (
 from keyplan.engine.engine import Engine
 
 UID, TID = UserId("u1"), TaskId("t1")
-MOMENT = datetime.fromtimestamp(NOW, UTC)
+AT = datetime.fromtimestamp(NOW, UTC)
 
 
 def a_task(task_id: str = "t1", **fields: Any) -> Task:
@@ -34,12 +34,12 @@ def test_a_created_item_is_read_back_with_every_field(db: Any) -> None:
         external_ref="ext",
         priority=Priority.high,
         points=5,
-        due_at=MOMENT + timedelta(microseconds=123),
+        due_at=AT + timedelta(microseconds=123),
         tags={"a", "ü"},
         notes=["one", ""],
         place=Place(city="Bern", street="Gasse"),
         tally={"yes": 2},
-        expires_at=MOMENT + timedelta(days=1),
+        expires_at=AT + timedelta(days=1),
     )
     stored = db.run(board.add_task(full))
     assert stored == full.model_copy(update={"version": 1})
@@ -199,16 +199,16 @@ def test_a_filter_and_a_range_restrict_the_results(db: Any) -> None:
 
 
 def test_items_enter_and_leave_an_index(db: Any) -> None:
-    soon = MOMENT + timedelta(hours=1)
-    db.run(board.add_task(a_task("t1", due_at=MOMENT)))
+    soon = AT + timedelta(hours=1)
+    db.run(board.add_task(a_task("t1", due_at=AT)))
     db.run(board.add_task(a_task("t2", due_at=soon)))
     db.run(board.add_task(a_task("t3")))
-    later = MOMENT + timedelta(days=1)
+    later = AT + timedelta(days=1)
     assert [task.task_id for task in db.run(board.tasks_due(UID, later))] == ["t1", "t2"]
     assert [task.task_id for task in db.run(board.tasks_due(UID, soon))] == ["t1"]
     db.run(board.finish(UID, TaskId("t1")))
     assert [task.task_id for task in db.run(board.tasks_due(UID, later))] == ["t2"]
-    db.run(board.set_due(UID, TaskId("t3"), MOMENT, "open"))
+    db.run(board.set_due(UID, TaskId("t3"), AT, "open"))
     assert [task.task_id for task in db.run(board.tasks_due(UID, later))] == ["t3", "t2"]
     db.run(board.set_due(UID, TaskId("t3"), None, "open"))
     assert [task.task_id for task in db.run(board.tasks_due(UID, later))] == ["t2"]
@@ -217,9 +217,9 @@ def test_items_enter_and_leave_an_index(db: Any) -> None:
 def test_known_values_passed_by_the_caller_are_checked(db: Any) -> None:
     db.run(board.add_task(a_task()))
     with pytest.raises(ConditionFailedError, match=r"assumption failed: status == 'done' \(item has status 'open'\)"):
-        db.run(board.set_due(UID, TID, MOMENT, "done"))
+        db.run(board.set_due(UID, TID, AT, "done"))
     with pytest.raises(ConditionFailedError):
-        db.run(board.set_status(UID, TID, "done", MOMENT))
+        db.run(board.set_status(UID, TID, "done", AT))
     assert db.run(board.set_status(UID, TID, "done", None)).status == "done"
 
 
@@ -266,10 +266,10 @@ def test_all_fails_above_the_callers_limit(db: Any) -> None:
 
 def test_multi_attribute_keys_and_shards_are_queried(db: Any) -> None:
     for number in range(12):
-        at = MOMENT + timedelta(minutes=number)
+        at = AT + timedelta(minutes=number)
         db.run(board.read_sensor(Reading(sensor=f"s{number}", at=at, level=number)))
-    db.run(board.read_sensor(Reading(sensor="s-none", at=MOMENT)))
-    db.run(board.sound(board.Alarm(sensor="s3", at=MOMENT, text="hot")))
+    db.run(board.read_sensor(Reading(sensor="s-none", at=AT)))
+    db.run(board.sound(board.Alarm(sensor="s3", at=AT, text="hot")))
     assert [reading.level for reading in db.run(board.levels("heat", "roof", 8))] == [9, 10, 11]
     items = db.all(board.latest())
     assert [reading.at for reading in items] == sorted(reading.at for reading in items)

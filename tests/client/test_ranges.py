@@ -16,14 +16,12 @@ from keyplan import GSI, Entity, ItemWrite, KeyCondition, Table, item, key, pk
 from keyplan.client.errors import KeyValueError
 from keyplan.engine.engine import Engine
 
-book = Table(
-    "book", pk="PK", sk="SK", indexes=[GSI("by_moment", pk="G", sk="GS"), GSI("by_size", pk="owner", sk="size")]
-)
+book = Table("book", pk="PK", sk="SK", indexes=[GSI("by_time", pk="G", sk="GS"), GSI("by_size", pk="owner", sk="size")])
 
 
 @book.entity(
     key=key("B#{owner}", "E#{number:03d}#{at:utc_ms}"),
-    indexes={"by_moment": key("M#{owner}", "{at:utc_ms}#{number:03d}")},
+    indexes={"by_time": key("M#{owner}", "{at:utc_ms}#{number:03d}")},
 )
 class Entry(Entity):
     owner: str = "o"
@@ -83,12 +81,12 @@ def at_gte(owner: str, n: int, at: datetime) -> KeyCondition:
     return pk(owner=owner).sk(number=n).sk.gte(at=at)
 
 
-@book.query(Entry, index="by_moment")
+@book.query(Entry, index="by_time")
 def timestamp_gt(owner: str, at: datetime) -> KeyCondition:
     return pk(owner=owner).sk.gt(at=at)
 
 
-@book.query(Entry, index="by_moment", descending=True)
+@book.query(Entry, index="by_time", descending=True)
 def timestamp_lte(owner: str, at: datetime) -> KeyCondition:
     return pk(owner=owner).sk.lte(at=at)
 
@@ -105,10 +103,10 @@ def count_gt(owner: str, n: int) -> KeyCondition:
 
 _owners = itertools.count()
 START = datetime(2026, 1, 1, tzinfo=UTC)
-moments = st.integers(0, 5).map(lambda n: START + timedelta(milliseconds=n))
+timestamps = st.integers(0, 5).map(lambda n: START + timedelta(milliseconds=n))
 numbers = st.integers(0, 4)
 entries = st.lists(
-    st.builds(Entry, number=numbers, at=moments, size=numbers),
+    st.builds(Entry, number=numbers, at=timestamps, size=numbers),
     max_size=12,
     unique_by=lambda event: (event.number, event.at),
 )
@@ -125,7 +123,7 @@ def engine() -> Any:
     max_examples=examples(80),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(entries, numbers, numbers, moments, st.data())
+@given(entries, numbers, numbers, timestamps, st.data())
 def test_ranges_return_the_items_that_comparison_selects(
     engine: Engine, expected: list[Entry], n: int, m: int, at: datetime, data: st.DataObject
 ) -> None:

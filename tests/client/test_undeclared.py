@@ -44,7 +44,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 
 UID, TID = UserId("u"), TaskId("t1")
-MOMENT = datetime.fromtimestamp(NOW, UTC)
+AT = datetime.fromtimestamp(NOW, UTC)
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def a_task(task_id: str = "t1", **fields: Any) -> Task:
 
 
 def test_an_item_is_created_once_read_and_deleted(db: Any) -> None:
-    task = db.create(a_task(due_at=MOMENT))
-    assert task == a_task(due_at=MOMENT, version=1)
+    task = db.create(a_task(due_at=AT))
+    assert task == a_task(due_at=AT, version=1)
     assert db.get(Task, user_id="u", task_id="t1") == task == db.run(board.task(UID, TID))
     with pytest.raises(AlreadyExistsError, match="PK='USER#u' SK='TASK#t1'"):
         db.create(a_task())
@@ -77,17 +77,17 @@ def test_a_put_overwrites_and_increments_the_version(db: Any) -> None:
 
 
 def test_writes_keep_unique_values_and_index_keys(db: Any) -> None:
-    db.create(a_task("t1", external_ref="x", due_at=MOMENT))
+    db.create(a_task("t1", external_ref="x", due_at=AT))
     with pytest.raises(UniqueTakenError):
         db.put(a_task("t2", external_ref="x"))
-    assert db.query(Task, pk(user_id="u"), index="due") == [a_task("t1", external_ref="x", due_at=MOMENT, version=1)]
+    assert db.query(Task, pk(user_id="u"), index="due") == [a_task("t1", external_ref="x", due_at=AT, version=1)]
     db.delete(Task, user_id="u", task_id="t1")
     assert db.query(Task, pk(user_id="u"), index="due") == []
     assert db.create(a_task("t2", external_ref="x")).external_ref == "x"
 
 
 def test_an_expired_item_is_returned_only_on_request(db: Any, clock: ManualClock) -> None:
-    task = db.create(a_task(expires_at=MOMENT + timedelta(seconds=60)))
+    task = db.create(a_task(expires_at=AT + timedelta(seconds=60)))
     clock.advance(60)
     assert db.get(Task, user_id="u", task_id="t1") is None
     assert db.get(Task, user_id="u", task_id="t1", expired=True) == task
@@ -98,20 +98,20 @@ def test_an_expired_item_is_returned_only_on_request(db: Any, clock: ManualClock
 
 def test_a_query_reads_a_range_of_an_index(db: Any) -> None:
     for number in range(5):
-        db.create(a_task(f"t{number}", due_at=MOMENT + timedelta(hours=number)))
+        db.create(a_task(f"t{number}", due_at=AT + timedelta(hours=number)))
 
     def due(condition: KeyCondition, **options: Any) -> list[str]:
         return [task.task_id for task in db.query(Task, condition, index="due", **options)]
 
     mine, hour = pk(user_id="u"), timedelta(hours=1)
     assert due(mine) == ["t0", "t1", "t2", "t3", "t4"]
-    assert due(mine.sk < MOMENT + 2 * hour) == ["t0", "t1"]
-    assert due(mine.sk < MOMENT + 3 * hour) == ["t0", "t1", "t2"]
-    assert due(mine.sk.gte(due_at=MOMENT + 3 * hour), descending=True) == ["t4", "t3"]
-    assert due(mine.sk.between(MOMENT + hour, MOMENT + 2 * hour)) == ["t1", "t2"]
+    assert due(mine.sk < AT + 2 * hour) == ["t0", "t1"]
+    assert due(mine.sk < AT + 3 * hour) == ["t0", "t1", "t2"]
+    assert due(mine.sk.gte(due_at=AT + 3 * hour), descending=True) == ["t4", "t3"]
+    assert due(mine.sk.between(AT + hour, AT + 2 * hour)) == ["t1", "t2"]
     assert due(mine, limit=2) == ["t0", "t1"]
     assert due(mine.filter((F.title == "t") & F.task_id.is_in("t1", "t4", "t9"))) == ["t1", "t4"]
-    assert due(mine.filter(~(F.title == "t") | F.due_at.between(MOMENT, MOMENT) | (F.title.size() > 3))) == ["t0"]
+    assert due(mine.filter(~(F.title == "t") | F.due_at.between(AT, AT) | (F.title.size() > 3))) == ["t0"]
     assert due(mine.filter(F.title.begins_with("t") & F.tags.missing() & (F.task_id != F.title))) == due(mine)
 
 
@@ -136,7 +136,7 @@ def test_pages_continue_at_their_cursor(db: Any) -> None:
 def test_every_page_of_a_query_is_read(db: Any) -> None:
     expected = [f"t{number}" for number in range(5)]
     for name in expected:
-        db.create(a_task(name, due_at=MOMENT + timedelta(hours=int(name[1]))))
+        db.create(a_task(name, due_at=AT + timedelta(hours=int(name[1]))))
     profile, mine = db.create(Profile(user_id=UID, email="a@b")), pk(user_id="u")
     assert [task.task_id for task in db.iterate(Task, mine, page_size=2)] == expected
     assert [task.task_id for task in db.all(Task, mine, page_size=2)] == expected
@@ -150,13 +150,13 @@ def test_every_page_of_a_query_is_read(db: Any) -> None:
 
 def test_a_range_is_counted(db: Any, clock: ManualClock) -> None:
     for number in range(3):
-        db.create(a_task(f"t{number}", due_at=MOMENT + timedelta(hours=number)))
-    db.create(a_task("t3", expires_at=MOMENT + timedelta(seconds=60)))
+        db.create(a_task(f"t{number}", due_at=AT + timedelta(hours=number)))
+    db.create(a_task("t3", expires_at=AT + timedelta(seconds=60)))
     db.create(Profile(user_id=UID, email="a@b"))
     mine = pk(user_id="u")
     assert db.count(Task, mine) == 4
     assert db.count(Task, Profile, mine, consistent=True) == 5
-    assert db.count(Task, mine.sk < MOMENT + timedelta(hours=1), index="due") == 1
+    assert db.count(Task, mine.sk < AT + timedelta(hours=1), index="due") == 1
     assert db.count(Task, mine.filter(F.task_id == "t1")) == 1
     clock.advance(60)
     assert (db.count(Task, mine), db.count(Task, mine, expired=True)) == (3, 4)
@@ -195,8 +195,8 @@ def test_several_entities_are_read_by_one_query(db: Any) -> None:
 
 
 def test_partitions_and_texts_are_accepted_as_in_patterns(db: Any) -> None:
-    task = db.create(a_task(due_at=MOMENT))
-    db.create(Task(user_id=UserId("v"), task_id=TID, title="t", due_at=MOMENT))
+    task = db.create(a_task(due_at=AT))
+    db.create(Task(user_id=UserId("v"), task_id=TID, title="t", due_at=AT))
     both = db.query(Task, pk(user_id=each(["u", "v", "w"])), index="due")
     assert [owned.user_id for owned in both] == ["u", "v"]
     assert db.query(Task, pk.text("USER#u").sk.text("begins_with", "TASK#")) == [task]
@@ -301,10 +301,10 @@ def test_an_awaited_call_is_rejected_at_its_line_even_in_a_separate_task(engine:
 def test_a_meter_shows_the_calls_as_undeclared(db: Any) -> None:
     context = getattr(db, "_connection", db).context
     meter = context.meter = Meter()
-    db.create(a_task(due_at=MOMENT))
+    db.create(a_task(due_at=AT))
     db.put(a_task("t2"))
     db.get(Task, user_id="u", task_id="t1")
-    db.query(Task, pk(user_id="u").sk < MOMENT, index="due")
+    db.query(Task, pk(user_id="u").sk < AT, index="due")
     db.query(Task, Profile, pk(user_id="u"))
     db.query(Task, Profile, pk(user_id="v"))
     db.all(Task, pk(user_id="u"))
@@ -426,8 +426,8 @@ def test_write_timestamps_are_set_as_in_patterns(engine: Engine, clock: ManualCl
         first = db.create(Stamped(name="a"))
         clock.advance(60)
         second = db.put(first)
-        assert (first.created_at, first.updated_at) == (MOMENT, MOMENT)
-        assert (second.created_at, second.updated_at) == (MOMENT, MOMENT + timedelta(seconds=60))
+        assert (first.created_at, first.updated_at) == (AT, AT)
+        assert (second.created_at, second.updated_at) == (AT, AT + timedelta(seconds=60))
         assert db.get(Stamped, name="a") == second
 
 

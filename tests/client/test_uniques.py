@@ -23,7 +23,7 @@ from keyplan.engine.engine import Engine
 
 UID = UserId("u")
 T1, T2 = TaskId("t1"), TaskId("t2")
-MOMENT = datetime.fromtimestamp(NOW, UTC)
+AT = datetime.fromtimestamp(NOW, UTC)
 
 
 def a_task(task_id: str, external_ref: str | None = None, **fields: Any) -> Task:
@@ -84,8 +84,8 @@ def test_a_transaction_can_transfer_a_value(db: Any, raw: Any) -> None:
 
 
 def test_sentinels_expire_with_their_item_even_if_its_expiry_changes(db: Any, raw: Any) -> None:
-    db.run(board.add_task(a_task("t1", "x", expires_at=MOMENT + timedelta(hours=1))))
-    db.run(board.expire(UID, T1, MOMENT + timedelta(hours=5)))
+    db.run(board.add_task(a_task("t1", "x", expires_at=AT + timedelta(hours=1))))
+    db.run(board.expire(UID, T1, AT + timedelta(hours=5)))
     key = {"PK": {"S": "UNIQUE#Task#external_ref#x"}, "SK": {"S": "UNIQUE"}}
     request = {"TableName": db.table_name(board.app), "Key": key}
     assert raw(db)("GetItem", request)["Item"]["expires_at"] == {"N": str(int(NOW) + 5 * 3600)}
@@ -96,7 +96,7 @@ def test_sentinels_expire_with_their_item_even_if_its_expiry_changes(db: Any, ra
 def test_values_of_an_expired_item_can_be_claimed_and_stay_with_their_new_owner(
     db: Any, clock: ManualClock, raw: Any
 ) -> None:
-    db.run(board.add_task(a_task("t1", "x", expires_at=MOMENT + timedelta(hours=1))))
+    db.run(board.add_task(a_task("t1", "x", expires_at=AT + timedelta(hours=1))))
     clock.advance(3600)
     db.run(board.add_task(a_task("t2", "x")))
     assert db.run(board.drop(UID, T1)) is None  # it had expired

@@ -53,4 +53,4 @@ class Town(BaseModel):
 
 
 ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-11))])
-MOMENTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=ZONES)
+TIMESTAMPS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=ZONES)

@@ -58,7 +58,7 @@ AS = Annotated[str, Field(pattern="^a+$")]
 NATURAL = Annotated[int, Field(ge=0)]
 DIGIT = Annotated[int, Field(ge=0, lt=10)]
 EVEN = Annotated[int, AfterValidator(even)]
-moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
+timestamps = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 
 
 def named(value: Any) -> str:
@@ -74,7 +74,7 @@ TYPES: dict[Any, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
     bytes: st.binary(),
     date: st.dates(),
-    datetime: moments,
+    datetime: timestamps,
     time: st.times(),
     timedelta: st.timedeltas(timedelta(0), timedelta(days=9)),
     UUID: st.uuids(),
@@ -88,9 +88,13 @@ TYPES: dict[Any, st.SearchStrategy[Any]] = {
     NATURAL: st.integers(0, 99),
     DIGIT: st.integers(0, 9),
     EVEN: st.integers(0, 9).map(lambda number: 2 * number),
-    Annotated[datetime, Attribute(stored="epoch_s")]: moments.map(lambda timestamp: timestamp.replace(microsecond=0)),
-    Annotated[datetime, Attribute(stored="epoch_ms")]: moments.map(lambda timestamp: timestamp.replace(microsecond=0)),
-    Annotated[datetime, Attribute(stored="iso_s")]: moments.map(lambda timestamp: timestamp.replace(microsecond=0)),
+    Annotated[datetime, Attribute(stored="epoch_s")]: timestamps.map(
+        lambda timestamp: timestamp.replace(microsecond=0)
+    ),
+    Annotated[datetime, Attribute(stored="epoch_ms")]: timestamps.map(
+        lambda timestamp: timestamp.replace(microsecond=0)
+    ),
+    Annotated[datetime, Attribute(stored="iso_s")]: timestamps.map(lambda timestamp: timestamp.replace(microsecond=0)),
     str | None: st.none() | st.text(),
     int | None: st.none() | st.integers(0, 9),
     int | str: st.integers(0, 9) | st.text(),

@@ -14,7 +14,7 @@ from keyplan.engine.engine import Engine
 from keyplan.importers.schemas import ImportSource
 from keyplan.importers.writing import design_text
 
-_OF_THE_MOMENT = {
+_TRANSIENT = {
     "CreationDateTime", "IndexArn", "IndexSizeBytes", "IndexStatus", "ItemCount", "LastUpdateToPayPerRequestDateTime",
     "LatestStreamArn", "LatestStreamLabel", "TableArn", "TableId", "TableSizeBytes", "TableStatus",
 }  # fmt: skip
@@ -51,7 +51,7 @@ def described_of(design: Design) -> list[dict[str, Any]]:
 def lasting(value: Any) -> Any:
     """Return a description without values that depend on the time; indexes by name."""
     if isinstance(value, dict):
-        return {name: lasting(member) for name, member in value.items() if name not in _OF_THE_MOMENT}
+        return {name: lasting(member) for name, member in value.items() if name not in _TRANSIENT}
     if isinstance(value, list):
         return [lasting(element) for element in value]
     return value

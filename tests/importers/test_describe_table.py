@@ -122,15 +122,15 @@ def test_the_current_table_class_and_billing_mode_are_imported() -> None:
     assert table.gaps == ()
 
 
-OF_THE_MOMENT = {
+TRANSIENT = {
     "ArchivalSummary": {}, "CreationDateTime": 1.5, "GlobalTableVersion": "2019.11.21", "LatestStreamArn": "arn",
     "LatestStreamLabel": "now", "RestoreSummary": {}, "TableId": "id",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("member", OF_THE_MOMENT)
+@pytest.mark.parametrize("member", TRANSIENT)
 def test_temporary_state_is_not_noted(member: str) -> None:
-    assert tables({**TABLE, member: OF_THE_MOMENT[member]})[0].gaps == ()
+    assert tables({**TABLE, member: TRANSIENT[member]})[0].gaps == ()
 
 
 @pytest.mark.parametrize("member", ["Backfilling", "IndexArn"])

@@ -68,7 +68,7 @@ sets = st.one_of(
 lists = st.lists(scalars, max_size=3).map(lambda members: {"L": members})
 maps = st.fixed_dictionaries({}, optional={"k": scalars, "z": lists, "o": texts}).map(lambda members: {"M": members})
 paddings = st.sampled_from([0, 900, 1100, 5000, 5000, 350_000]).map(lambda length: {"S": "x" * length})
-moments = st.one_of(
+timestamps = st.one_of(
     st.integers(-300, 3000).map(lambda offset: {"N": str(NOW + offset)}),
     st.sampled_from([{"N": f"{NOW}.5"}, {"N": "-1"}, {"N": "1"}, {"N": "1e40"}, {"S": str(NOW)}]),
 )
@@ -91,7 +91,7 @@ ATTRIBUTES: dict[str, st.SearchStrategy[Value]] = {
     "m": maps,
     "l": lists,
     "w": sets,
-    "t": moments,
+    "t": timestamps,
     "any": anything,
     "pad": paddings,
 }

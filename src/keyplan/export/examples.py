@@ -50,21 +50,21 @@ N = TypeVar("N", int, float, Decimal)
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 
 
-EXAMPLE_MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+EXAMPLE_TIMESTAMP = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _VALUES: tuple[tuple[type, Any], ...] = (
     (bool, True),
     (int, 1),
     (float, 1.5),
     (Decimal, Decimal("1.5")),
     (UUID, UUID("00000000-0000-7000-8000-000000000001")),
-    (datetime, EXAMPLE_MOMENT),
+    (datetime, EXAMPLE_TIMESTAMP),
     (date, date(2026, 1, 31)),
     (time, time(12)),
     (timedelta, timedelta(hours=1)),
     (bytes, b"bytes"),
 )
 _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: frozenset}
-_NOW_S = int(EXAMPLE_MOMENT.timestamp())
+_NOW_S = int(EXAMPLE_TIMESTAMP.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
 _VARIETY = 8
 """The maximum number of different strings for fields with the same regular expression, in examples with all fields."""
@@ -406,7 +406,7 @@ def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
     """Return an item of an entity with example values, or the reason why no example is possible."""
     try:
         example: Any = example_model(entity.model, scope)
-        written: dict[str, Any] = {name: EXAMPLE_MOMENT for name in entity.fields if entity.fields[name].write_time}
+        written: dict[str, Any] = {name: EXAMPLE_TIMESTAMP for name in entity.fields if entity.fields[name].write_time}
         return item_builder(entity).item(example, written | ({entity.version: 1} if entity.version else {}))
     except _NO_EXAMPLE as error:
         return f"no valid example of {entity.name}: {error}"

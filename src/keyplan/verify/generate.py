@@ -270,7 +270,7 @@ class EntityGenerator:
             return self._nth(name)
         unit_s = self._unit_s(name)
         if unit_s is not None:
-            return lambda _number: self.value_generator.moment_of(unit_s * count)
+            return lambda _number: self.value_generator.timestamp_within(unit_s * count)
         hottest = declared.hottest if isinstance(declared, Distinct) else None
         # With few values, an even share may exceed the declared share of the hottest.
         is_hotter = hottest is not None and hottest * count > 1

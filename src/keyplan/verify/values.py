@@ -524,11 +524,11 @@ class ValueGenerator:
         finally:
             self._depth -= 1
 
-    def moment(self) -> datetime:
+    def timestamp(self) -> datetime:
         """Return a time within the last ninety days, in whole seconds."""
-        return self.moment_of(90 * _DAY_S)
+        return self.timestamp_within(90 * _DAY_S)
 
-    def moment_of(self, period_s: int) -> datetime:
+    def timestamp_within(self, period_s: int) -> datetime:
         """Return a time within the last `period_s` seconds."""
         return datetime.fromtimestamp(math.floor(self.now_s) - self.random.randrange(1, period_s), UTC)
 
@@ -553,8 +553,8 @@ class ValueGenerator:
             bool: lambda: chance.random() < 0.5,
             bytes: lambda: chance.randbytes(16),
             UUID: lambda: UUID(int=chance.getrandbits(128), version=4),
-            datetime: self.moment,
-            date: lambda: self.moment().date() + timedelta(days=chance.randrange(365)),
+            datetime: self.timestamp,
+            date: lambda: self.timestamp().date() + timedelta(days=chance.randrange(365)),
             time: lambda: time(chance.randrange(24), chance.randrange(60)),
             timedelta: lambda: timedelta(seconds=chance.randrange(1, _DAY_S)),
             Any: self.word,

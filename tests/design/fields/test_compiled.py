@@ -59,15 +59,15 @@ class Thing(Entity):
 
 SPEC = spec_of(Thing)
 FIELDS = list(SPEC.fields.values())
-moments = st.datetimes(datetime(1980, 1, 1), datetime(2090, 1, 1), timezones=st.just(UTC))
+timestamps = st.datetimes(datetime(1980, 1, 1), datetime(2090, 1, 1), timezones=st.just(UTC))
 zones = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-9))])
 things = st.builds(
     Thing,
     name=st.text(st.characters(codec="utf-8"), min_size=1, max_size=5),
     big=st.decimals(-(10**9), 10**9, places=3),
     ratio=st.floats(-1e9, 1e9, allow_subnormal=False).map(lambda value: round(value, 6)),
-    at=st.builds(lambda time, zone: time.astimezone(zone), moments, zones),
-    until=moments.map(lambda value: value.replace(microsecond=0)),
+    at=st.builds(lambda time, zone: time.astimezone(zone), timestamps, zones),
+    until=timestamps.map(lambda value: value.replace(microsecond=0)),
     more=st.dictionaries(st.text("ab", min_size=1), st.integers() | st.text() | st.none(), max_size=2),
     numbers=st.lists(st.integers(-(10**12), 10**12), max_size=3),
     count=st.integers(-(10**12), 10**12),
@@ -167,7 +167,7 @@ class Title(View[Plain]):
 
 def whole(unit_us: int) -> st.SearchStrategy[datetime]:
     """Return timestamps without a part of a unit."""
-    return moments.map(lambda value: value.replace(microsecond=value.microsecond // unit_us * unit_us))
+    return timestamps.map(lambda value: value.replace(microsecond=value.microsecond // unit_us * unit_us))
 
 
 plains = st.builds(
@@ -175,7 +175,7 @@ plains = st.builds(
     name=st.text(st.characters(codec="utf-8"), min_size=1, max_size=5),
     big=st.decimals(-(10**9), 10**9, places=3),
     ratio=st.floats(-1e9, 1e9, allow_subnormal=False).map(lambda value: round(value, 6)),
-    at=st.builds(lambda time, zone: time.astimezone(zone), moments, zones),
+    at=st.builds(lambda time, zone: time.astimezone(zone), timestamps, zones),
     second=whole(1_000_000),
     milli=whole(1_000),
     until=st.none() | whole(1_000_000),

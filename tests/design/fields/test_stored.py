@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel, TypeAdapter, create_model
-from tests.design.stored import MOMENTS, Colour, Level, Point, Shape, Street, Town, UserId, Word
+from tests.design.stored import TIMESTAMPS, Colour, Level, Point, Shape, Street, Town, UserId, Word
 from tests.laws import examples
 
 from keyplan.design.fields.annotations import Attribute, UnstorableTypeError
@@ -34,7 +34,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 STREETS = st.builds(
     Street,
     name=TEXTS,
-    built=st.none() | MOMENTS.map(lambda at: at.replace(microsecond=0)),
+    built=st.none() | TIMESTAMPS.map(lambda at: at.replace(microsecond=0)),
     marks=st.sets(TEXTS, max_size=2),
 )
 
@@ -48,7 +48,7 @@ TYPES: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (float, st.floats(allow_nan=False, allow_infinity=False)),
     (Decimal, DECIMALS | st.decimals("-1e30", "1e30")),
     (bytes, st.binary()),
-    (datetime, MOMENTS),
+    (datetime, TIMESTAMPS),
     (date, st.dates()),
     (time, st.times()),
     (timedelta, st.timedeltas(timedelta(days=-10_000), timedelta(days=10_000))),
@@ -65,7 +65,7 @@ TYPES: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (dict[int, bool], st.dictionaries(st.integers(0, 9), st.booleans())),
     (dict[Colour, int], st.dictionaries(st.sampled_from(Colour), st.integers(0, 9))),
     (dict[date, int], st.dictionaries(st.dates(), st.integers(0, 9), max_size=2)),
-    (dict[datetime, int], st.dictionaries(MOMENTS, st.integers(0, 9), max_size=2)),
+    (dict[datetime, int], st.dictionaries(TIMESTAMPS, st.integers(0, 9), max_size=2)),
     (set[str], st.sets(TEXTS, min_size=1)),
     (set[int], st.sets(st.integers(-9, 9), min_size=1)),
     (set[bytes], st.sets(st.binary(), min_size=1)),

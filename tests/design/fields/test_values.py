@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.design.stored import MOMENTS, Level, Point, Street, Town, Word
+from tests.design.stored import TIMESTAMPS, Level, Point, Street, Town, Word
 
 from keyplan.design.fields.annotations import UnstorableTypeError, type_code
 from keyplan.design.fields.stored import decode_value, encode_value, timestamp_text
@@ -62,7 +62,7 @@ def test_timestamps_are_texts_of_fixed_width_that_sort_by_time() -> None:
     assert timestamp_text(east) == "2025-12-31T23:00:00.000000Z"
 
 
-@given(first=MOMENTS, second=MOMENTS)
+@given(first=TIMESTAMPS, second=TIMESTAMPS)
 def test_timestamp_texts_sort_like_the_timestamps(first: datetime, second: datetime) -> None:
     assert (first < second) == (timestamp_text(first) < timestamp_text(second))
 

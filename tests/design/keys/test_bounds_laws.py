@@ -25,7 +25,7 @@ from keyplan.design.requests.items import item_builder
 CHARACTERS = 'ab#$"%/:{}~ \0\x7f\u07ff\uffff\U0001f600\U0010ffff'
 NAMES = st.text(CHARACTERS, min_size=1, max_size=3)
 NUMBERS = st.integers(0, 12) | st.sampled_from([99, 100, 999_999])
-MOMENTS = st.builds(
+TIMESTAMPS = st.builds(
     lambda microseconds, hours: (
         datetime(2026, 5, 4, 12, tzinfo=timezone(timedelta(hours=hours)))
         + timedelta(microseconds=microseconds, hours=hours)
@@ -39,7 +39,7 @@ IDS = st.integers(0, 3).map(lambda number: UUID(int=number))
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "name": NAMES,
     "number": NUMBERS,
-    "at": MOMENTS,
+    "at": TIMESTAMPS,
     "day": DAYS,
     "kind": KINDS,
     "uid": IDS,

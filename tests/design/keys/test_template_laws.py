@@ -18,7 +18,7 @@ from keyplan.design.keys.templates import BoundTemplate, parse
 # Letters, digits and punctuation that literals, escapes and choices consist of: most splits are wrong ones.
 ADVERSE = st.text(st.sampled_from("abTx#:%-|{140é\x00\U0010ffff"), max_size=6)
 FILLED = ADVERSE.filter(bool)
-MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
+TIMESTAMPS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
 
 FIELDS: dict[str, tuple[DeclaredField, st.SearchStrategy[Any], tuple[str, ...]]] = {
     "text": (DeclaredField("text", str), FILLED, ("", "quote")),
@@ -32,7 +32,7 @@ FIELDS: dict[str, tuple[DeclaredField, st.SearchStrategy[Any], tuple[str, ...]]]
     "number": (DeclaredField("number", int), st.integers(0, 9999), ("", "04d")),
     "id": (DeclaredField("id", UUID), st.uuids(), ("",)),
     "day": (DeclaredField("day", date), st.dates(date(1, 1, 1)), ("",)),
-    "at": (DeclaredField("at", datetime), MOMENTS, ("utc_us",)),
+    "at": (DeclaredField("at", datetime), TIMESTAMPS, ("utc_us",)),
     "path": (
         DeclaredField("path", str, choices=("x", "x#a", "a", "x:", "T")),
         st.sampled_from(("x", "x#a", "a", "x:", "T")),

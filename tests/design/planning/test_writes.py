@@ -316,10 +316,10 @@ class Member(Entity):
     tags: set[str] = set()  # noqa: RUF012 - pydantic copies it
 
 
-UserMoment = NewType("UserMoment", datetime)
+UserTimestamp = NewType("UserTimestamp", datetime)
 
 
-@pytest.mark.parametrize("annotation", [datetime, Annotated[datetime, "a timestamp"], UserMoment, datetime | date])
+@pytest.mark.parametrize("annotation", [datetime, Annotated[datetime, "a timestamp"], UserTimestamp, datetime | date])
 def test_a_required_value_removes_an_item_from_an_index_of_missing_values(annotation: Any) -> None:
     plan = planned_of_member(item().set(left_at=P("at", annotation)))
     assert plan.faults == ()
@@ -384,13 +384,13 @@ def test_a_local_index_needs_no_partition_key_fields() -> None:
 
 # Laws.
 
-MOMENTS = st.sampled_from([NOON, NOON.replace(hour=13), None])
+TIMESTAMPS = st.sampled_from([NOON, NOON.replace(hour=13), None])
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "owner": st.sampled_from(["me", "you"]),
     "rank": st.integers(0, 3) | st.none(),
     "points": st.integers(0, 3) | st.none(),
     "status": st.sampled_from(["open", "done"]),
-    "due_at": MOMENTS,
+    "due_at": TIMESTAMPS,
     "note": st.sampled_from(["-", "a", "b"]),
     "place": st.sampled_from([None, Place(city="Rome"), Place(city="Oslo")]),
     "tags": st.sampled_from([set(), {"x"}, {"y"}, {"x", "y"}]),

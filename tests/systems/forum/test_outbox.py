@@ -215,12 +215,12 @@ if act == "before the mark":
 def killed(url: str, stage: Stage, tmp_path: Path) -> Callable[[str], str]:
     """Return a function that runs a process until it dies at the named point, and returns its last entry's key."""
 
-    def run(moment: str) -> str:
+    def run(step: str) -> str:
         file = tmp_path / "written"
         file.write_text("")
         names = [stage.world[name] for name in ("task", "ann", "tutors")]
         done = subprocess.run(
-            [sys.executable, "-c", KILLED, url, moment, *names, str(file)], check=False, capture_output=True, text=True
+            [sys.executable, "-c", KILLED, url, step, *names, str(file)], check=False, capture_output=True, text=True
         )
         assert done.returncode == 9, done.stderr
         return file.read_text()

@@ -18,7 +18,7 @@ class ExportError(Exception):
     """Raised if an export is unreadable. The message contains the reason."""
 
 
-def moment_of_export(folder: Path) -> datetime:
+def time_of_export(folder: Path) -> datetime:
     """Return the time of the data in the export. Raises ExportError."""
     summary = _summary(folder)
     try:

@@ -13,15 +13,15 @@ from tests.systems.ask_a_human.builders import at
 from keyplan_systems.ask_a_human.domain import timestamps
 from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError
 
-MOMENTS = st.integers(0, 4_102_444_800_000)
+TIMES_MS = st.integers(0, 4_102_444_800_000)
 
 
-@given(MOMENTS)
+@given(TIMES_MS)
 def test_a_stored_timestamp_is_read_back(at_ms: int) -> None:
     assert timestamps.parse_iso(timestamps.iso(at_ms)) == at_ms
 
 
-@given(MOMENTS, MOMENTS)
+@given(TIMES_MS, TIMES_MS)
 def test_stored_timestamps_sort_by_time(first: int, second: int) -> None:
     assert (timestamps.iso(first) < timestamps.iso(second)) == (first < second)
 

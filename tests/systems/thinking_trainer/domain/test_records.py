@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keyplan_systems.thinking_trainer.domain.records import instant, instant_of, iso
 
-MOMENTS = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC))
+TIMESTAMPS = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC))
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ def test_an_invalid_timestamp_is_rejected(value: object) -> None:
         instant(value)
 
 
-@given(MOMENTS, MOMENTS)
+@given(TIMESTAMPS, TIMESTAMPS)
 def test_written_timestamps_sort_by_time(first: datetime, second: datetime) -> None:
     assert (iso(first) < iso(second)) == (instant(first) < instant(second))
 
 
-@given(MOMENTS)
+@given(TIMESTAMPS)
 def test_a_written_timestamp_is_read_back(time: datetime) -> None:
     assert instant(iso(time)) == instant(time)
     assert len(iso(time)) == 24

@@ -109,7 +109,7 @@
     }
   };
 
-  // Lists: fetch the page again and exchange the list if it differs, unless somebody uses it at this moment.
+  // Lists: fetch the page again and exchange the list if it differs, unless somebody uses it now.
   const list = document.querySelector("[data-refresh]");
   const parse = (text) => new DOMParser().parseFromString(text, "text/html").querySelector("[data-refresh]");
   let shown = null, hasGrown = false;

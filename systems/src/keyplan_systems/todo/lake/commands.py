@@ -16,7 +16,7 @@ import pyarrow as pa
 import keyplan
 from keyplan.clock import SystemClock
 from keyplan.errors import KeyplanError
-from keyplan_systems.todo.exports import ExportError, items_of_export, moment_of_export
+from keyplan_systems.todo.exports import ExportError, items_of_export, time_of_export
 from keyplan_systems.todo.feed import Feed
 from keyplan_systems.todo.lake import charts
 from keyplan_systems.todo.lake.lake import Lake
@@ -109,7 +109,7 @@ def catch_up(order: Order) -> Shown:
     """Rebuild the lake from a full export, or from all current items of the table."""
     lake = Lake.open(order.lake)
     if order.export is not None:
-        lake.rebuild_from_items(items_of_export(order.export), moment_of_export(order.export))
+        lake.rebuild_from_items(items_of_export(order.export), time_of_export(order.export))
     else:
         with _feed(order, lake) as fed:
             fed.feed.catch_up()

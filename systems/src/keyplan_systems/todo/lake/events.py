@@ -150,7 +150,7 @@ def _event(record: Mapping[str, Any], stream: str) -> Event | None:
         sequence=_sequence(body.get("SequenceNumber")),
         event_id=_text(record.get("eventID"), "eventID"),
         change=change,
-        at_us=_moment(body.get("ApproximateCreationDateTime")),
+        at_us=_microseconds(body.get("ApproximateCreationDateTime")),
         entity=entity,
         user_id=user_id,
         task_id=task_id,
@@ -183,7 +183,7 @@ def _sequence(number: Any) -> str:
     return number.zfill(SEQUENCE_DIGITS)
 
 
-def _moment(value: Any) -> int:
+def _microseconds(value: Any) -> int:
     if isinstance(value, datetime) and value.tzinfo is not None:
         since = value.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
         return (since.days * 86_400 + since.seconds) * _SECOND_US + since.microseconds

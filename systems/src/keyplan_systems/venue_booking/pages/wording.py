@@ -72,7 +72,7 @@ class Phrases:
         """Format the month and year of a date."""
         return format_date(day, "LLLL y", locale=self.locale).capitalize()
 
-    def moment(self, at: datetime) -> str:
+    def date_and_time(self, at: datetime) -> str:
         """Format a timestamp in the venue's time zone."""
         return format_datetime(at, "d MMM y, HH:mm", tzinfo=self.venue.zone, locale=self.locale)
 
