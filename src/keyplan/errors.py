@@ -32,35 +32,35 @@ class KeyplanError(Exception):
 
 
 class StorageError(KeyplanError):
-    """The database file cannot be used. The request had no effect."""
+    """Raised if the database file cannot be used. The request had no effect."""
 
 
 class DatabaseLockedError(StorageError):
-    """Another process has held the write lock for longer than the engine waits."""
+    """Raised if another process has held the write lock for longer than the engine waits."""
 
 
 class DatabaseFullError(StorageError):
-    """The disk is full. The write was rolled back."""
+    """Raised if the disk is full. The write was rolled back."""
 
 
 class DatabaseReadOnlyError(StorageError):
-    """The database file or its folder cannot be written."""
+    """Raised if the database file or its folder cannot be written."""
 
 
 class DatabaseCorruptError(StorageError):
-    """The file is damaged or not a keyplan database."""
+    """Raised if the file is damaged or is not a keyplan database."""
 
 
 class DatabaseVersionError(StorageError):
-    """The file was written by a newer version of keyplan."""
+    """Raised if a newer version of keyplan wrote the file."""
 
 
 class EngineClosedError(KeyplanError):
-    """The engine was closed before the call."""
+    """Raised if the engine was closed before the call."""
 
 
 class ServiceError(KeyplanError):
-    """An error response of DynamoDB."""
+    """Base class of the errors that DynamoDB returns in a response."""
 
     code: ClassVar[str] = "InternalServerError"
     namespace: ClassVar[str] = DYNAMODB
@@ -79,230 +79,232 @@ class ServiceError(KeyplanError):
 
 
 class ValidationError(ServiceError):
-    """The request is invalid. A retry cannot succeed."""
+    """Raised if the request is invalid. A retry cannot succeed."""
 
     code = "ValidationException"
     namespace = CORAL_VALIDATE
 
 
 class SerializationError(ServiceError):
-    """The body is not JSON, or a member has a wrong type."""
+    """Raised if the body is not JSON, or if a member has the wrong type."""
 
     code = "SerializationException"
     namespace = CORAL_SERVICE
 
 
 class UnknownOperationError(ServiceError):
-    """The operation is unknown or missing."""
+    """Raised if the operation is unknown or missing."""
 
     code = "UnknownOperationException"
     namespace = CORAL_SERVICE
 
 
 class AccessDeniedError(ServiceError):
-    """The credentials do not allow the request."""
+    """Raised if the credentials do not allow the request."""
 
     code = "AccessDeniedException"
     namespace = CORAL_SERVICE
 
 
 class IncompleteSignatureError(ServiceError):
-    """A part of the Authorization header is missing."""
+    """Raised if a part of the signature is missing or malformed."""
 
     code = "IncompleteSignatureException"
     namespace = CORAL_SERVICE
 
 
 class InvalidSignatureError(ServiceError):
-    """The signature does not match the request, or its timestamp is too old."""
+    """Raised if the signature does not match the request, or if its timestamp is too old."""
 
     code = "InvalidSignatureException"
     namespace = CORAL_SERVICE
 
 
 class MissingAuthenticationTokenError(ServiceError):
-    """The request is not signed."""
+    """Raised if the request is not signed."""
 
     code = "MissingAuthenticationTokenException"
     namespace = CORAL_SERVICE
 
 
 class UnrecognizedClientError(ServiceError):
-    """The access key or the session token is unknown."""
+    """Raised if the access key or the session token is unknown."""
 
     code = "UnrecognizedClientException"
     namespace = CORAL_SERVICE
 
 
 class ResourceNotFoundError(ServiceError):
-    """The table, index, stream or shard does not exist or is not active."""
+    """Raised if the table, index, stream or shard does not exist or is not active."""
 
     code = "ResourceNotFoundException"
 
 
 class ResourceInUseError(ServiceError):
-    """The table already exists, or is being created, changed or deleted."""
+    """Raised if the table already exists, or is being created, changed or deleted."""
 
     code = "ResourceInUseException"
 
 
 class TableNotFoundError(ServiceError):
-    """The source table of a backup, restore or export does not exist."""
+    """Raised if the source table of a backup, restore or export does not exist."""
 
     code = "TableNotFoundException"
 
 
 class TableAlreadyExistsError(ServiceError):
-    """The target table of a restore already exists."""
+    """Raised if the target table of a restore already exists."""
 
     code = "TableAlreadyExistsException"
 
 
 class TableInUseError(ServiceError):
-    """The target table of a restore is being created or deleted."""
+    """Raised if the target table of a restore is being created or deleted."""
 
     code = "TableInUseException"
 
 
 class BackupNotFoundError(ServiceError):
-    """The backup does not exist."""
+    """Raised if the backup does not exist."""
 
     code = "BackupNotFoundException"
 
 
 class BackupInUseError(ServiceError):
-    """The backup is being created or restored."""
+    """Raised if the backup is being created or restored."""
 
     code = "BackupInUseException"
 
 
 class PointInTimeRecoveryUnavailableError(ServiceError):
-    """Point-in-time recovery is not enabled for the table."""
+    """Raised if point-in-time recovery is not enabled for the table."""
 
     code = "PointInTimeRecoveryUnavailableException"
 
 
 class InvalidRestoreTimeError(ServiceError):
-    """The table cannot be restored to this time."""
+    """Raised if the table cannot be restored to the requested time."""
 
     code = "InvalidRestoreTimeException"
 
 
 class InvalidExportTimeError(ServiceError):
-    """The time of an export is outside the point-in-time recovery window, or its period is invalid."""
+    """Raised if the time of an export is outside the point-in-time recovery window, or if its period is invalid."""
 
     code = "InvalidExportTimeException"
 
 
 class ExportConflictError(ServiceError):
-    """The client token of an export was already used with different parameters."""
+    """Raised if the client token of an export was already used with different parameters."""
 
     code = "ExportConflictException"
 
 
 class ExportNotFoundError(ServiceError):
-    """The export does not exist."""
+    """Raised if the export does not exist."""
 
     code = "ExportNotFoundException"
 
 
 class ImportConflictError(ServiceError):
-    """The client token of an import was already used for a different table."""
+    """Raised if the client token of an import was already used for a different table."""
 
     code = "ImportConflictException"
 
 
 class ImportNotFoundError(ServiceError):
-    """The import does not exist."""
+    """Raised if the import does not exist."""
 
     code = "ImportNotFoundException"
 
 
 class LimitExceededError(ServiceError):
-    """Too many control plane operations or resources exist at the same time."""
+    """Raised if too many control plane operations are in progress, or if too many resources exist."""
 
     code = "LimitExceededException"
 
 
 class ConditionalCheckFailedError(ServiceError):
-    """The condition of a write is false. `members["Item"]` contains the item, if the request asks for it."""
+    """Raised if the condition of a write is false. `members["Item"]` contains the item, if the request asks for it."""
 
     code = "ConditionalCheckFailedException"
 
 
 class TransactionCanceledError(ServiceError):
-    """The transaction was cancelled. `members["CancellationReasons"]` contains one reason per action, in order."""
+    """Raised if a transaction was cancelled. `members["CancellationReasons"]` contains one reason per
+    action, in order.
+    """
 
     code = "TransactionCanceledException"
 
 
 class TransactionConflictError(ServiceError):
-    """Another transaction is in progress on the item."""
+    """Raised if another transaction on the same item is in progress."""
 
     code = "TransactionConflictException"
     retryable = True
 
 
 class TransactionInProgressError(ServiceError):
-    """A transaction with this client request token is in progress."""
+    """Raised if a transaction with the same client request token is in progress."""
 
     code = "TransactionInProgressException"
     retryable = True
 
 
 class IdempotentParameterMismatchError(ServiceError):
-    """The client request token was already used with different parameters."""
+    """Raised if the client request token was already used with different parameters."""
 
     code = "IdempotentParameterMismatchException"
 
 
 class DuplicateItemError(ServiceError):
-    """The item of a PartiQL INSERT already exists."""
+    """Raised if the item of a PartiQL INSERT already exists."""
 
     code = "DuplicateItemException"
 
 
 class ProvisionedThroughputExceededError(ServiceError):
-    """The request exceeds the throughput of the table, index or partition. SDKs back off and retry."""
+    """Raised if the request exceeds the throughput of the table, index or partition. SDKs back off and retry."""
 
     code = "ProvisionedThroughputExceededException"
     retryable = True
 
 
 class RequestLimitExceededError(ServiceError):
-    """The request exceeds the throughput quota of the account."""
+    """Raised if the request exceeds the throughput quota of the account."""
 
     code = "RequestLimitExceeded"
     retryable = True
 
 
 class ThrottlingError(ServiceError):
-    """The request was throttled, because of too many control plane calls or too much on-demand traffic."""
+    """Raised if the request is throttled because of too many control plane calls or too much on-demand traffic."""
 
     code = "ThrottlingException"
     retryable = True
 
 
 class ItemCollectionSizeLimitExceededError(ServiceError):
-    """An item collection of a table with local indexes has reached 10 GB."""
+    """Raised if an item collection of a table with local indexes would exceed 10 GB."""
 
     code = "ItemCollectionSizeLimitExceededException"
 
 
 class TrimmedDataAccessError(ServiceError):
-    """The requested stream records are older than 24 hours."""
+    """Raised if the requested stream records are older than 24 hours."""
 
     code = "TrimmedDataAccessException"
 
 
 class ExpiredIteratorError(ServiceError):
-    """The shard iterator is older than 15 minutes."""
+    """Raised if the shard iterator is older than 15 minutes."""
 
     code = "ExpiredIteratorException"
 
 
 class InternalServerError(ServiceError):
-    """The service failed. The write may or may not have been applied."""
+    """Raised if the service failed. A write may or may not have been applied."""
 
     code = "InternalServerError"
     status = 500
@@ -310,7 +312,7 @@ class InternalServerError(ServiceError):
 
 
 class ServiceUnavailableError(ServiceError):
-    """The service is temporarily unavailable."""
+    """Raised if the service is temporarily unavailable."""
 
     code = "ServiceUnavailable"
     status = 503

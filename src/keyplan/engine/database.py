@@ -216,7 +216,7 @@ class Database:
         return self.store.write(checked, settled=all(table.collections is None for table in tables))
 
     def put(self, table: Table, key: bytes, new: Version) -> None:
-        """Write an item without reading its earlier version, which is replaced. The table must be `blind`.
+        """Write an item without reading its earlier version, which is replaced. See `Table.blind`.
 
         Raises CatalogChanged if the table definition has changed.
         """

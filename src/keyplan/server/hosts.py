@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 class LocalHosts:
-    """A check of Host and Origin headers that accepts loopback names and addresses, and the additional `names`."""
+    """A checker of Host and Origin headers that accepts loopback names and addresses, and the additional `names`."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower() for name in names)

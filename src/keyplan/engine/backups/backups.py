@@ -1,5 +1,4 @@
-"""Backups, which are copies of a table's rows and definition at one point in time. A backup remains if its table is
-deleted.
+"""Backups, which are copies of a table's rows and definition at one point in time and remain when the table is deleted.
 
 A backup consists of a stored JSON document named `backup:` plus its ARN, and a separate tree (a sorted set of rows in
 the store) with the rows as of the transaction that created it (see `copies`). Users create and delete backups. When a

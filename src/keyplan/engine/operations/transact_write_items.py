@@ -252,7 +252,8 @@ class _Work:
     def _needs_old(self, step: WriteStep) -> bool:
         """Return True if an action must read the stored version of its item.
 
-        Puts and deletes without a condition need not read it if the table is `plain` and no capacity is returned.
+        Puts and deletes without a condition need not read it if a write changes only the row of the item
+        (`Table.plain`) and the response does not contain the consumed capacity.
         """
         return (
             step.action.guard is not None
@@ -313,7 +314,7 @@ class _Work:
 
 
 def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:
-    """Put or delete a row of a `plain` table without reading it."""
+    """Put or delete a row without reading it. The table must be `plain`: a write changes only the row of the item."""
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)
     else:
