@@ -76,8 +76,9 @@ class Checkpoints(Protocol):
         """
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire the lane of a consumer and shard until `until_s`, or return None if another runner holds it or it is
-        done.
+        """Acquire a shard for a consumer until `until_s`, and return the lane. Return None if the shard is not free.
+
+        A shard is not free while another runner holds it, or if the consumer has handled all its records.
         """
 
     def save(self, lane: Lane) -> None:
@@ -133,9 +134,7 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire the lane of a consumer and shard until `until_s`, or return None if another runner holds it or it is
-        done.
-        """
+        """Acquire a shard for a consumer until `until_s`, and return the lane. Return None if the shard is not free."""
 
         def change(kept: dict[str, Any]) -> Lane | None:
             lanes = kept.setdefault("lanes", {})

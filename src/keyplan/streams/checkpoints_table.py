@@ -159,9 +159,7 @@ class TableCheckpoints:
         return self._is_met("PutItem", request) is not None
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire the lane of a consumer and shard until `until_s`, or return None if another runner holds it or it is
-        done.
-        """
+        """Acquire a shard for a consumer until `until_s`, and return the lane. Return None if the shard is not free."""
         answer = self._is_met(
             "UpdateItem",
             {

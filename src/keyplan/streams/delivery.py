@@ -92,7 +92,7 @@ class Track:
     stopped: Failure | None = None
     """The failed record without a destination that stops the consumer in this shard, or None."""
     is_lost: bool = False
-    """True if another runner has acquired the lane."""
+    """True if another runner has acquired the shard for this consumer."""
     is_at_tip: bool = False
     """True if the last read of the shard returned no records."""
     last_at_s: float | None = None
@@ -125,7 +125,7 @@ class Track:
             self._move(self.page_end, len(records))
 
     def pass_first(self) -> None:
-        """Remove the first segment and move the position past it."""
+        """Remove the first segment, whose records have been handled, and move the position past it."""
         segment = self.segments.popleft()
         self.failures_in_a_row = 0
         self._move(segment.upto, len(segment.records))
@@ -172,7 +172,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
 
 
 class Delivery:
-    """Delivery of the first segment of each track, with retries."""
+    """Delivery of records to consumers, with retries."""
 
     def __init__(
         self, *, clock: Clock, backoff: Backoff, destinations: Mapping[str, Destination], notify: Notify
@@ -180,11 +180,11 @@ class Delivery:
         self._clock, self._backoff, self._destinations, self._notify = clock, backoff, destinations, notify
 
     def is_due(self, track: Track) -> bool:
-        """Return True if the track has a segment that can be delivered now."""
+        """Return True if the track has records that can be delivered now."""
         return bool(track.segments) and track.stopped is None and track.not_before_s <= self._clock.monotonic()
 
     def deliver(self, track: Track, counts: Counts) -> bool:
-        """Try to deliver the first segment. Return True if the track has moved past the segment."""
+        """Try to deliver the next records of a track. Return True if they were handled or sent to a destination."""
         segment = track.segments[0]
         track.last_at_s = segment.records[0].record.at_s
         if segment.failures:

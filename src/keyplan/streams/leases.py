@@ -56,7 +56,7 @@ class Leases:
             self._kept.announce(consumer, self.runner, now_s + self.lease_s)
 
     def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Adjust the number of the consumer's lanes to the fair share: release surplus lanes, or acquire free lanes.
+        """Release or acquire shards for the consumer, so that this runner holds its fair share.
 
         Return the number of shards whose records were found to be lost.
         """
@@ -72,7 +72,7 @@ class Leases:
         return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
 
     def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> None:
-        """Acquire up to `wanted` free lanes. Each runner starts at a different shard."""
+        """Acquire up to `wanted` free shards for the consumer. Each runner starts at a different shard."""
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
         ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}
@@ -89,8 +89,8 @@ class Leases:
                 wanted -= 1
 
     def _let_go(self, consumer: BoundConsumer, board: Board) -> None:
-        """Release lanes that this runner held before a restart and does not use, so that other runners need
-        not wait.
+        """Release shards that this runner held before a restart and does not use, so that other runners
+        need not wait.
         """
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         for lane in board.lanes.values():
@@ -101,7 +101,8 @@ class Leases:
                     self._kept.release(taken)
 
     def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Close the lanes of shards that do not exist any longer, and report that the remaining records are lost.
+        """Close the consumer's lanes for shards that do not exist any longer, and report that the remaining records are
+        lost.
 
         Return the number of closed lanes.
         """
@@ -125,8 +126,7 @@ class Leases:
         return buried
 
     def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Report lost records in shards that have not been read and now start later than when their lanes were
-        acquired.
+        """Report records that were trimmed from acquired shards before any record of the shard was read.
 
         Return the number of these shards. Consumers that started with the latest changes are excluded, because the
         trimmed records may be older than their start.
@@ -147,9 +147,9 @@ class Leases:
         return acquired
 
     def keep(self, track: Track) -> None:
-        """Renew leases that will expire soon, and raise LeaseLostError if the lane of this track is lost.
+        """Renew leases that will expire soon. Raises LeaseLostError if another runner has acquired the track's shard.
 
-        The leases of all lanes are renewed, because one shard may take long while the others wait.
+        The leases of all shards are renewed, because one shard may take long while the others wait.
         """
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:
@@ -163,25 +163,25 @@ class Leases:
 
     @staticmethod
     def _check_held(track: Track) -> None:
-        """Raise LeaseLostError if the lane is already known to be lost."""
+        """Raise LeaseLostError if the track's shard is already known to be lost."""
         if track.is_lost:
             raise LeaseLostError(f"{track.consumer.name}: {track.lane.shard} is another runner's")
 
     def save(self, track: Track) -> None:
         """Store the track's position as checkpoint and extend the lease.
 
-        Raises LeaseLostError if another runner has acquired the lane.
+        Raises LeaseLostError if another runner has acquired the shard.
         """
         lane = replace(track.lane, position=track.position, until_s=self._clock.now() + self.lease_s)
         self._keeping(track, lane, self._kept.save)
 
     def finish(self, track: Track) -> None:
-        """Store that the shard has ended and all its records have been handled, and release the lane."""
+        """Store that the shard has ended and all its records have been handled, and release the shard."""
         self._keeping(track, replace(track.lane, position=track.position, done=True), self._kept.release)
         self.tracks.remove(track)
 
     def release(self, track: Track) -> None:
-        """Store the track's position and release its lane. If the lane is already lost, only remove it."""
+        """Store the track's position and release its shard. If the shard is already lost, only remove the track."""
         try:
             self._keeping(track, replace(track.lane, position=track.position), self._kept.release)
         except LeaseLostError:
@@ -200,7 +200,7 @@ class Leases:
         track.lane, track.unsaved = lane, 0
 
     def leave(self, consumers: Sequence[BoundConsumer]) -> None:
-        """Release all lanes, and remove the runner from the stored state of the consumers."""
+        """Release all shards, and remove the runner from the stored state of the consumers."""
         for track in list(self.tracks):
             self.release(track)
         for consumer in consumers:

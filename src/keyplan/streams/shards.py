@@ -39,9 +39,9 @@ class Cohort:
 
     @property
     def can_join(self) -> bool:
-        """Return True if the cohort can be merged with another cohort at the same position.
+        """Return True if this group of consumers can be merged with another group at the same position.
 
-        This requires a known position. Two cohorts that have iterators but have read no records may be at different
+        This requires a known position. Two groups that have iterators but have read no records may be at different
         positions.
         """
         return self.can_read and not self.has_ended and (self.cursor.position is not None or not self.cursor.iterator)
@@ -62,16 +62,20 @@ class Reading:
     cohorts: list[Cohort] = field(default_factory=list)
 
     def unread(self, consumer: BoundConsumer) -> list[Track]:
-        """Return the tracks of a consumer that are held but not read yet, because they are new or a refresh failed."""
+        """Return the tracks of a consumer whose shards are held but not read yet, because they are new or a refresh
+        failed.
+        """
         read = {id(track) for cohort in self.cohorts for track in cohort.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
     def add(self, cursor: ShardCursor, track: Track) -> None:
-        """Start to read a shard for one consumer, in a separate cohort."""
+        """Start to read a shard for one consumer, separately from other consumers."""
         self.cohorts.append(Cohort(cursor, [track]))
 
     def prune(self) -> None:
-        """Remove tracks whose lanes the runner does not hold any longer, and merge cohorts at the same position."""
+        """Remove tracks whose shards the runner does not hold any longer, and merge groups of consumers at the same
+        position.
+        """
         mine = {id(track) for track in self.claims.tracks}
         by_place: dict[tuple[str, int | None, bool], Cohort] = {}
         kept = []
@@ -91,9 +95,7 @@ class Reading:
         self.cohorts = kept
 
     def turn(self, cohort: Cohort, counts: Counts, limit: int) -> bool:
-        """Deliver the records of a cohort that are due, and then read more. Return True if more work may be possible
-        now.
-        """
+        """Deliver records to a group of consumers, and then read more. Return True if more work may be possible now."""
         cohort.tracks = [track for track in cohort.tracks if not track.is_lost]
         moved = self._work(cohort, counts)
         self._part(cohort)
@@ -168,7 +170,7 @@ class Reading:
         return moved
 
     def _part(self, cohort: Cohort) -> None:
-        """Move consumers with unhandled records to separate cohorts, so that they do not delay the others."""
+        """Move consumers with unhandled records to separate groups, so that they do not delay the others."""
         waiting = [track for track in cohort.tracks if not track.is_idle]
         if waiting and len(waiting) < len(cohort.tracks):
             cohort.tracks = [track for track in cohort.tracks if track.is_idle]

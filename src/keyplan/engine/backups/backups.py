@@ -205,7 +205,7 @@ def table_of(document: Document) -> Table:
 
 
 def tree_of(document: Document) -> Tree:
-    """Return the tree that contains the backup's rows."""
+    """Return the tree (sorted set of rows) that contains the backup's rows."""
     return statements.tree(document["tree"])
 
 

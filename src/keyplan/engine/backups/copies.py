@@ -139,7 +139,7 @@ def is_reading(view: StoreView, tree: Tree) -> bool:
 
 
 def drop_tree(transaction: Transaction, tree: Tree) -> None:
-    """Drop a tree. If a copy still reads the tree, the tree is dropped when that copy ends."""
+    """Drop a tree of rows. If a copy still reads the tree, it is dropped when that copy ends."""
     reader = _reader(transaction, tree)
     if reader is None:
         transaction.drop_tree(tree)

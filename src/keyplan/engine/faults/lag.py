@@ -40,14 +40,14 @@ _MICROSECONDS = 1_000_000
 
 
 class Trees(NamedTuple):
-    """The trees that contain delayed writes."""
+    """The trees (sorted sets of rows) that contain delayed writes."""
 
     waiting: Tree
     latest: Tree
 
 
 def find(view: StoreView) -> Trees | None:
-    """Return the trees that contain delayed writes, or None if no index has lagged in this database."""
+    """Return the storage of delayed writes, or None if no index has lagged in this database."""
     body = view.document(DOCUMENT)
     if body is None:
         return None

@@ -213,7 +213,7 @@ class Writing(Connected):
         return value
 
     def create_tree(self) -> Tree:
-        """Create an empty tree."""
+        """Create an empty tree of rows."""
         tree = statements.tree(self.next_sequence("tree"))
         self._cursor.execute(tree.create)
         return tree
@@ -223,7 +223,7 @@ class Writing(Connected):
         self._cursor.execute(tree.drop)
 
     def create_log(self) -> Log:
-        """Create an empty log."""
+        """Create an empty log of records."""
         log = statements.log(self.next_sequence("log"))
         self._cursor.execute(log.create)
         return log

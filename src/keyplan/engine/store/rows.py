@@ -113,13 +113,13 @@ class Transaction(StoreView, Protocol):
         """Increment a named sequence and return its new value."""
 
     def create_tree(self) -> Tree:
-        """Create an empty tree."""
+        """Create an empty tree of rows."""
 
     def drop_tree(self, tree: Tree) -> None:
         """Delete a tree and its rows."""
 
     def create_log(self) -> Log:
-        """Create an empty log."""
+        """Create an empty log of records."""
 
     def drop_log(self, log: Log) -> None:
         """Delete a log and its records."""

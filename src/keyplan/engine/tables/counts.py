@@ -42,7 +42,7 @@ class _Count(NamedTuple):
 
 
 class TreeCounts(Worker[Tree]):
-    """Cached row counts and sizes of trees, with a thread that counts large trees."""
+    """Cached row counts and sizes of trees (sorted sets of rows), with a thread that counts large trees."""
 
     def __init__(self, clock: Clock, view: Callable[[], StoreView]) -> None:
         super().__init__("keyplan-counts")

@@ -36,7 +36,7 @@ _DEFAULT_KEY = "alias/aws/dynamodb"
 def create(
     database: Database, transaction: Transaction, description: dict[str, Any], request: dict[str, Any]
 ) -> dict[str, Any]:
-    """Create the trees of a new table and return the table's document."""
+    """Create the storage of a new table, and return the table's document."""
     document: dict[str, Any] = {
         "description": description,
         "tree": transaction.create_tree().number,
@@ -75,7 +75,7 @@ def drop(database: Database, transaction: Transaction, table: Table) -> None:
 
 
 def drop_tree(database: Database, transaction: Transaction, tree: Tree) -> None:
-    """Delete a tree, the progress of its backfill and its cached count."""
+    """Delete a tree of rows, the progress of its backfill and its cached count."""
     copies.drop_tree(transaction, tree)
     backfill.forget(transaction, tree)
     database.counts.forget(tree)
