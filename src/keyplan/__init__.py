@@ -1,7 +1,7 @@
 """Keyplan, a toolkit for data layers on Amazon DynamoDB.
 
-This package exports everything that a program needs: the design language (`Table`, `Entity`, `key`, `pk`, `item`, ...),
-`connect` and `connect_async`, consumers of streams, and the embedded `Engine`. Errors are in `keyplan.errors`.
+This package exports the names that most programs need: the design language (`Table`, `Entity`, `key`, `pk`, `item`,
+...), `connect` and `connect_async`, stream consumers, and the embedded `Engine`. Errors are in `keyplan.errors`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ _MODULES = {
     "engine.engine": ("Engine",),
     "engine.faults.settings": ("Faults",),
 }  # fmt: skip
-"""Where each name is defined. Modules are imported at first use, because pytest loads this package in every run."""
+"""Maps each module to the public names that it defines.
+
+Modules are imported on first use, because pytest loads this package in every run.
+"""
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 

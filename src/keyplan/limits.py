@@ -1,4 +1,4 @@
-"""The limits of the service, with the unit in each name and the source in a comment.
+"""The limits of DynamoDB, with the unit in each name and the source in a comment.
 
 Sources, as of November 2026: developer guide "Quotas in Amazon DynamoDB" (quotas), "Constraints" (constraints), the API
 reference (api), and the named pages. KB and MB are powers of two.

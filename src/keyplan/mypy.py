@@ -1,6 +1,6 @@
-"""A mypy plugin that lets patterns omit the return annotation, which `--strict` requires for every function.
+"""A mypy plugin that allows patterns without a return annotation, which `--strict` requires for every function.
 
-The decorator of a pattern determines its return type. Enable the plugin with `plugins = ["keyplan.mypy"]` in mypy's
+The decorator of a pattern determines its return type. To enable the plugin, add `plugins = ["keyplan.mypy"]` to mypy's
 settings.
 """
 
@@ -18,11 +18,11 @@ _KINDS: Final = frozenset(
         "batch_put", "batch_delete",
     }
 )  # fmt: skip
-"""The methods of a table that, used as decorators, declare a pattern."""
+"""The methods of a table that declare a pattern when they are used as decorators."""
 
 
 def _declares_pattern(decorator: Expression) -> bool:
-    """Return True for decorators like `@table.query(Entity)`, but not for routes such as `@app.get("/path")`."""
+    """Return True for a decorator such as `@table.query(Entity)`, but not for a route such as `@app.get("/path")`."""
     if not isinstance(decorator, CallExpr):
         return False
     called, arguments = decorator.callee, decorator.args
@@ -33,7 +33,7 @@ def _declares_pattern(decorator: Expression) -> bool:
 
 class _BodiesOfPatterns(Plugin):
     def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
-        """Add missing return annotations in a file. mypy calls this method for each parsed file."""
+        """Add missing return annotations to the patterns in a file. mypy calls this method for each parsed file."""
         for statement in file.defs:
             if not isinstance(statement, Decorator):
                 continue

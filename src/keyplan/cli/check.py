@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "json", "sarif", "github"]
 _PAUSE_S: Final = 0.3
-"""The number of seconds between two checks of the files for `--watch`."""
+"""The seconds between two scans for changed files with `--watch`."""
 
 
 def check(
@@ -89,7 +89,7 @@ def check(
 
 
 def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
-    """Make the changes that fix findings, or print them as a diff and exit with 1 if there are any."""
+    """Apply the fixes of findings to the source files, or print them as a diff and exit with 1 if there are any."""
     from keyplan.check.fixes import fixes  # noqa: PLC0415 - only for --fix and --diff
 
     found = fixes(reports)
@@ -107,7 +107,7 @@ def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
 
 
 def _check_again(arguments: list[str]) -> int:
-    """Run this command in a new process, which imports the changed source, and return its exit code."""
+    """Run the check command in a new process, which imports the changed source files, and return its exit code."""
     command = [sys.executable, "-m", "keyplan", *arguments]
     result = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, encoding="utf-8")  # noqa: S603
     typer.echo(result.stdout, nl=False)
@@ -115,7 +115,7 @@ def _check_again(arguments: list[str]) -> int:
 
 
 def _watch(designs: list[str]) -> None:
-    """Run the command without `--watch` in a new process, each time that a file changes."""
+    """Run the command without `--watch` in a new process each time that a source file changes."""
     command = [sys.executable, "-m", "keyplan", *(part for part in sys.argv[1:] if part != "--watch")]
     folders = [_folder(target) for target in designs]
     try:
@@ -130,7 +130,7 @@ def _watch(designs: list[str]) -> None:
 
 
 def _folder(target: str) -> Path:
-    """Return the folder of a design's file or module. Exit with 2 if it does not exist."""
+    """Return the directory that contains a design's file or module. Exit with 2 if it does not exist."""
     from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     if is_file_path(target):
@@ -148,7 +148,7 @@ def _folder(target: str) -> Path:
 
 
 def _files(folders: list[Path]) -> dict[Path, int]:
-    """Return the Python files in these folders, recursively, with their modification times in ns."""
+    """Return the Python files in these directories and their subdirectories, with modification times in nanoseconds."""
     changed = {}
     for folder in folders:
         for path in folder.rglob("*.py"):
@@ -160,7 +160,10 @@ def _files(folders: list[Path]) -> dict[Path, int]:
 
 
 def _codes(named: list[str] | None) -> set[str]:
-    """Return the codes of rules that are selected by code, code prefix or slug, in comma-separated lists."""
+    """Return the codes of the selected rules.
+
+    Each string is a comma-separated list of codes, code prefixes or slugs.
+    """
     from keyplan.check.checking import CHANGE_RULES, RULES  # noqa: PLC0415
 
     codes = set()
@@ -226,7 +229,10 @@ def explain(
 
 
 def _module_and_name(target: str) -> tuple[str, str]:
-    """Split a target into the module or file of the design and a name in it, or "" for the whole design."""
+    """Split a target into a module or file, and the name of a pattern or consumer.
+
+    The name is "" for the whole design.
+    """
     from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     if ":" in target:
@@ -241,7 +247,7 @@ def _module_and_name(target: str) -> tuple[str, str]:
 
 
 def _is_module(name: str) -> bool:
-    """Return True if a dotted name is a module. Imports its parents, whose errors `load` reports."""
+    """Return True if a dotted name is a module. Its parent packages are imported, and `load` reports their errors."""
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
     try:

@@ -91,7 +91,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def _designs(module: str | None, against: list[str]) -> tuple[Design | None, dict[str, Design]]:
-    """Return the design, and the versions to compare it with, by target."""
+    """Return the design to show, and the designs to compare it with, by target."""
     if not against:
         return (None if module is None else load(module)), {}
     from keyplan.diff.programs import load_isolated  # noqa: PLC0415 - `keyplan --help` needs no designs
@@ -118,14 +118,16 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
 
 
 class Mounted:
-    """The console of `keyplan serve`, whose pages are loaded when the first browser connects."""
+    """The console that `keyplan serve` includes. Its code is loaded when the first browser connects."""
 
     def __init__(self, db: str, host: str, names: list[str], token: str) -> None:
         self._db, self._host, self._names, self._token = db, host, names, token
 
     @classmethod
     def at(cls, db: str, host: str, names: list[str]) -> Mounted | None:
-        """Return the console for a server that listens on `host`, or None if it is not installed or not allowed there.
+        """Return the console for a server that listens on `host`.
+
+        Return None if it is not installed or not allowed there.
 
         Raises ValueError if the configured token is too short.
         """
@@ -139,11 +141,11 @@ class Mounted:
         return cls(db, host, names, token or secrets.token_urlsafe(24))
 
     def hint(self, url: str) -> str:
-        """Return the line that prints the console's URL."""
+        """Return the line of output that shows the console's URL."""
         return f"console {url}/console/?token={self._token}"
 
     def pages(self, engine: Engine, rest: DynamoDBApplication) -> Handover:
-        """Return the handler for browser requests. Paths outside of the console are passed to `rest`."""
+        """Return the handler for browser requests. It passes paths outside of the console to `rest`."""
         from keyplan.console import Access, Console, Source  # noqa: PLC0415 - an extra
         from keyplan.console.serving import Handover  # noqa: PLC0415 - an extra
 

@@ -1,4 +1,4 @@
-"""Arguments and functions that several commands share."""
+"""Arguments and functions that are used by several commands."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Prefix: TypeAlias = Annotated[
 
 
 def refusal(text: str, *, code: int = 2) -> typer.Exit:
-    """Print the reason why a command cannot continue, and return the exception that ends it."""
+    """Print why a command cannot continue, and return the exception to raise, which sets the exit code."""
     typer.echo(text, err=True)
     return typer.Exit(code)
 
 
 def write(command: str, text: str, output: Path | None) -> None:
-    """Print a document or write it to a file. Exit with 1 if the file cannot be written."""
+    """Print the output of a command, or write it to a file. Exit with 1 if the file cannot be written."""
     if output is None:
         typer.echo(text, nl=False)
         return
@@ -53,15 +53,15 @@ D = TypeVar("D")
 
 
 def load(target: str) -> Design:
-    """Return the design of a module or file, using `load_by`."""
+    """Load the design of a module or file, and exit on failure as in `load_by`."""
     return load_by(target, Design.load)
 
 
 def load_by(target: str, loader: Callable[[str], D]) -> D:
-    """Return the loader's result for a module or file.
+    """Return the result of `loader` for a module or file.
 
     Output of the module's code goes to standard error, because standard output contains only the command's output. On
-    failure, the command exits with 1 for a fault in the declarations, and with 2 for a target that cannot be read.
+    failure, the command exits with 1 for an invalid declaration, and with 2 if the module or file cannot be loaded.
     """
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
@@ -88,7 +88,7 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
 
 
 def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
-    """Return the pattern with a name. Exit with 2 if it does not exist."""
+    """Return the pattern with this name. Exit with 2 if the design does not have it."""
     try:
         return design.pattern(name)
     except KeyError:
@@ -99,7 +99,7 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
 
 
 def _where(error: BaseException, target: str) -> str:
-    """Return the last line of the design's code that was running."""
+    """Format the location of the line in the design's code at which an error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     if is_file_path(target):
         own = [frame for frame in frames if Path(frame.filename).resolve() == Path(target).resolve()]

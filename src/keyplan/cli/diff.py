@@ -58,12 +58,12 @@ def diff(
 
 
 def _module(target: str) -> str:
-    """Return the last part of the module name that programs import."""
+    """Return the last part of a module name, or the name of a file without its extension."""
     return Path(target).stem if target.endswith(".py") else target.rpartition(".")[2]
 
 
 def check_distinct(old: LoadedDesign, new: LoadedDesign, command: str = "diff") -> None:
-    """Raise an error if the tables of both designs come from the same file. Print other files that both designs use."""
+    """Exit with 2 if both designs import a table from the same file. Print other files that both designs import."""
     if old.file == new.file:
         return
     tables = old.tables_shared_with(new)

@@ -1,4 +1,4 @@
-"""Report of a long step on standard error: after two seconds, and then every ten seconds."""
+"""Progress output on standard error for a long step, after two seconds and then every ten seconds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def reported(
     say: Callable[[str], None] = _to_standard_error,
     first_s: float = FIRST_S,
 ) -> Iterator[None]:
-    """Report that a step is running while the block runs, with the elapsed seconds.
+    """Print progress lines with the elapsed seconds while the block runs.
 
-    `step` is the text to print, such as "keyplan snapshot: copying". `place` returns the current progress, if known.
+    `step` is the text of each line, such as "keyplan snapshot: copying". `place` returns the current progress, if
+    known.
     """
     clock = SystemClock()
     start_s = clock.monotonic()

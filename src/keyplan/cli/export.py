@@ -84,7 +84,7 @@ def _resources(
     checkpoints: bool | None,
     refused: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
 ) -> tuple[Design, list[TableResource]]:
-    """Return a design with its tables. Exit with 1 if a table cannot be created as declared."""
+    """Return a design and its tables. Exit with 1 if a table cannot be created as it is declared."""
     from keyplan.cli.designs import load  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415
 
@@ -98,7 +98,7 @@ def _resources(
 
 
 def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
-    """Return the design's tables, including the table for consumer checkpoints if it is needed."""
+    """Return the design's tables and, if consumers require it, the table for their checkpoints."""
     from keyplan.streams.checkpoints_table import DEFAULT_NAME, checkpoint_table  # noqa: PLC0415 - as above
 
     tables = list(design.tables)
@@ -110,7 +110,7 @@ def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
 
 
 def _tell(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
-    """Print notes about declarations that the output does not contain."""
+    """Print notes on declared properties that the output does not contain."""
     from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
 
     for note in (*left_out(tables), *_unread_streams(tables), *more):
@@ -118,7 +118,7 @@ def _tell(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
 
 
 def _unread_streams(tables: Sequence[TableResource]) -> Iterable[str]:
-    """Yield a note for each stream without a declared consumer, if no checkpoint table is written."""
+    """Return a note for each stream without a declared consumer, unless the checkpoint table is included."""
     from keyplan.streams.checkpoints_table import DEFAULT_NAME  # noqa: PLC0415 - as above
 
     if any(resource.table.name == DEFAULT_NAME for resource in tables):

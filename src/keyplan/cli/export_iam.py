@@ -111,7 +111,7 @@ def _note(text: str) -> None:
 
 
 def _account(design: Design, prefix: str, **options: str) -> Account:
-    """Return the account of the tables. Exit with 2 for a value that is invalid in an ARN."""
+    """Return the Region, account and table prefix for ARNs. Exit with 2 for a value that is invalid in an ARN."""
     from keyplan.export.iam import Account  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix  # noqa: PLC0415
 
@@ -124,7 +124,7 @@ def _account(design: Design, prefix: str, **options: str) -> Account:
 
 
 def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
-    """Return the patterns with these names, or all patterns. Print and skip patterns that cannot work."""
+    """Return the patterns with these names, or all patterns. Patterns with faults are omitted, with a note."""
     from keyplan.cli.designs import pattern_of  # noqa: PLC0415 - as above
     from keyplan.design.planning.indexes import all_faults  # noqa: PLC0415
 
@@ -151,7 +151,7 @@ def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
-    """Yield the grants of the patterns, and print which patterns their bindings restrict."""
+    """Yield the permissions for patterns. Print which patterns the bindings do not restrict."""
     from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 
     by_pattern = {pattern.name: list(of_pattern(pattern, bindings)) for pattern in patterns}
@@ -171,12 +171,12 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
 
 
 def _nothing(_table: Table) -> tuple[Grant, ...]:
-    """Return no grants. Used if tables are neither compared nor created."""
+    """Return no permissions, for when tables are neither compared nor created."""
     return ()
 
 
 def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
-    """Return the tables whose streams are read. Print a note for a stream without a declared consumer."""
+    """Return the tables whose streams consumers read. Print a note for a stream without a declared consumer."""
     undeclared = [table for table in design.tables if table.schema.stream is not None and not table.consumers]
     for table in undeclared:
         _note(
@@ -187,7 +187,7 @@ def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
 
 
 def _of_consumers(design: Design, read: Sequence[Table], prefix: str, *, checkpoints: Table | None) -> Iterator[Grant]:
-    """Yield the grants for running consumers: reads of streams, checkpoints and failed records."""
+    """Yield the permissions for running consumers: reading streams, and writing checkpoints and failed records."""
     from keyplan.export.iam import keeps_failures, of_consumers, of_failures  # noqa: PLC0415 - as above
 
     failures = [table for table in design.tables if keeps_failures(table)]

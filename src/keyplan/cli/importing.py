@@ -128,14 +128,14 @@ def _text(name: str) -> str:
 
 
 def _notes(table: SourceTable) -> Iterator[str]:
-    """Yield notes about settings that the generated design of a table omits or guesses."""
+    """Yield notes on settings of a table that the generated design omits or guesses."""
     yield from (*table.gaps, *table.guesses)
     for consumer in table.consumers:
         yield from (f"{consumer.name}: {gap}" for gap in consumer.gaps)
 
 
 def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, force: bool) -> None:
-    """Write or print the design of a source, and print the omitted settings. Exit the command on errors."""
+    """Write or print the design generated from a source, and print which settings it omits. Exit on errors."""
     from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
 
     if output is not None and output.exists() and not force:

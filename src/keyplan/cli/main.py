@@ -17,22 +17,22 @@ from keyplan.cli import check, console, diff, docs, export, fsck, importing, pri
 from keyplan.cli.designs import refusal
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Errors of a write if the disk is full, a quota is exhausted, or the file has reached its maximum size."""
+"""Error numbers of a write when the disk is full, a quota is exhausted, or the file has reached its maximum size."""
 
 
 _OF_THE_SYSTEMS = frozenset({"ask-mcp", "demo", "lake", "token", "up"})
-"""Commands that the distribution keyplan-systems adds."""
+"""Commands that the keyplan-systems distribution adds."""
 
 
 class _Commands(TyperGroup):
     """Command group that handles output errors.
 
-    If the disk is full, a command exits with 1 and a message. If the output pipe is closed, it exits with 1 silently.
-    If a file name is too long, it exits with 2.
+    If the disk is full, a command prints a message and exits with 1. If the output pipe is closed, it exits with 1
+    without a message. If a file name is too long, it exits with 2.
     """
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command. Exit with a hint if the command requires the keyplan-systems distribution."""
+        """Return the command with this name. If it requires the keyplan-systems distribution, exit with a hint."""
         command = super().get_command(ctx, cmd_name)
         if command is None and cmd_name in _OF_THE_SYSTEMS:
             raise refusal(f"keyplan {cmd_name}: not installed; pip install keyplan-systems")

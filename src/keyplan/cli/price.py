@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from keyplan.design.workload import Rate
 
 _LOADS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""The loads in the chart, as multiples of the estimated load."""
+"""Multiples of the estimated load for which the chart shows the cost."""
 
 
 def book_of(command: str, region: str) -> PriceBook:
-    """Return the newest prices of a region. Exit with 2 if none are included."""
+    """Return the latest prices for a Region. Exit with 2 if no prices for it are included."""
     from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415 - `keyplan --help` needs no prices
 
     try:
@@ -86,7 +86,7 @@ def price(
 
 
 def _factor(option: str, text: str) -> float:
-    """Parse the factor in an option. Raises ValueError."""
+    """Parse the factor in the value of an option. Raises ValueError if it is invalid."""
     try:
         factor = float(text.removesuffix("x"))
     except ValueError:
@@ -97,7 +97,7 @@ def _factor(option: str, text: str) -> float:
 
 
 def _rate(text: str) -> tuple[str, Rate]:
-    """Parse the value of one `--rate pattern=calls` option. Raises ValueError."""
+    """Parse the value of a `--rate pattern=calls` option. Raises ValueError if it is invalid."""
     from keyplan.design.workload import Rate  # noqa: PLC0415
 
     name, _, value = text.partition("=")
@@ -162,7 +162,7 @@ def _json(found: Estimate, load: Load) -> dict[str, object]:
 
 
 def _charts(found: Estimate, against: dict[float, float], factor: float) -> str:
-    """Return bars of the cost by pattern, and of the cost against the load."""
+    """Return text charts of the cost per pattern, and of the cost at different loads."""
     from keyplan.cost.figures import bars  # noqa: PLC0415
 
     costs = sorted(found.patterns, key=lambda cost: -cost.requests)
@@ -185,7 +185,7 @@ def _book(region: str, path: Path | None, changes: list[str]) -> PriceBook:
 
 
 def _change(text: str) -> tuple[str, float]:
-    """Parse the value of one `--set name=price` option. Raises ValueError."""
+    """Parse the value of a `--set name=price` option. Raises ValueError if it is invalid."""
     name, _, value = text.partition("=")
     try:
         return name, float(value)
@@ -194,7 +194,7 @@ def _change(text: str) -> tuple[str, float]:
 
 
 def _text(found: Estimate) -> str:
-    """Return the estimate as text in lines of up to 80 characters."""
+    """Format an estimate as text in lines of up to 80 characters."""
     from keyplan.cost.figures import wrapped  # noqa: PLC0415
 
     book = found.book

@@ -25,7 +25,7 @@ _FILMS = (
 
 
 def load(engine: Engine) -> None:
-    """Create and fill the sample table, unless it exists."""
+    """Create and fill the sample table if it does not exist."""
     try:
         engine.call(
             "CreateTable",
@@ -74,7 +74,7 @@ def load(engine: Engine) -> None:
 
 
 def hints(url: str) -> list[str]:
-    """Return commands to try next."""
+    """Return suggestions of commands to try with the sample table."""
     connect = f"--endpoint-url {url} --region us-east-1"
     return [
         f"the table {TABLE} holds {len(_FILMS)} films; try, with any credentials set:",

@@ -13,7 +13,7 @@ from keyplan.cli.designs import refusal
 
 
 class Durability(StrEnum):
-    """Guarantee for acknowledged writes."""
+    """What acknowledged writes survive: a power failure ("full"), or only a crash of the process ("normal")."""
 
     full = "full"
     normal = "normal"

@@ -3,9 +3,9 @@
     pages = Pages("keyplan_systems.todo", "To-do", nav=(Link("Tasks", "app/"), Link("Dashboard", "app/dashboard")))
     return pages.render(request, "tasks.html.j2", tasks=tasks)
 
-Pages work offline and load files only from their own server. The Content-Security-Policy does not allow inline scripts,
-inline styles or other hosts. Templates escape all output. Pages also work without scripts, so forms are plain HTML
-forms.
+Pages work offline and load files only from the server that they come from. The Content-Security-Policy does not allow
+inline scripts, inline styles or other hosts. Templates escape all output. Pages also work without scripts, so forms are
+plain HTML forms.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from keyplan.pages import charts
 from keyplan.pages.assets import Assets
 
 ASSETS: Final = "/assets"
-"""The path of the files that all pages share, relative to the application's root."""
+"""The URL path, relative to the application's root, of the files that all pages share."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-"""Content-Security-Policy of every page."""
+"""The Content-Security-Policy header of every page."""
 FLASH: Final = "keyplan_flash"
-"""Cookie with a message for the next page, such as "Task deleted"."""
+"""The name of the cookie with a message for the next page, such as "Task deleted"."""
 _FLASH_CHARACTERS: Final = 400
 SCRIPT_TEXTS: Final = (
     "The server answered {status}.",
     "The server cannot be reached. Try again.",
 )
-"""English texts that keyplan.js shows. A Wording can translate them."""
+"""The English texts that keyplan.js shows. A Wording can translate them."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """An entry of a page's navigation. `path` is relative to the application of the pages."""
+    """A navigation link. `path` is relative to the application's root."""
 
     text: str
     path: str
     icon: str = ""
-    """Name of a symbol in templates/parts.html.j2."""
+    """The name of a symbol in templates/parts.html.j2."""
     role: str = ""
-    """Role that a user needs to see the entry, or an empty string if everyone can see it."""
+    """The role that a user needs to see the link, or an empty string if everyone can see it."""
     is_exact: bool = False
-    """True if pages below the path do not belong to the entry."""
+    """Whether the link is highlighted only on the page itself, and not on pages below its path."""
 
 
 @dataclass(frozen=True)
@@ -67,24 +67,24 @@ class Viewer:
     """The user who views a page."""
 
     name: str = ""
-    """Display name, or an empty string for a user who is not signed in."""
+    """The display name, or an empty string for a user who is not signed in."""
     csrf: Callable[[], str] = lambda: ""
-    """Return the token that forms send back, or an empty string without a session."""
+    """A function that returns the CSRF token that forms send back, or an empty string without a session."""
     roles: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Wording:
-    """The language of a page, with translations of the shared templates and of the navigation."""
+    """The language of a page, with translations for the shared templates and the navigation."""
 
     language: str = "en"
-    """Language tag for the attribute `lang`."""
+    """The language tag for the HTML attribute `lang`."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Translations by English text, such as {"Sign out": "Abmelden"}. Texts without a translation stay English."""
+    """Maps English texts to translations, as in {"Sign out": "Abmelden"}. Texts without a translation stay English."""
 
 
 class Pages:
-    """The pages of one application: a package with `templates/` and `static/`, a title and a navigation."""
+    """The web pages of one application: a package with `templates/` and `static/`, a title and navigation links."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Pages:
         """Load the templates of `package`.
 
         `accent` is a color in keyplan.css: indigo, teal, rose, amber or green. `static` is the path, relative to the
-        application, at which `assets` is mounted. `scripts` are the names of files in it that every page loads.
+        application's root, at which `assets` is mounted. `scripts` are the names of files in it that every page loads.
         `wording` returns the language for a request.
         """
         self.title, self.nav, self.accent = title, tuple(nav), accent
@@ -121,7 +121,10 @@ class Pages:
         headers: Mapping[str, str] | None = None,
         **context: Any,
     ) -> HTMLResponse:
-        """Return a page. Templates can also use `page`, with title, navigation, viewer and links to files."""
+        """Render a template as a page.
+
+        Templates can also use `page`, with the title, navigation, viewer and file URLs.
+        """
         page = PageContext(self, request, self._viewer(request))
         html = self._environment.get_template(template).render(page=page, **context)
         response = HTMLResponse(html, status, {"Content-Security-Policy": POLICY, **(headers or {})})
@@ -132,9 +135,9 @@ class Pages:
     def error(
         self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
     ) -> HTMLResponse:
-        """Return a page that reports an error, from the package's own error.html.j2 if it has one.
+        """Return an error page. It uses the package's error.html.j2, if the package has one.
 
-        The message is translated if the page's Wording contains it.
+        The message is translated if the page's Wording contains a translation.
         """
         message = self._wording(request).words.get(message, message)
         kept = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
@@ -144,7 +147,7 @@ class Pages:
 
 
 class PageContext:
-    """The data of a page for templates, available as `page`."""
+    """The page properties that templates use as `page`."""
 
     def __init__(self, pages: Pages, request: Request, viewer: Viewer) -> None:
         self.accent, self.viewer = pages.accent, viewer
@@ -162,7 +165,7 @@ class PageContext:
 
     @property
     def nav(self) -> list[dict[str, Any]]:
-        """The navigation entries. The entry with the longest path that matches the address is `current`."""
+        """The navigation links. The link with the longest path that matches the URL is marked `current`."""
         links = [link for link in self._pages.nav if not link.role or link.role in self.viewer.roles]
         paths = {link.path: f"{self.here}/{link.path}" for link in links}
         matching = (
@@ -182,18 +185,18 @@ class PageContext:
         ]
 
     def word(self, text: str) -> str:
-        """Return the translation of an English text of the shared templates, or the text itself if there is none."""
+        """Return the translation of an English text, or the text itself if it has no translation."""
         return self._words.get(text, text)
 
     @property
     def script_words(self) -> str:
-        """JSON object with the translations of SCRIPT_TEXTS, which is empty on an English page."""
+        """A JSON object with the translations of SCRIPT_TEXTS. Empty on an English page."""
         words = {text: self._words[text] for text in SCRIPT_TEXTS if text in self._words}
         return json.dumps(words, ensure_ascii=False) if words else ""
 
     @property
     def scripts(self) -> list[str]:
-        """URLs of the scripts that every page of the application loads."""
+        """The URLs of the scripts that every page of the application loads."""
         return [self.static(name) for name in self._pages._scripts]
 
     def shared(self, name: str) -> str:
@@ -201,17 +204,17 @@ class PageContext:
         return f"{self.root}{ASSETS}/{name}?v={_version('keyplan.pages', name)}"
 
     def static(self, name: str) -> str:
-        """Return the URL of a file of the application's own package."""
+        """Return the URL of a file in the `static` folder of the application's package."""
         return f"{self.here}/{self._pages._static}/{name}?v={_version(self._pages._package, name)}"
 
 
 def root_of(connection: HTTPConnection) -> str:
-    """Return the root path of the server, above all mounted applications and without a trailing slash."""
+    """Return the root path of the server, above all mounted applications, without a trailing slash."""
     return str(connection.scope.get("app_root_path", connection.scope.get("root_path", "")))
 
 
 def redirect(url: str, flash: str = "") -> RedirectResponse:
-    """Return a redirect after a form was processed. The next page shows the message `flash` once."""
+    """Return a redirect to use after a form was processed. The next page shows the message `flash` once."""
     response = RedirectResponse(url, 303)
     if flash:
         response.set_cookie(
@@ -221,12 +224,12 @@ def redirect(url: str, flash: str = "") -> RedirectResponse:
 
 
 def assets_of(package: str) -> ASGIApp:
-    """Return the application that serves the `static` folder of a package with compression."""
+    """Return an application that serves the `static` folder of a package with compression."""
     return GZipMiddleware(Assets(package), minimum_size=500)
 
 
 def with_policy(response: Response) -> Response:
-    """Set the Content-Security-Policy of the pages on a response without a template."""
+    """Add the Content-Security-Policy header of pages to a response that is not rendered from a template."""
     response.headers["Content-Security-Policy"] = POLICY
     return response
 
@@ -265,4 +268,4 @@ def _timestamp(value: datetime) -> str:
 
 
 FILTERS: Final = MappingProxyType({"number": _number, "plural": _plural, "timestamp": _timestamp})
-"""Filters of all templates."""
+"""Jinja filters that are available in all templates."""

@@ -1,4 +1,4 @@
-"""Static files of a package. Versioned URLs are cached for a year, and other files are revalidated each time."""
+"""Static files of a package. Clients cache versioned URLs for a year, and revalidate other files on each use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _YEAR: Final = "public, max-age=31536000, immutable"
 
 
 class Assets(StaticFiles):
-    """Application that serves the `static` folder of a package."""
+    """An application that serves the `static` folder of a package."""
 
     def __init__(self, package: str) -> None:
         super().__init__(directory=str(files(package).joinpath("static")))
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return a file, or 304 if the client has it."""
+        """Return a file, or status 304 if the client's cached copy is current."""
         response = await super().get_response(path, scope)
         has_version = scope.get("query_string", b"").startswith(b"v=")
         response.headers["Cache-Control"] = _YEAR if has_version else "no-cache"

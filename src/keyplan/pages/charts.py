@@ -1,6 +1,6 @@
 """Bar charts and line charts as inline SVG without styles or scripts.
 
-Colors are defined by classes in keyplan.css, so charts follow the theme. Each chart has a title and a description for
+Classes in keyplan.css define the colors, so charts follow the theme. Each chart has a title and a description for
 screen readers. Also show the numbers in a table next to the chart.
 """
 
@@ -15,15 +15,15 @@ from markupsafe import Markup, escape
 _WIDTH: Final = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
 _DOTS: Final = 40
-"""Number of points from which the points of a line are not marked."""
+"""The maximum number of points in a line for which each point is marked."""
 _BEFORE: Final = frozenset("$€£")
-"""Units that are written before the number. Other units follow it."""
+"""Units that are written before the number. Other units are written after it."""
 _SERIES: Final = 6
-"""Number of series colors in keyplan.css."""
+"""The number of colors for series in keyplan.css."""
 
 
 def bars(title: str, rows: Sequence[tuple[str, float]], *, unit: str = "", digits: int = 0) -> Markup:
-    """Return a horizontal bar chart with a label, a bar and a value for each row."""
+    """Return a horizontal bar chart. Each row has a label, a bar and a value."""
     most = max((value for _, value in rows), default=0) or 1
     height, label_width = 34 * len(rows) + 8, 190
     span = _WIDTH - label_width - 90
@@ -60,9 +60,9 @@ def lines(
     low: float | None = None,
     high: float | None = None,
 ) -> Markup:
-    """Return a line chart with a point for each label and series. None leaves a gap.
+    """Return a line chart. Each series has one value per label, and a value of None leaves a gap.
 
-    `low` and `high` set the range of the vertical axis, which is from 0 to the largest value by default.
+    `low` and `high` set the range of the vertical axis. The default range is from 0 to the largest value.
     """
     values = [value for _, points in series for value in points if value is not None]
     bottom = min([0.0, *values]) if low is None else low
@@ -142,7 +142,7 @@ def _axis(bottom: float, top: float, step: float, unit: str, digits: int) -> lis
 
 
 def _step(span: float, digits: int) -> float:
-    """Return the distance between grid lines: 1, 2 or 5 times a power of ten, with at most five lines."""
+    """Return the distance between grid lines: 1, 2 or 5 times a power of ten, for at most five lines."""
     least: float = max(span / 4, 10.0**-digits)
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)

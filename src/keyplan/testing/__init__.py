@@ -1,4 +1,4 @@
-"""Test support for programs that use DynamoDB: boto3 without sockets, and pytest fixtures."""
+"""Test support for programs that use DynamoDB: an engine that answers boto3 without sockets, and pytest fixtures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["answered_by", "attach", "detach"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import botocore on first use, because pytest loads this package in every run."""
+    """Import a public name on first use.
+
+    botocore is not imported before, because pytest loads this package in every run.
+    """
     if name in __all__:
         from keyplan.testing import boto  # noqa: PLC0415 - see above
 

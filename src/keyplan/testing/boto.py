@@ -1,9 +1,9 @@
-"""boto3 without sockets: an engine in the same process answers botocore-based clients.
+"""boto3 without sockets: an engine in the same process answers clients that are based on botocore.
 
     with answered_by(engine):
             boto3.resource("dynamodb", region_name="eu-west-1").Table("orders").get_item(Key={"id": "7"})
 
-It can also decorate a function, a coroutine function or a test class.
+`answered_by` can also decorate a function, a coroutine function or a test class.
 
 The engine answers every `dynamodb` and `dynamodbstreams` client, even if it was created before: boto3's client and
 resource layers with paginators, waiters, conditions and batch writers, PynamoDB, aiobotocore and aioboto3. Calls to
@@ -41,23 +41,23 @@ from keyplan.testing.exchange import exchange, run, run_async
 from keyplan.testing.operation import Answering, Operation
 
 ANSWERED_SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
-"""The services that an engine answers, by their names in botocore."""
+"""The botocore names of the services whose calls an engine answers."""
 
 D = TypeVar("D", bound=Callable[..., Any])
 
 
 def answered_by(engine: Answering) -> AnsweredBy:
-    """Return a context manager and decorator that makes `engine` answer every DynamoDB client.
+    """Return a context manager and decorator that makes `engine` answer the calls of every DynamoDB client.
 
-    It decorates functions and test classes. Each test of a class starts with a copy of the engine (see
-    `keyplan.testing.classes`). Blocks can be nested, and the innermost block answers. Requests of a thread or task are
-    answered by the block that it entered itself, or else by the block that was entered last.
+    The result can decorate functions and test classes. Each test of a class starts with a copy of the engine (see
+    `keyplan.testing.classes`). Blocks can be nested, and the engine of the innermost block answers. In a thread or task
+    that has entered no block itself, the engine of the block that was entered last answers.
     """
     return AnsweredBy(engine)
 
 
 def attach(client: Any, engine: Answering) -> None:
-    """Make `engine` answer one client, or the client of a boto3 resource, until `detach` is called.
+    """Make `engine` answer the calls of one client, or of a boto3 resource, until `detach` is called.
 
     Raises ValueError for a client of another service.
     """
@@ -70,15 +70,15 @@ def attach(client: Any, engine: Answering) -> None:
 
 
 def detach(client: Any) -> None:
-    """Undo `attach`, so that the client sends its requests again.
+    """Undo `attach`, so that the client sends requests to its endpoint again.
 
-    Clients that were never attached are ignored.
+    A client that was never attached is not changed.
     """
     vars(_client_of(client)).pop("_make_api_call", None)
 
 
 class _Block:
-    """An entered block. `outer` is the previous block of the same thread or task."""
+    """A `with` block in which an engine answers. `outer` is the enclosing block of the same thread or task."""
 
     def __init__(self, engine: Answering, outer: _Block | None) -> None:
         self.engine = engine
@@ -94,7 +94,7 @@ _lock = threading.Lock()
 
 
 class AnsweredBy:
-    """The context manager and decorator that `answered_by` returns. It can be entered again."""
+    """The context manager and decorator that `answered_by` returns. It is reusable and reentrant."""
 
     def __init__(self, engine: Answering) -> None:
         self._engine = engine
@@ -125,7 +125,7 @@ class AnsweredBy:
                 _restore_classes()
 
     def __call__(self, decorated: D) -> D:
-        """Decorate a function, a coroutine function or a test class, so that each call runs in its own block."""
+        """Decorate a function, a coroutine function or a test class, so that the engine answers during each call."""
         if inspect.isclass(decorated):
             decorate_class(decorated, self._engine, AnsweredBy)
             return decorated
@@ -169,7 +169,7 @@ async def _answer_async(client: Any, engine: Answering, name: str, params: dict[
 
 
 def _operation(client: Any, name: str) -> Operation:
-    """Return the compiled operation, cached in its service model."""
+    """Return the compiled operation with this name, which is cached in the client's service model."""
     model = client.meta.service_model
     operations = vars(model).setdefault("_keyplan_operations", {})
     operation: Operation | None = operations.get(name)
@@ -179,9 +179,9 @@ def _operation(client: Any, name: str) -> Operation:
 
 
 def _patch_classes() -> None:
-    """Patch the client classes that are loaded at this time.
+    """Patch the client classes that have been imported.
 
-    aiobotocore may be imported inside a block, so the creation of a client patches classes again.
+    aiobotocore may be imported inside a block, so the creation of each client calls this function again.
     """
     if BaseClient not in _originals:
         _replace(BaseClient, "__init__", _constructor(BaseClient.__init__))
@@ -197,7 +197,7 @@ def _replace(patched: type, name: str, method: Any) -> None:
 
 
 def _restore_classes() -> None:
-    """Remove the patched methods, unless other code has patched them since."""
+    """Restore the original methods, except those that other code has patched since."""
     for patched, methods in _originals.items():
         for name, (original, ours) in methods.items():
             if vars(patched)[name] is ours:
@@ -239,7 +239,7 @@ def _asynchronous(original: Any) -> Any:
 
 
 def _aio_client_class() -> type | None:
-    """Return aiobotocore's client class, which overrides the blocking method, or None if it is not imported."""
+    """Return the client class of aiobotocore, which overrides the blocking method, or None if it is not imported."""
     module = sys.modules.get("aiobotocore.client")
     return None if module is None else getattr(module, "AioBaseClient", None)
 
@@ -250,7 +250,7 @@ def _is_asynchronous(client: Any) -> bool:
 
 
 def _client_of(client_or_resource: Any) -> Any:
-    """Return the client itself, or the client of a boto3 resource."""
+    """Return the client of a boto3 resource. Return a client unchanged."""
     if isinstance(client_or_resource, BaseClient):
         return client_or_resource
     return client_or_resource.meta.client
@@ -265,14 +265,14 @@ REGION = "us-east-1"
 
 
 def make_client(service: str, engine: Answering) -> Any:
-    """Return a boto3 client for `dynamodb` or `dynamodbstreams` that the engine answers."""
+    """Return a boto3 client for `dynamodb` or `dynamodbstreams` whose calls the engine answers."""
     client = _copy_of(_client(service))
     attach(client, engine)
     return client
 
 
 def make_resource(engine: Answering) -> Any:
-    """Return a boto3 resource for DynamoDB that the engine answers."""
+    """Return a boto3 resource for DynamoDB whose calls the engine answers."""
     made = _resource()
     resource = copy.copy(made)
     resource.meta = copy.copy(made.meta)

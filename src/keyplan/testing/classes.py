@@ -1,11 +1,12 @@
-"""Test classes of pytest and unittest whose calls an engine answers.
+"""Decoration of pytest and unittest test classes, so that an engine answers the calls in each test.
 
-The class itself is not replaced, so that it is collected as before. Each test is answered by its own copy of the
-engine, and so are `setUp`, `setup_method` and other methods that run for it. Therefore no test reads what another test
-wrote, and the engine itself does not change. `setUpClass` and `setup_class` do change it, and each copy starts with
-what they wrote. moto also starts each test of a class with an empty state.
+The class itself is not replaced, so test runners still collect it. A copy of the engine answers in each test, and in
+`setUp`, `setup_method` and other methods that run for the test. Therefore no test reads what another test wrote, and
+tests do not change the engine itself. `setUpClass` and `setup_class` do change it, and each copy starts with what they
+wrote. moto also starts each test of a class with an empty state.
 
-pytest fixtures are not methods of a test and are not answered. Use the fixture `dynamodb_answered` for them.
+pytest fixtures are not methods of a test, so the engine does not answer in them. Use the fixture `dynamodb_answered`
+for them.
 """
 
 from __future__ import annotations
@@ -21,18 +22,20 @@ from typing import Any
 from keyplan.testing.operation import Answering
 
 Block = Callable[[Answering], AbstractContextManager[Any]]
-"""Function that returns the block in which an engine answers."""
+"""A function that returns the context manager for a block in which an engine answers."""
 
 _FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
 _COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
-"""Methods whose parameters pytest counts to decide whether to pass the test method."""
+"""Methods for which pytest counts the parameters, to decide whether to pass the test method as an argument."""
 _RUNNERS = ("run", "debug")
 _KEPT = "_keyplan_answering"
 _MARK = "_keyplan_answered"
 
 
 def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
-    """Wrap each method of a test class, including inherited ones, so that its test has its own copy of the engine."""
+    """Wrap each method of a test class, including inherited methods, so that each test uses a separate copy of the
+    engine.
+    """
     copies = _Copies(engine, block)
     for name, member in list(_members(decorated)):
         if isinstance(member, classmethod) and name in _FOR_ALL_TESTS:
@@ -49,15 +52,15 @@ def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
 
 
 class _Copies:
-    """The copies of an engine, one for each instance of a class and therefore one for each test."""
+    """The copies of an engine, one for each instance of a test class and therefore one for each test."""
 
     def __init__(self, engine: Answering, block: Block) -> None:
         self._engine, self._block = engine, block
 
     def of(self, args: tuple[Any, ...]) -> AbstractContextManager[Any]:
-        """Return a block for the copy that belongs to a test, which is the first argument.
+        """Return the block for a test's copy of the engine. The test instance is the first element of `args`.
 
-        The copy is created on first use and closed together with the test.
+        The copy is created on first use and closed when the instance is deleted.
         """
         test = args[0]
         kept = vars(test).get(_KEPT)
@@ -69,7 +72,7 @@ class _Copies:
 
     @contextmanager
     def once(self) -> Iterator[Answering]:
-        """Yield inside a block with a copy that is closed at its end."""
+        """Enter a block with a new copy of the engine, which is closed at the end of the block."""
         engine, close = self._make()
         try:
             with self._block(engine):
@@ -79,7 +82,7 @@ class _Copies:
 
     @contextmanager
     def whole(self, args: tuple[Any, ...]) -> Iterator[None]:
-        """Yield inside a block that covers everything that unittest runs for a test, including cleanup functions."""
+        """Enter a block that covers everything that unittest runs for a test, including cleanup functions."""
         with self.once() as engine:
             vars(args[0])[_KEPT] = (self, engine)
             try:
@@ -88,9 +91,9 @@ class _Copies:
                 del vars(args[0])[_KEPT]
 
     def _make(self) -> tuple[Answering, Callable[[], None]]:
-        """Return a copy with the engine's faults and buckets, and a function that closes the copy.
+        """Return a copy of the engine with its faults and throughput buckets, and a function that closes the copy.
 
-        An object that is not an engine is used directly.
+        An object that is not an Engine is not copied.
         """
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - programs on boto3 alone do not need it
 
@@ -103,7 +106,7 @@ class _Copies:
 
 
 def _members(decorated: type) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a class and its base classes, except those of unittest and object."""
+    """Yield the members of a class and its base classes, except members of unittest and object."""
     seen = set()
     for owner in decorated.__mro__:
         if owner is object or owner.__module__.partition(".")[0] == "unittest":
@@ -115,16 +118,16 @@ def _members(decorated: type) -> Iterator[tuple[str, Any]]:
 
 
 def _is_fixture(function: Callable[..., Any]) -> bool:
-    """Return True if pytest before 8.4 made the function a fixture. Later versions create an object of another type."""
+    """Return True if a function is a fixture of pytest before 8.4. In later versions, fixtures are not functions."""
     return hasattr(function, "_pytestfixturefunction")
 
 
 def _wrapped(
     function: Callable[..., Any], entered: Callable[[tuple[Any, ...]], AbstractContextManager[Any]]
 ) -> Callable[..., Any]:
-    """Return a function, or a coroutine function, that runs in the block for its arguments.
+    """Return a function, or a coroutine function, that runs in the block that `entered` returns for its arguments.
 
-    It replaces the block of a base class's decorator.
+    If a decorated base class has already wrapped the function, the earlier block is replaced.
     """
     inner = function.__wrapped__ if getattr(function, _MARK, None) is function else function
     wrapper: Callable[..., Any]

@@ -11,6 +11,6 @@ from keyplan.server.thread import ThreadedServer
 
 @contextmanager
 def serving(engine: ServedEngine) -> Iterator[str]:
-    """Serve the engine on a free port of this machine and yield the URL. The engine stays open."""
+    """Serve an engine on a free port of this machine, and yield the URL. The engine is not closed at the end."""
     with ThreadedServer(engine) as server:
         yield server.url

@@ -1,8 +1,8 @@
 """API calls of a botocore client that an engine answers, with the same order of events but without I/O.
 
 An unmodified client's `_make_api_call` emits events, serializes the request, signs and sends it, parses the response,
-possibly retries, and finally returns or raises an exception. Here, an engine call replaces the middle part. Everything
-that other code can observe happens in the same order:
+possibly retries, and finally returns or raises an exception. Here, an engine call replaces the steps from serialization
+to parsing. Everything that other code can observe happens in the same order:
 
     provide-client-params     the resource layer copies the parameters
     before-parameter-build    conditions become expressions, values become attribute values, tokens
@@ -44,9 +44,9 @@ def exchange(
     params: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Steps:
-    """Run an API call, from the caller's parameters to the response or exception.
+    """Run an API call from the caller's parameters to the response or exception.
 
-    `sleep` waits between attempts for a number of seconds.
+    `sleep` waits for a number of seconds between attempts.
     """
     events = client.meta.events
     context = operation.context(client)
@@ -90,7 +90,7 @@ def exchange(
 
 
 def run(steps: Steps) -> Parsed:
-    """Run an exchange for a blocking client."""
+    """Run an exchange of a blocking client, and return the response."""
     result = None
     while True:
         try:
@@ -102,7 +102,7 @@ def run(steps: Steps) -> Parsed:
 
 
 async def run_async(steps: Steps) -> Parsed:
-    """Run an exchange for an asynchronous client."""
+    """Run an exchange of an asynchronous client, and return the response."""
     result = None
     while True:
         try:
@@ -116,7 +116,10 @@ async def run_async(steps: Steps) -> Parsed:
 def _stubbed(
     operation: Operation, client: Any, params: dict[str, Any], context: dict[str, Any]
 ) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
-    """Pass the request to the listeners of before-call. One of them may answer it, as Stubber does."""
+    """Emit the event before-call.
+
+    Return the response of a listener that answers the request, as Stubber does, or None.
+    """
     request = client._serializer.serialize_to_request(params, operation.model)
     prepare_request_dict(request, endpoint_url=client.meta.endpoint_url, context=context)
     _, answer = yield partial(
@@ -139,7 +142,7 @@ def _answered(
     context: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Generator[Step, Any, tuple[Any, Parsed]]:
-    """Return the engine's answer, after as many attempts as the client's retry handler requests."""
+    """Return the engine's response, after as many attempts as the client's retry handler requests."""
     attempts = 1
     while True:
         parsed = operation.answer(client, engine, params)
@@ -166,7 +169,7 @@ def _answered(
 
 
 def _http_response(client: Any, parsed: Parsed) -> AWSResponse:
-    """Return an HTTP response for handlers, with an empty body."""
+    """Return an HTTP response with an empty body, for use in event handlers."""
     metadata = parsed["ResponseMetadata"]
     return AWSResponse(
         client.meta.endpoint_url,
@@ -177,7 +180,7 @@ def _http_response(client: Any, parsed: Parsed) -> AWSResponse:
 
 
 class _NoBody(io.BytesIO):
-    """An empty body that supports streaming like urllib3."""
+    """An empty response body that supports streaming, as in urllib3."""
 
     def stream(self) -> list[bytes]:
         """Return an empty list of chunks."""

@@ -1,4 +1,4 @@
-"""Operations of botocore's model: conversion of requests for the engine and of its answers for botocore."""
+"""Operations in botocore's service model: conversion of requests for the engine, and of its responses for botocore."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _request_numbers = itertools.count(1)
 
 
 class Answering(Protocol):
-    """Interface of an engine, or of a replacement for an engine, that answers requests."""
+    """The interface of an object that answers requests: an engine, or a replacement for an engine."""
 
     def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
-        """Return the response in Python form, with binary values as bytes. Raises ServiceError."""
+        """Return the response to a request, with binary values as bytes. Raises ServiceError for an error response."""
 
 
 class Event:
-    """An event of an operation, and a test whether any handler needs it."""
+    """A botocore event of an operation. Most calls need not emit it, because no handler does anything."""
 
     def __init__(self, name: str, idle: frozenset[Any]) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class Event:
         self._last: tuple[Any, bool] = (None, False)
 
     def is_heard(self, emitter: Any) -> bool:
-        """Return True if a relevant handler is registered.
+        """Return True if a handler is registered that is not known to do nothing.
 
         botocore caches the handlers of an event name in a list, which it replaces with every registration. The result
         is therefore valid as long as the cached list is the same object.
@@ -63,7 +63,7 @@ class Event:
 
 
 class Operation:
-    """Compiled properties of an operation, which are the same for every client and call."""
+    """An operation of a service model, compiled once for all clients and calls."""
 
     def __init__(self, service_model: ServiceModel, name: str) -> None:
         self.name = name
@@ -83,7 +83,7 @@ class Operation:
         self.needs_retry = f"needs-retry.{event}"
 
     def context(self, client: Any) -> dict[str, Any]:
-        """Return the request context for handlers, with the members that botocore provides."""
+        """Return the request context that botocore passes to event handlers."""
         return {
             "client_region": client.meta.region_name,
             "client_config": client.meta.config,
@@ -96,8 +96,8 @@ class Operation:
     def answer(self, client: Any, engine: Answering, params: dict[str, Any]) -> dict[str, Any]:
         """Return the engine's response or error in the format of botocore's parser.
 
-        Raises botocore's ParamValidationError like an unmodified client. A request that is not clearly valid is
-        validated first. A request that the engine cannot read is validated afterwards.
+        Raises ParamValidationError where an unmodified client would raise it. A request that is not clearly valid is
+        validated before the engine runs it. A request that the engine rejects as invalid is validated afterwards.
         """
         sound = self._is_sound(params)
         try:
@@ -114,7 +114,7 @@ class Operation:
             return self._failure(error)
 
     def _as_sent(self, client: Any, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the request in the form in which botocore would send it, with Python values."""
+        """Return a request as botocore would serialize it, with binary values as bytes."""
         body = client._serializer.serialize_to_request(params, self.model)["body"]
         request: dict[str, Any] = json.loads(body)
         return request if self._read_blobs is None else self._read_blobs(request)
@@ -129,7 +129,7 @@ class Operation:
         return {**answer, "ResponseMetadata": _metadata(200)}
 
     def _failure(self, error: ServiceError) -> dict[str, Any]:
-        """Return the error with the members that the model defines for its exception."""
+        """Convert an error to a parsed error response, with the members that the service model defines for it."""
         shape = self.service_model.shape_for_error_code(error.code)
         members = dict(error.members)
         if error.message:
@@ -145,7 +145,7 @@ class Operation:
 def _metadata(status: int) -> dict[str, Any]:
     """Return the ResponseMetadata of a response.
 
-    Request IDs have the service's format of 52 uppercase letters and digits, and count the answered requests.
+    Request IDs have DynamoDB's format of 52 uppercase letters and digits, and are numbered consecutively.
     """
     request_id = f"KEYPLAN{next(_request_numbers):045d}"
     return {

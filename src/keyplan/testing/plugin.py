@@ -1,4 +1,4 @@
-"""The pytest plugin, which provides a new database for every test and clients that use it.
+"""The pytest plugin, which provides a new database for every test, and clients that use it.
 
 | fixture                  | what it is                                                            |
 | ------------------------ | --------------------------------------------------------------------- |
@@ -8,11 +8,11 @@
 | `dynamodb_client`        | a boto3 client of DynamoDB, answered by the engine                    |
 | `dynamodb_resource`      | a boto3 resource of DynamoDB, answered by the engine                  |
 | `dynamodbstreams_client` | a boto3 client of DynamoDB Streams, answered by the engine            |
-| `dynamodb_answered`      | the engine, while it answers every DynamoDB client made anywhere      |
+| `dynamodb_answered`      | the engine, while it answers every DynamoDB client in the process     |
 | `dynamodb_endpoint`      | the URL of an HTTP server on a free port of this machine, same engine |
 
-Override `engine_template` at session scope with an engine that contains common tables and data. Each test then gets its
-own copy, which takes about a millisecond:
+Override `engine_template` at session scope with an engine that contains common tables and data. Each test then gets a
+separate copy, which takes about a millisecond:
 
     @pytest.fixture(scope="session")
     def engine_template():
@@ -52,13 +52,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def engine_template() -> Engine | None:
-    """Return the template for the engine of every test. Override it to start with tables and data."""
+    """Return the engine that is copied for every test. Override this fixture to start with tables and data."""
     return None
 
 
 @pytest.fixture
 def keyplan_engine(request: pytest.FixtureRequest, engine_template: Engine | None) -> Iterator[Engine]:
-    """Yield an in-memory engine for one test, which is a copy of the template or empty."""
+    """Yield an in-memory engine for one test: a copy of the template, or an empty engine."""
     from keyplan.engine.engine import Engine
 
     marker = request.node.get_closest_marker("keyplan")
@@ -76,7 +76,7 @@ def engine(keyplan_engine: Engine) -> Engine:
 
 @pytest.fixture
 def dynamodb_client(keyplan_engine: Engine) -> Any:
-    """Return a boto3 DynamoDB client for one test, which the engine answers."""
+    """Return a boto3 client for DynamoDB whose calls the test's engine answers."""
     from keyplan.testing.boto import make_client
 
     return make_client("dynamodb", keyplan_engine)
@@ -84,7 +84,7 @@ def dynamodb_client(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
-    """Return a boto3 DynamoDB Streams client for one test, which the engine answers."""
+    """Return a boto3 client for DynamoDB Streams whose calls the test's engine answers."""
     from keyplan.testing.boto import make_client
 
     return make_client("dynamodbstreams", keyplan_engine)
@@ -92,7 +92,7 @@ def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodb_resource(keyplan_engine: Engine) -> Any:
-    """Return a boto3 DynamoDB resource for one test, which the engine answers."""
+    """Return a boto3 resource for DynamoDB whose calls the test's engine answers."""
     from keyplan.testing.boto import make_resource
 
     return make_resource(keyplan_engine)
@@ -100,9 +100,9 @@ def dynamodb_resource(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """Yield the engine while it answers every DynamoDB client in this process.
+    """Yield the test's engine while it answers the calls of every DynamoDB client in this process.
 
-    A region and credentials are set in the environment for code that creates clients.
+    A Region and credentials are set in the environment for code that creates clients.
     """
     import os
 
@@ -116,7 +116,7 @@ def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def dynamodb_endpoint(keyplan_engine: Engine) -> Iterator[str]:
-    """Yield the URL of an HTTP server for the engine, for clients in any language."""
+    """Yield the URL of an HTTP server for the test's engine, for clients in any language."""
     from keyplan.testing.endpoint import serving
 
     with serving(keyplan_engine) as url:

@@ -1,4 +1,4 @@
-"""Compiled parts of botocore's model of an operation: request checks, blobs and timestamps.
+"""Compiled parts of botocore's model of an operation: request checks, and conversion of binary data and timestamps.
 
 An unmodified client validates and converts every request and response with the model. Most of that is unnecessary if
 the engine is in the same process: the engine reads the request itself, and its responses have the right form except for
@@ -26,7 +26,7 @@ Reader = Callable[[Any], Any]
 
 
 class _NeverPlain:
-    """The type of members that always need the serializer: timestamps and unknown types."""
+    """A type without instances. It stands for members that always need the serializer: timestamps and unknown types."""
 
 
 _PLAIN_TYPES: dict[str, type] = {
@@ -44,23 +44,26 @@ _PLAIN_TYPES: dict[str, type] = {
 
 
 def request_check(shape: Shape | None) -> Check:
-    """Return a test that accepts only requests that botocore's validator and serializer do not change."""
+    """Return a test that accepts only valid requests that botocore would send unchanged."""
     if shape is None:
         return _is_empty
     return _check(shape, ()) or _is_dict
 
 
 def blob_reader(shape: Shape | None) -> Reader | None:
-    """Return a function that decodes base64 text in a serialized request, or None if it has no binary members."""
+    """Return a function that decodes base64 text in a serialized request, or None if requests have no
+    binary members.
+    """
     if shape is None or not _holds(shape, "blob"):
         return None
     return _reader(shape, "blob", b64decode, {})
 
 
 def time_reader(shape: Shape | None) -> Reader | None:
-    """Return a function that converts epoch seconds in a response to datetimes, or None without timestamps.
+    """Return a function that converts epoch seconds in a response to datetimes, or None if responses have no
+    timestamps.
 
-    Like botocore's parser, it removes members that the model does not know from structures.
+    Like botocore's parser, the function removes members that the service model does not contain.
     """
     if shape is None or not _holds(shape, "timestamp"):
         return None
@@ -107,7 +110,10 @@ def _are_named(values: Any) -> bool:
 
 
 def _check(shape: Shape, above: tuple[str, ...]) -> Check | None:
-    """Return a test for a value with the correct Python type, or None without other requirements."""
+    """Return a test for a value whose Python type is already known to be correct.
+
+    Return None if the value has no other requirements.
+    """
     if shape.name == "AttributeValue":
         return lambda value: _are_single((value,))
     if shape.name in above:
@@ -183,7 +189,7 @@ def _list_check(shape: ListShape, above: tuple[str, ...]) -> Check:
 
 
 def _holds(shape: Shape, wanted: str, above: tuple[str, ...] = ()) -> bool:
-    """Return True if a scalar of the type `wanted` occurs anywhere inside a shape."""
+    """Return True if a shape contains a scalar of the type `wanted` at any depth."""
     if shape.type_name == wanted:
         return True
     if shape.name in above:
@@ -197,9 +203,9 @@ def _holds(shape: Shape, wanted: str, above: tuple[str, ...] = ()) -> bool:
 
 
 def _reader(shape: Shape, wanted: str, convert: Reader, known: dict[str, Reader]) -> Reader:
-    """Return a function that copies a value and converts every scalar of the given type.
+    """Return a function that copies a value and converts every scalar of the type `wanted`.
 
-    A value that does not match the shape is returned unchanged. If botocore's validation is disabled, a request can
+    A value that does not match the shape is returned unchanged. If botocore's validation is turned off, a request can
     contain any value, and the engine rejects it.
     """
     if shape.type_name == wanted:
