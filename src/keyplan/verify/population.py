@@ -207,7 +207,7 @@ class Keys:
         return entity
 
     def find(self, number: int) -> Values | None:
-        """Return the key fields of the item with this number, or None if there is no such item or no key can be
+        """Return the key fields of the item with this number, or None if the number is too high or no key can be
         generated.
         """
         try:
