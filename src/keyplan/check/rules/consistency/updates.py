@@ -27,8 +27,9 @@ incomplete_item = fault_rule(
     Finds updates with `upsert=True` that do not set every required field, and updates that remove a required field or
     set it to None.
 
-    Why is this bad? An upsert creates an item with only the fields that it sets, which cannot be read back as its
-    entity. This also happens if an update arrives after the item was deleted. Such a pattern fails when it is called.
+    Why is this bad? An upsert can create an item that contains only the fields that it sets, and cannot be read as its
+    entity. This also happens if an update arrives after the item was deleted. keyplan therefore raises an error when
+    such a pattern is called.
 
     Fix: set each required field with `set_if_missing(...)`, give the fields defaults, or remove `upsert` so that the
     update fails if the item does not exist. Key fields are always set, and `add` and `append` create missing counters

@@ -34,13 +34,13 @@ ttl_not_a_number = fault_rule(
     "ttl-not-a-number",
     """Expiry is not a Number
 
-    Finds fields stored under the table's TTL attribute with another type than Number.
+    Finds fields that are stored in the table's TTL attribute but do not have the type Number.
 
-    Why is this bad? DynamoDB deletes an item when its TTL attribute, a Number of seconds since 1970, has passed. It
-    ignores other types without an error: a table with `expires_at` as ISO 8601 text keeps all items permanently.
+    Why is this bad? DynamoDB deletes an item after the time in its TTL attribute, a Number of seconds since 1970. It
+    ignores other types without an error: if `expires_at` is an ISO 8601 string, no item is ever deleted.
 
-    Fix: declare the field as `datetime`, which is stored as seconds if it is the table's TTL attribute, or as `int`
-    seconds.
+    Fix: declare the field as `datetime`, which is stored as seconds if it is the table's TTL attribute, or as an `int`
+    in seconds.
 
     Source: developer guide, "Using time to live (TTL)": the attribute must be a Number of epoch seconds.
     """,
@@ -100,10 +100,10 @@ multiple_ttl_attributes = fault_rule(
     "multiple-ttl-attributes",
     """Table has several TTL attributes
 
-    Finds tables that name more than one TTL attribute.
+    Finds tables that declare more than one TTL attribute.
 
-    Why is this bad? A table has one TTL attribute. Changing it means disabling and enabling TTL, which takes up to an
-    hour and changes what expires for every item.
+    Why is this bad? A table can have only one TTL attribute. To change it, TTL must be disabled and enabled again,
+    which takes up to an hour and affects the expiry of all items.
 
     Fix: store the expiry of all entities under the same attribute. Each entity can compute it in its own way.
 

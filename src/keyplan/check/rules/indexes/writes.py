@@ -19,18 +19,19 @@ stale_index_key = fault_rule(
     "stale-index-key",
     """Update leaves a stale index key
 
-    Finds updates that change a field of a template index key without knowing all other fields of the key. For an update
-    with `.patch(...)`, every combination of given fields is checked, because a call may omit some.
+    Finds updates that change a field in the template of an index key if the values of the template's other fields are
+    unknown. For an update with `.patch(...)`, every combination of fields is checked, because a call may omit some of
+    them.
 
-    Why is this bad? The update must write the new key text, or remove it, in the same request. Otherwise the item stays
-    under its old key: for example, a finished task is still listed among the open tasks, and no error is raised. This
-    is the most frequent fault of designs with composed keys.
+    Why is this bad? The update must write the new key text, or remove it, in the same request. Otherwise, the item
+    keeps its old key in the index: for example, a finished task is still listed among the open tasks, and no error is
+    raised. This is the most common fault in designs whose keys consist of several fields.
 
-    Fix: pass the missing fields with `.assuming(...)`: the update then writes the key if the item has these values. A
-    condition that is true only for items that are not in the index (`.condition(F.due.missing())`), or whose key stays
-    the same, is enough too. Or set the fields as well, replace the whole item, or let the index read the fields. In a
-    patch, require the fields of one key together (`.set(...)`), or pass the stored values of the fields that a call may
-    omit.
+    Fix: pass the values of the missing fields with `.assuming(...)`. The update then writes the key, and fails if the
+    item does not have these values. A condition that is true only for items that are not in the index
+    (`.condition(F.due.missing())`), or whose key does not change, is also sufficient. Or set the other fields too,
+    replace the whole item, or use the fields themselves as key attributes of the index. In a patch, require all fields
+    of the key in each call (`.set(...)`), or pass the stored values of the fields that a call may omit.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
     """,

@@ -43,9 +43,9 @@ optional_primary_key = fault_rule(
 
     Why is this bad? Every item has a complete primary key. Writes of items without the field fail.
 
-    Fix: make the field required, or remove it from the key. If the value is only known later, identify the item by a
-    value that is known from the start, and put the field into the key of an index: an item without it is not in the
-    index.
+    Fix: make the field required, or remove it from the key. If the value is not known when the item is created, use
+    another value in the primary key, and put the field into the key of an index: an item without the field is not in
+    the index.
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key.
     """,

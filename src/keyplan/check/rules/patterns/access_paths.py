@@ -186,13 +186,14 @@ multi_attribute_key_query = fault_rule(
     "multi-attribute-key-query",
     """Query skips attributes of a multi-attribute key
 
-    Finds queries of an index with several key attributes that leave out a partition attribute, skip a sort attribute,
-    or use a range before the last one.
+    Finds queries on an index with several key attributes that omit a partition key attribute, skip a sort key
+    attribute, or use a range for a sort key attribute before the last one.
 
-    Why is this bad? DynamoDB rejects such a query: it needs equal values for all partition attributes, and for the
-    first sort attributes without gaps; only the last one can be a range.
+    Why is this bad? DynamoDB rejects such a query. It requires `=` conditions on all partition key attributes, and
+    accepts conditions on the sort key attributes from the first one on, without gaps. Only the last of these conditions
+    can be a range.
 
-    Fix: pass the missing attributes, or add an index whose key starts with the known ones.
+    Fix: pass values for the missing attributes, or add an index whose key starts with the known attributes.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes, querying.
     """,

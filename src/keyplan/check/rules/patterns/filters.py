@@ -218,12 +218,12 @@ filter_on_key_attribute = fault_rule(
     "filter-on-key-attribute",
     """Filter uses a key attribute
 
-    Finds filters that name a key attribute of the table or index that is queried.
+    Finds filters on a key attribute of the table or index that is queried.
 
     Why is this bad? DynamoDB rejects the query: "Filter Expression can only contain non-primary key attributes".
 
-    Fix: move the attribute into the key condition, with `pk(...)` or `.sk(...)`. If key conditions cannot express the
-    comparison, store the value a second time under another name.
+    Fix: move the attribute into the key condition, with `pk(...)` or `.sk(...)`. If a key condition cannot express the
+    comparison, also store the value in another attribute.
 
     Source: developer guide, "Filter expressions for the Query operation".
     """,

@@ -25,11 +25,11 @@ consistent_read_of_global_index = fault_rule(
 
     Finds patterns with `consistent=True` on a global secondary index.
 
-    Why is this bad? DynamoDB rejects `ConsistentRead` on a global index, which is updated after the write was
+    Why is this bad? DynamoDB rejects `ConsistentRead` on a global index, because the index is updated after a write was
     acknowledged.
 
-    Fix: read the table by its own key, or a local index, if the result must show every write. Otherwise remove the
-    option.
+    Fix: read the table by its primary key, or a local index, if the result must include every write. Otherwise, remove
+    the option.
 
     Source: developer guide, "DynamoDB read consistency".
     """,

@@ -18,11 +18,12 @@ key_attribute_type = fault_rule(
 
     Finds key attributes of tables and indexes whose field is not a String, a Number or Binary.
 
-    Why is this bad? DynamoDB rejects a table whose key has another type, and each write whose key attribute has
-    another type than declared: an index on a Boolean `active` fails at the first `put`.
+    Why is this bad? DynamoDB rejects a table whose key has another type, and each write in which a key attribute does
+    not have the declared type. For example, with an index on a Boolean `active`, the first `put` fails.
 
-    Fix: keep the Boolean as a plain attribute, and build the index key from a String that exists only while the item
-    belongs in the index. The index is then sparse: items without the attribute are not in it and cost nothing.
+    Fix: store the Boolean as a non-key attribute, and use a String as the index key that exists only while the item
+    belongs in the index. The index is then sparse: items without the attribute are not in the index and cause no index
+    writes.
 
     Source: developer guide, "Supported data types and naming rules"; API reference, AttributeDefinition.
     """,
@@ -37,8 +38,8 @@ too_many_local_indexes = fault_rule(
 
     Finds tables with more than five local secondary indexes.
 
-    Why is this bad? DynamoDB rejects the table. Local indexes can only be created with the table and never be removed,
-    share its partition key, and limit every item collection to 10 GB.
+    Why is this bad? DynamoDB rejects the table. Local indexes can only be created together with the table and cannot be
+    deleted. They have the same partition key as the table, and limit every item collection to 10 GB.
 
     Fix: use global indexes, which can be added later, unless reads of the index must be strongly consistent.
 
@@ -54,11 +55,11 @@ too_many_global_indexes = fault_rule(
 
     Finds tables with more than twenty global secondary indexes.
 
-    Why is this bad? Twenty is the default quota: DynamoDB rejects a table with more until the account's quota is
-    raised. Each index adds a write for each write of an item that it contains.
+    Why is this bad? Twenty is the default quota: DynamoDB rejects a table with more indexes unless the quota of the
+    account is increased. Each index adds an index write to each write of an item that it contains.
 
-    Fix: drop indexes that no pattern reads, let entities share an index with generic key names (GSI1PK, GSI1SK), or
-    send changes to a search service through the table's stream.
+    Fix: remove indexes that no pattern reads, let several entities use one index with generic key names (GSI1PK,
+    GSI1SK), or send changes to a search service through the table's stream.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", secondary indexes per table.
     """,
@@ -70,13 +71,13 @@ too_many_projected_attributes = fault_rule(
     "too-many-projected-attributes",
     """Indexes project too many listed attributes
 
-    Finds indexes that list more than 20 projected attributes, and tables whose indexes list more than 100 together. An
-    attribute in two indexes counts twice.
+    Finds indexes with a list of more than 20 projected attributes, and tables whose indexes list more than 100
+    projected attributes in total. An attribute in two indexes counts twice.
 
     Why is this bad? DynamoDB rejects the table.
 
-    Fix: project all attributes where most are needed: the price of an entry depends on its size, not on the kind of
-    projection.
+    Fix: project all attributes if most of them are needed. The price of an index write depends on the size of the item
+    in the index, not on the kind of projection.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", projected attributes; API reference, Projection.
     """,
@@ -153,13 +154,13 @@ invalid_key_schema = fault_rule(
     "invalid-key-schema",
     """Key has an invalid number of attributes
 
-    Finds keys of global indexes with more than four partition or four sort attributes, keys of tables and local
-    indexes with more than one of each, and local indexes of tables without a sort key. (An attribute that occurs twice
-    in a key raises an error when the module is imported.)
+    Finds keys of global indexes with more than four partition key attributes or more than four sort key attributes, and
+    keys of tables and local indexes with more than one attribute of each kind. Also finds local indexes of tables
+    without a sort key. (An attribute that occurs twice in a key raises an error when the module is imported.)
 
     Why is this bad? DynamoDB rejects the table.
 
-    Fix: if four attributes are not enough, join some of them in one attribute with a template.
+    Fix: if four attributes are not sufficient, join several fields in one attribute with a template.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes; API reference, KeySchemaElement.
     """,
