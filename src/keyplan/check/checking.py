@@ -112,7 +112,7 @@ def _report(
 
 
 def _without_implied(findings: list[Finding]) -> list[Finding]:
-    """Remove findings if a rule that they depend on (`implied_by`) reports the same subject."""
+    """Remove each finding whose subject is also reported by a rule for the same cause (`implied_by`)."""
     reported = {(finding.code, finding.subject) for finding in findings}
     return [
         finding

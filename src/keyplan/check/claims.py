@@ -87,7 +87,7 @@ def _number(text: str) -> float:
 
 
 def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
-    """Yield each claim of the design or a pattern, with the name and source location of what it is about."""
+    """Yield each claim with the name and source location of the design or the pattern that it is about."""
     for name, claim in of_design(subject):
         yield name, claim, claim.place
     for pattern, claim in of_patterns(subject):

@@ -94,9 +94,7 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 @lru_cache(_CACHED)
 def begins(prefix: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> Overlap | None:
-    """Return a key of `other` that starts with the text of `prefix`, whose values are given for the known fields, or
-    None.
-    """
+    """Return a key of `other` that starts with `prefix`, in which only the fields `known` have values, or None."""
     return None if are_disjoint(prefix, other) else captured(prefix, other, known)
 
 
@@ -110,7 +108,9 @@ def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str
 
 
 def is_unlikely(overlap: Overlap) -> bool:
-    """Return True if two keys are equal only if an ID contains punctuation, which generated IDs do not."""
+    """Return True if two keys are equal only if an ID contains punctuation. Generated IDs do not contain
+    punctuation.
+    """
     if overlap.plain:
         return False
     odd = [

@@ -116,8 +116,8 @@ def key_share(
     """Return the share of the load on the most used key with these attributes, or None if it is unknown.
 
     The share is 1 for a constant key and 1/n for n keys with equal load. If the key contains all key fields of the
-    entity, or of one of `others`, and their distribution is unknown, it has as many values as that entity has items.
-    `skews` contains the shares of the most frequent field values that other entities declare.
+    entity, or of one of `others`, and the distribution of their values is unknown, the load is assumed to be equal for
+    all items of that entity. `skews` contains the shares of the most frequent field values that other entities declare.
     """
     shares = _field_shares(parts, entity, sources, skews)
     total = 1.0

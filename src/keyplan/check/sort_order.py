@@ -1,4 +1,4 @@
-"""The order of query results, which the parts of the sort key that differ between results determine."""
+"""The order of query results. It is determined by the parts of the sort key that differ between results."""
 
 from __future__ import annotations
 

@@ -35,9 +35,7 @@ class Subject:
         return self.design.tables
 
     def is_notable(self, write_units_per_second: float) -> bool:
-        """Return True if a load is worth a finding: at least 25 write units per second, and a price above the cost
-        floor.
-        """
+        """Return True if a load is worth a finding: at least 25 write units per second, and at least the cost floor."""
         price = monthly_price(write_units_per_second)
         return write_units_per_second >= NOTABLE_UNITS and price >= self.design.cost_floor
 
@@ -104,5 +102,5 @@ class Subject:
         return tuple(faults)
 
     def errors_of(self, code: str) -> Iterator[Finding]:
-        """Yield the faults with a rule code as findings with the severity error."""
+        """Yield a finding with the severity "error" for each fault with this rule code."""
         return (Finding.of(fault, "error", name) for name, fault in self.faults if fault.code == code)

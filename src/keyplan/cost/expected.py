@@ -143,7 +143,8 @@ def _filtered(plan: Plan, found: float) -> tuple[float, float]:
 
 
 def read_for(limit: int, kept: float) -> float:
-    """Return how many items are read until `limit` items pass a filter that a share of `kept` items passes.
+    """Return how many items are read until `limit` items pass a filter. `kept` is the share of items that pass the
+    filter.
 
     Each request reads twice as many items as the previous request.
     """

@@ -281,8 +281,7 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
 
 
 def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
-    """Return an entity's name for a field in the partition key of a query. Another entity of the query may name it
-    differently.
+    """Return an entity's name for a field in the partition key of a query, which another entity may name differently.
 
     `TXN#{id}` and `TXN#{transaction_id}` are the same partition. The position in the template determines the field,
     even if the entity has another field with the given name.

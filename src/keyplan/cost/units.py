@@ -161,7 +161,9 @@ def average(calls: Sequence[Spent]) -> Spent:
 
 
 def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:
-    """Return the units in a response's ConsumedCapacity, which the request must ask for with INDEXES."""
+    """Return the units in a response's ConsumedCapacity. The request must have set ReturnConsumedCapacity
+    to INDEXES.
+    """
     receipts = answer.get("ConsumedCapacity") or []
     units: dict[str, float] = {}
     for receipt in receipts if isinstance(receipts, list) else [receipts]:

@@ -225,7 +225,9 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
 
 
 def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
-    """Return the changes that affect an entity's items in an index, or all changes if none of them affects these."""
+    """Return the changes that affect an entity's items in an index, or all changes if none of them affects
+    the index.
+    """
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"
@@ -277,8 +279,8 @@ def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
 
 
 def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
-    """Estimate the copy of a table. Each item is put into the new table and checked in the old table in one
-    transaction.
+    """Estimate the backfill that copies a table. Each item is put into the new table and checked in the old table in
+    one transaction.
     """
     written, checks, items, scanned, unknown = 0.0, 0.0, 0, 0, []
     indexes: dict[str, float] = {}

@@ -58,7 +58,8 @@ class Matched(Generic[N]):
 
 
 def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
-    """Match declarations by name. A removed and an added one match if only they have the same result of `shape`.
+    """Match declarations by name, and a removed with an added declaration if only these two have the same result of
+    `shape`.
 
     Declarations for which `shape` returns None are not matched.
     """

@@ -41,7 +41,7 @@ def _table(table: TableResource) -> dict[str, Any]:
 
 
 def _items(table: Table) -> list[dict[str, Any]]:
-    """Return an example item for each entity of a table, without items that have the same key as an earlier one."""
+    """Return an example item for each entity of a table, except items with the same key as an earlier item."""
     items: dict[str, dict[str, Any]] = {}
     for entity in table.entities:
         item = example_item(entity)

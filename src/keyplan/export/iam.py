@@ -278,7 +278,7 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 
 
 def _selected(pattern: Pattern[..., Any]) -> Limits:
-    """Return the conditions for a read that counts items, returns a view or reads only keys of whole items.
+    """Return the conditions for a read that counts items, returns a view, or requests only the keys of whole items.
 
     The requested attributes are the same in every call of a pattern.
 

@@ -138,7 +138,7 @@ def _shown(part: BoundKeyAttribute) -> str:
 
 
 def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the items without those that have the same key as an earlier item."""
+    """Yield the items, except those with the same key as an earlier item."""
     seen: set[str] = set()
     for item in items:
         text = repr([item.get(name) for name in key])

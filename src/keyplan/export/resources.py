@@ -66,7 +66,7 @@ def resources(tables: Sequence[Table], prefix: str = "") -> list[TableResource]:
 
 
 def obstacles(tables: Sequence[Table]) -> list[Fault]:
-    """Return the faults because of which tables cannot be created as declared."""
+    """Return the faults that prevent tables from being created as declared."""
     return [fault for table in tables for fault in table_faults(table)] + [
         *_unstated_streams(tables),
         *_names(tables),

@@ -61,7 +61,8 @@ def _is_value(value: object) -> bool:
 
 
 def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
-    """Return the annotation for an attribute from its type, or None if that is unknown, and its sample values.
+    """Return the annotation for an attribute, from its sample values and its type. `code` is None if the type is
+    unknown.
 
     Without sample values, the annotation of a number is Decimal, which accepts every number.
     """
@@ -103,7 +104,7 @@ class PlannedField:
     called: str = ""
     """The name of the field in the source."""
     default: str | None = None
-    """The default as Python source, or None if the field has no default."""
+    """The default as Python source, or None if the field has no default or the default None."""
     stored: str | None = None
 
 
@@ -121,7 +122,7 @@ class PlannedKey:
 
     @property
     def is_made(self) -> bool:
-        """Return True if the key attribute does not only store a field that is stored nowhere else."""
+        """Return True if the key attribute has a template or is a copy of a field."""
         return self.template is not None or self.is_copy
 
 
@@ -172,7 +173,7 @@ def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
 
 
 def _reads(value: Mapping[str, object], kind: type) -> bool:
-    """Return True if a field of a type can have an attribute value."""
+    """Return True if a field of this type can be read from an attribute value."""
     ((code, content),) = value.items()
     if kind is int or (kind is datetime and code == "N"):
         return code == "N" and _is_whole(content)

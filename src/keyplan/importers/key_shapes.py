@@ -134,9 +134,7 @@ def _bare(name: str) -> str:
 
 
 def is_telling(column: Sequence[str]) -> bool:
-    """Return True if another column with the same texts would probably contain the same data, not equal texts by
-    chance.
-    """
+    """Return True if other values that are equal to these texts are probably the same data, not equal by chance."""
     return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
 
 

@@ -234,7 +234,9 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
-    """Return the tests that the literal keys in a plan imply, and the literal keys that no key can match."""
+    """Return the tests that the literal keys in a plan imply, and the literal keys that do not match any key of the
+    entity.
+    """
     key_tests: list[KeyTest] = []
     unlike: list[str] = []
     if plan.key is None:

@@ -47,7 +47,9 @@ class MeasuredPattern:
     split: str
     """The average units of a call by table and index, as text."""
     at_scale: float | None
-    """The estimated read units at the declared numbers of items, or None if they equal the measured units."""
+    """The estimated read units at the declared numbers of items, or None if they do not depend on the
+    number of items.
+    """
     pages: float
     """The number of consecutive 1 MB requests that a call makes at the declared numbers of items."""
     assumed: tuple[str, ...] = ()

@@ -90,7 +90,7 @@ class EntityGenerator:
         return self._makes[name](number)
 
     def all(self) -> Iterator[Entity]:
-        """Yield the number of entity objects to generate for this entity."""
+        """Yield as many entity objects as should be generated for this entity."""
         return (self.make() for _ in range(self.amount.count))
 
     def _build(self, number: int, attempt: int) -> Entity:

@@ -5,7 +5,7 @@ are generated than declared. A million tasks of 10,000 users become 5,000 tasks 
 tasks. Fields that are not part of a partition key have the declared number of values.
 
 The values of each field are generated independently. However, if an entity has all key fields of another entity, their
-values are taken from one key of that entity. For example, the organisation and project of a task belong to one project.
+values are taken from one key of that entity. For example, the organization and project of a task belong to one project.
 A literal key in a pattern is compared with the entity's template to determine the fields of its parameters.
 """
 

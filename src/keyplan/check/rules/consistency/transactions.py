@@ -133,8 +133,7 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     Finds transactions with two steps whose keys are equal because they come from the same parameters. Also finds
     repeated steps whose key does not depend on the repeated value, and two new items with the same unique value. Steps
     that add an amount to an item for each member of a list are reported if two members can identify the same item
-    (warning). This is not reported for sets, and for lists with a pydantic validator such as
-    `AfterValidator(no_repeats)`.
+    (warning). Sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, are not reported.
 
     Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
     condition.
@@ -253,8 +252,8 @@ _CONTENDED_RATE = 10
 def contended_transaction(subject: Subject) -> Iterator[Finding]:
     """Transactions conflict on one item
 
-    Finds items that more than ten transactions per second access. The rate is computed from each transaction's peak
-    rate and the share of calls that access the most used item of a step.
+    Finds items that are accessed by more than ten transactions per second. The rate is computed from each transaction's
+    peak rate and the share of calls that access the most used item of a step.
 
     Why is this bad? While a transaction is in progress, other transactions and writes that access its items fail with a
     conflict. Retries resolve rare conflicts, but a global counter or the account of the largest customer has conflicts

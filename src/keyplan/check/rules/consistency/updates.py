@@ -92,7 +92,7 @@ def _creator_without(table: Table, entity: EntitySpec, name: str) -> str | None:
 def append_stores_duplicates(subject: Subject) -> Iterator[Finding]:
     """Append stores duplicates
 
-    Finds appends of Strings, Numbers or Binary values to lists without a condition or version.
+    Finds updates that append Strings, Numbers or Binary values to a list without a condition or version.
 
     Why is this bad? An append does not check whether the list already contains the value: two requests that append the
     same badge store it twice.

@@ -43,9 +43,9 @@ stale_index_key = fault_rule(
 def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
     """Index key changes often
 
-    Finds updates that change a field of an index key, if this uses at least 25 write units per second at the declared
-    rate (about $40 per month), and costs at least the design's `cost_floor`. One finding lists the updates of one index
-    key.
+    Finds updates that change a field of an index key, if the index writes use at least 25 write units per second at the
+    declared rate (about $40 per month), and cost at least the design's `cost_floor`. One finding lists the updates of
+    one index key.
 
     Why is this bad? DynamoDB deletes the old item from the index and writes a new one: two index writes for each write
     to the table. For fields such as points, counters and `updated_at`, this causes most of the cost. All items with the

@@ -196,8 +196,8 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     field with `Attribute(kind="tenant")`, and advice for a field that only has the name of a tenant (tenant, org,
     organization, workspace).
 
-    Why is this bad? Customers are isolated only by program code: a request with the item's ID reaches the item of
-    another tenant. If the key starts with the tenant, an IAM policy with the condition key `dynamodb:LeadingKeys`
+    Why is this bad? Customers are isolated only by program code: a request with the ID of another tenant's item can
+    access this item. If the key starts with the tenant, an IAM policy with the condition key `dynamodb:LeadingKeys`
     isolates tenants, and the items of one tenant can be exported, deleted and measured.
 
     Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), also in indexes, or suppress the

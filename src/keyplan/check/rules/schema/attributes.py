@@ -191,8 +191,7 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
     """Key attribute has two types
 
     Finds key attributes that entities store with different types, such as a String and a Number. Also finds fields that
-    have the name of an index key attribute but another type. Items that reserve unique values (`unique=`) have String
-    keys.
+    have the name of a key attribute but another type. Items that reserve unique values (`unique=`) have String keys.
 
     Why is this bad? A key attribute has one type in the whole table. DynamoDB rejects each write with another type,
     even if the item should not be in the index.

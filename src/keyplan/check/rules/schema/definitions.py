@@ -90,7 +90,7 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
 
     Finds names of tables and indexes that do not consist of 3 to 255 letters, digits, underscores, dots and hyphens.
     Also finds names of key attributes and projected attributes over 255 bytes, and names of other attributes over 64
-    KB. Two tables, two indexes of a table, and two patterns of a module must not have the same name.
+    KB. Two tables, two indexes of a table, or two patterns of a module with the same name are reported too.
 
     Why is this bad? DynamoDB rejects invalid names and a second table of the same name in an account and Region. Of two
     patterns with the same name, only the last can be called, but the first is still priced and documented.

@@ -76,8 +76,8 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
     that append to a list or set without a maximum length.
 
     Why is this bad? DynamoDB limits an item to 400 KB (409,600 bytes), names and values together, and rejects larger
-    writes. An item that grows without a limit finally cannot be updated. Long before that, each update is billed for
-    the whole item.
+    writes. An item that grows without a limit can eventually no longer be updated. Long before that, each update is
+    billed for the whole item.
 
     Fix: declare smaller lengths, store each member as a separate item in the same item collection, or store large
     content in an object store and its key in the item.

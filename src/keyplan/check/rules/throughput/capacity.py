@@ -110,7 +110,7 @@ def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
     """Bulk job uses all capacity
 
     Finds scans and batches without a rate if a single call needs more units than the table supports per second.
-    Provisioned tables are checked, and on-demand tables with other patterns that have a rate.
+    On-demand tables are checked only if other patterns with a rate use them.
 
     Why is this bad? A scan or batch runs as fast as DynamoDB allows. On a provisioned table, it uses all units, and
     other requests are throttled. On an on-demand table, it can exceed the warm throughput.

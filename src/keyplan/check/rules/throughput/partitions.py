@@ -33,7 +33,7 @@ def shard_count(subject: Subject) -> Iterator[Finding]:
     is too high, reads are expensive: every read queries all shards, uses at least half a read unit for each, and waits
     for the slowest one.
 
-    Fix: use enough shards that each has half of a partition's limit at the peak.
+    Fix: use so many shards that each has at most half of a partition's limit at the peak.
 
     Source: developer guide, "Using write sharding to distribute workloads evenly".
     """
