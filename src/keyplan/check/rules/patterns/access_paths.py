@@ -187,7 +187,7 @@ multi_attribute_key_query = fault_rule(
     """Query skips attributes of a multi-attribute key
 
     Finds queries on an index with several key attributes that omit a partition key attribute, skip a sort key
-    attribute, or use a range for a sort key attribute before the last one.
+    attribute, or use a range for a sort key attribute that is not the last one in the condition.
 
     Why is this bad? DynamoDB rejects such a query. It requires `=` conditions on all partition key attributes, and
     accepts conditions on the sort key attributes from the first one on, without gaps. Only the last of these conditions

@@ -21,7 +21,7 @@ key_attribute_type = fault_rule(
     Why is this bad? DynamoDB rejects a table whose key has another type, and each write in which a key attribute does
     not have the declared type. For example, with an index on a Boolean `active`, the first `put` fails.
 
-    Fix: store the Boolean as a non-key attribute, and use a String as the index key that exists only while the item
+    Fix: store the Boolean as a non-key attribute, and use as the index key a String that exists only while the item
     belongs in the index. The index is then sparse: items without the attribute are not in the index and cause no index
     writes.
 
@@ -155,8 +155,9 @@ invalid_key_schema = fault_rule(
     """Key has an invalid number of attributes
 
     Finds keys of global indexes with more than four partition key attributes or more than four sort key attributes, and
-    keys of tables and local indexes with more than one attribute of each kind. Also finds local indexes of tables
-    without a sort key. (An attribute that occurs twice in a key raises an error when the module is imported.)
+    keys of tables and local indexes with more than one partition key attribute or more than one sort key attribute.
+    Also finds local indexes of tables without a sort key. (An attribute that occurs twice in a key raises an error when
+    the module is imported.)
 
     Why is this bad? DynamoDB rejects the table.
 
