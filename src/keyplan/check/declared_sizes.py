@@ -197,9 +197,7 @@ def _unbounded_field(
 
 
 def _is_free_text(field: StoredField) -> bool:
-    """Return True if a field contains free text, not generated values, according to its type, its marker
-    and its name.
-    """
+    """Return True if a field's type, `Attribute(kind=...)` and name indicate free text, not generated values."""
     text = field.declared.type is str and not is_identifier(field)
     return text and kind_of(field) is None and not is_time_name(field.name)
 

@@ -37,7 +37,9 @@ _TIME_ORDERED_UUIDS = frozenset({6, 7})
 
 
 def kind_of(field: StoredField) -> Kind | None:
-    """Return the kind of values that a field's marker or type declares, or None if neither declares one."""
+    """Return the kind that `Attribute(kind=...)` declares or the field's type implies, or None if neither determines
+    it.
+    """
     mark = attribute_of(field.info).kind
     if mark is not None:
         return mark
@@ -47,7 +49,7 @@ def kind_of(field: StoredField) -> Kind | None:
 
 
 def is_identifier(field: StoredField) -> bool:
-    """Return True if a field contains generated IDs, according to its type, its marker or its name."""
+    """Return True if a field contains generated IDs, according to its type, `Attribute(kind=...)` or its name."""
     kind = kind_of(field)
     return kind == "id" or (kind is None and is_identifier_name(field.name))
 
@@ -120,7 +122,7 @@ def is_key_of_period(entity: EntitySpec) -> bool:
 
 
 def is_time_by_type(field: StoredField) -> bool:
-    """Return True if a field's type is a date or datetime, or its marker declares timestamps."""
+    """Return True if a field's type is a date or datetime, or if `Attribute(kind=...)` declares timestamps."""
     by_type = isinstance(field.annotation, type) and issubclass(field.annotation, date)
     return by_type or kind_of(field) == "timestamp"
 

@@ -36,7 +36,7 @@ _MOST_SHARDS = 1_000
 
 
 def is_constant(source: Source) -> bool:
-    """Return True if the source of a key value is a constant, so that every call uses the same value."""
+    """Return True if the value of a key field is a constant, so that it is the same in every call."""
     return source is not None and not isinstance(source, CALL_SOURCES)
 
 
@@ -219,7 +219,7 @@ class HotKey:
 
 
 def _sources(plan: Plan) -> dict[str, Source]:
-    """Return the known sources of field values in the items that a plan reads or writes, by field name."""
+    """Return, by field name, the parameter or constant from which the value of a field is taken, where it is known."""
     sources: dict[str, Source] = {}
     for action in plan.actions:
         if action.name == "set":

@@ -346,7 +346,7 @@ def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
 
 
 def _write_guesses(plan: Plan) -> tuple[str, ...]:
-    """Return the assumptions about new items and about the fields that calls pass to a patch."""
+    """Return the assumptions about new items, and about the fields that calls of `.patch(...)` contain."""
     assumed = [
         bound
         for bound in plan.entity.indexes

@@ -214,7 +214,7 @@ def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
 
 
 def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
-    """Return the fields for which the key condition of a query requires one value, with the source of the value."""
+    """Return, by field, the parameter or constant to which the key condition of a query requires equality."""
     bound = entity.key_in(plan.index)
     if plan.key is None or bound is None:
         return {}
@@ -232,7 +232,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
 
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the field values in a literal key that a pattern specifies, such as STATE#open."""
+    """Return the field values in a key that a pattern specifies as text, such as STATE#open."""
     sources: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
         if value.template is not None and not value.template.fields:
@@ -244,8 +244,9 @@ def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribut
 
 
 def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
-    """Yield each field whose value the key condition specifies, as the name, the source of the value, and the shard
-    count.
+    """Yield each field for which the key condition requires one value.
+
+    The tuple contains the field's name, the parameter or constant with the value, and the number of hash shards.
     """
     if plan.key is None:
         return

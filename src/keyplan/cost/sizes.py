@@ -24,7 +24,7 @@ class ItemSize:
     average: int
     p99: int
     most: int | None
-    """The maximum size, or None if it is unbounded or undeclared."""
+    """The maximum size, or None if it is unlimited or not declared."""
     declared: bool
     """True if the size is declared, and False if it is estimated from the types of the fields."""
 

@@ -67,7 +67,7 @@ def _text(value: KeyValue) -> str:
 
 
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
-    """Yield the parts of a template up to the first field without a value, with a text for the source of each value."""
+    """Yield texts for the parts of a template, up to the first field for which the condition has no value."""
     for part in _within_text(value, template):
         if not isinstance(part, BoundPlaceholder):
             yield part.text

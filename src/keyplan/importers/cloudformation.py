@@ -45,9 +45,10 @@ _ELSEWHERE = {
 
 
 def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """Convert a global table to the properties of AWS::DynamoDB::Table, and return them with the gaps.
+    """Convert a global table to the properties of AWS::DynamoDB::Table.
 
-    The settings of the first replica are used, because a design describes the tables of one Region.
+    The settings of the first replica are used, because a design describes the tables of one Region. Also return a
+    sentence for each setting that a design cannot express.
     """
     replicas = list(whole.each("Replicas"))
     first = replicas[0] if replicas else Node({}, f"{whole.path}.Replicas")
@@ -122,9 +123,10 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
 
 
 def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """Convert a SAM simple table to the properties of AWS::DynamoDB::Table, and return them with the gaps.
+    """Convert a SAM simple table to the properties of AWS::DynamoDB::Table.
 
     The table has one key attribute (by default `id` of type String). Its capacity is on demand unless it is declared.
+    Also return a sentence for each setting that a design cannot express.
     """
     key = whole.get("PrimaryKey")
     name = "id" if key is None else key.need("Name").text()
@@ -138,7 +140,9 @@ def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 Properties = tuple[Node, tuple[str, ...]]
-"""The properties of a table in the form of AWS::DynamoDB::Table, and a sentence for each gap."""
+"""The properties of a table in the form of AWS::DynamoDB::Table, and a sentence for each setting that a design cannot
+express.
+"""
 _TABLES: dict[str, Callable[[Node], Properties]] = {
     "AWS::DynamoDB::Table": lambda node: (node, ()),
     "AWS::DynamoDB::GlobalTable": global_table,
@@ -259,7 +263,10 @@ def _kept(resource: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a table, or its logical ID if the template does not determine a name, with the gaps."""
+    """Return the name of a table, or its logical ID if the template does not determine a name.
+
+    Also return a sentence if the logical ID is used.
+    """
     named = properties.get("TableName")
     if named is None:
         return logical_id, ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)

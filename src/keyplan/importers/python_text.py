@@ -39,7 +39,7 @@ _INDENT = "    "
 
 
 class PythonNames:
-    """The names used in one scope, which makes new names unique."""
+    """The names that are in use in one scope of a Python module."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)

@@ -50,7 +50,9 @@ class KeyTest:
     encoded: BoundPlaceholder | None = None
     """The placeholder whose encoded text is compared. If None, the values are compared."""
     written: BoundPlaceholder | None = None
-    """The placeholder that encodes the parameter of a prefix in the pattern's literal key, if the pattern has one."""
+    """If the pattern specifies the key as text, the placeholder of the prefix's parameter in this text.
+    Otherwise None.
+    """
 
     def text(self, arguments: Arguments) -> str:
         """Return a description of the test with the argument values of a call."""
@@ -70,7 +72,7 @@ class ReadMeaning:
     plan: Plan
     key_tests: tuple[KeyTest, ...]
     unlike: tuple[str, ...]
-    """Literal keys in the pattern that no key of the entity can match. The expected result is then unknown."""
+    """The texts of keys in the pattern that do not match any key of the entity. The expected result is then unknown."""
 
     def key_tests_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
         """Return the tests with the field names that an entity uses."""
@@ -234,8 +236,9 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
-    """Return the tests that the literal keys in a plan imply, and the literal keys that do not match any key of the
-    entity.
+    """Return the tests that follow from keys that the pattern specifies as text.
+
+    Also return those texts that do not match any key of the entity.
     """
     key_tests: list[KeyTest] = []
     unlike: list[str] = []

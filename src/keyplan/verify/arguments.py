@@ -27,7 +27,7 @@ from keyplan.verify.values import NothingFitsError, ValueGenerator
 _TRIES = 60
 _REPEATS = 3
 _UNSET_SHARE = 0.5
-"""The probability that a call of a patch omits a field."""
+"""The probability that a call of a pattern with `.patch(...)` omits a field."""
 
 
 class ArgumentGenerator:
@@ -76,7 +76,7 @@ class ArgumentGenerator:
         raise _nothing_fits(pattern, unfit)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-        """Replace some arguments of a patch with UNSET, because callers can omit fields."""
+        """Replace some arguments of a pattern with `.patch(...)` with UNSET, because callers can omit fields."""
         for name, param in pattern.parameters.items():
             if may_be_unset(param) and self._chance.random() < _UNSET_SHARE:
                 arguments[name] = UNSET

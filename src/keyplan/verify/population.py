@@ -6,7 +6,8 @@ tasks. Fields that are not part of a partition key have the declared number of v
 
 The values of each field are generated independently. However, if an entity has all key fields of another entity, their
 values are taken from one key of that entity. For example, the organization and project of a task belong to one project.
-A literal key in a pattern is compared with the entity's template to determine the fields of its parameters.
+If a pattern specifies a key as text, the text is compared with the entity's template to determine the fields to which
+its parameters belong.
 """
 
 from __future__ import annotations
@@ -312,20 +313,18 @@ def _names(spec: EntitySpec, other: EntitySpec) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class AlignedPart:
-    """A field of an entity, with the corresponding part of a literal key that a pattern specifies."""
+    """A field of an entity, with the corresponding part of a key that a pattern specifies as text."""
 
     field: str
     source: Source = None
-    """The parameter in the literal key, or None if the key contains literal characters at this position."""
+    """The parameter at this position of the text, or None if the text has literal characters there."""
     literal: str | None = None
     encoded: BoundPlaceholder | None = None
     """The placeholder of the field in the entity's key template."""
     written: BoundPlaceholder | None = None
-    """The placeholder of the parameter in the literal key, or None."""
+    """The placeholder of the parameter in the text, or None."""
     closed: bool = True
-    """True if the whole value is compared, because the literal key continues after it or the entity's key
-    ends there.
-    """
+    """True if the whole value is compared, because the text continues after it or the entity's key ends there."""
 
     @property
     def is_part(self) -> bool:
@@ -336,23 +335,24 @@ class AlignedPart:
 
 
 def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | None:
-    """Compare a literal key of a pattern with an entity's template.
+    """Compare a key that a pattern specifies as text with an entity's template.
 
-    Return the fields with the corresponding parts of the literal key, or None if no key of the entity can start with
-    it.
+    Return each field with the corresponding part of the text, or None if no key of the entity can start with the text.
     """
     assert written.template is not None, "written texts are templates"
     return _Alignment(template.parts, written.template.parts, written).pairs()
 
 
 class _Alignment:
-    """The comparison of an entity's template with a literal key, from left to right."""
+    """The comparison of an entity's template with the text of a key, from left to right."""
 
     def __init__(self, own: Sequence[BoundPart], written_parts: Sequence[BoundPart], written: KeyValue) -> None:
         self._own, self._written, self._sources = list(own), list(written_parts), written.sources
 
     def pairs(self) -> list[AlignedPart] | None:
-        """Return the fields with the corresponding parts of the literal key, or None if the two do not match."""
+        """Return each field with the corresponding part of the text, or None if the template and the text
+        do not match.
+        """
         aligned: list[AlignedPart] = []
         while self._written:
             if not self._own:
@@ -384,9 +384,7 @@ class _Alignment:
         return bool(self._written) or not self._own
 
     def _letters(self, own: str, written: str) -> bool:
-        """Skip the characters that both texts have at the start. Return False if the texts differ before one of them
-        ends.
-        """
+        """Skip the characters with which both texts start. Return False if the texts differ before one of them ends."""
         length = min(len(own), len(written))
         if own[:length] != written[:length]:
             return False

@@ -298,7 +298,7 @@ class Written:
     step: TransactionStep
     plan: Plan
     sources: Mapping[str, Source]
-    """The source of each key field's value. Sources refer to the transaction's parameters."""
+    """The parameter of the transaction, or the constant, from which the value of each key field is taken."""
 
     @property
     def entity(self) -> EntitySpec:
@@ -325,7 +325,7 @@ class Written:
 
 
 def written_by(transaction: Transaction[Any]) -> list[Written]:
-    """Return the steps of a transaction with the known sources of their key fields."""
+    """Return the steps of a transaction with the parameters and constants from which their key fields are taken."""
     written = []
     for position, step in enumerate(transaction.steps, 1):
         plan = step.call.pattern.plan
@@ -339,7 +339,10 @@ def written_by(transaction: Transaction[Any]) -> list[Written]:
 
 
 def key_sources(plan: Plan) -> dict[str, Source]:
-    """Return the sources of the written item's key fields. They refer to the pattern's own parameters."""
+    """Return the parameter or constant from which each key field of the written item is taken.
+
+    Parameters are those of the pattern, not of a transaction that contains it.
+    """
     if plan.operation == "PutItem" and isinstance(plan.item, Param):
         return {name: getattr(plan.item, name) for name in plan.entity.fields}
     if plan.key is None:
