@@ -84,7 +84,10 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 
 
 def _millisecond_evidence(field: StoredField) -> Severity | None:
-    """Return the severity for a field that may contain milliseconds, or None. A name alone is advice."""
+    """Return the severity for a field that may contain milliseconds, or None.
+
+    If only the name of the field suggests milliseconds, the severity is advice.
+    """
     if field.stored == "epoch_ms":
         return "error"
     if field.type_code != "N" or field.stored is not None:

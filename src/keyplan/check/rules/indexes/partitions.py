@@ -158,7 +158,7 @@ def _peak_reads(subject: Subject, table: Table, index: Index) -> float:
 
 
 def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
-    """Return the number of partition key values in an index, or None if it is unknown or not small."""
+    """Return the number of partition key values in an index, or None if it is large or unknown."""
     count, hottest = 1, 1.0
     for part in bound.partition:
         for name, shards in _fields_and_shards(part):

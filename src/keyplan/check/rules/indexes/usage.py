@@ -84,7 +84,7 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _replaces(table: Table, index: Index, other: Index | None, gone: set[str]) -> bool:
-    """Return True if the keys of all entities in an index start their keys in another index or in the table."""
+    """Return True if, for every entity, the key in `index` is the start of its key in another index or in the table."""
     if other is index or (other is not None and other.name in gone):
         return False
     if other is not None and index.kind == "LSI" and other.kind == "GSI":

@@ -67,7 +67,10 @@ def _names_partition(bound: BoundKey, names: set[str]) -> bool:
 
 
 def _queried_partition(entity: EntitySpec, names: set[str]) -> BoundKey | None:
-    """Return the first key of which the names identify a partition, or None. A query can then read and filter it."""
+    """Return the first key whose required partition key fields are all among the names, or None.
+
+    A query can then read the partition and filter its items.
+    """
     keys = (bound for bound in (entity.key, *entity.indexes) if bound.fields and bound.partition[0].fields)
     return next((bound for bound in keys if _names_partition(bound, names)), None)
 

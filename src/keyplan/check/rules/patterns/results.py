@@ -496,7 +496,7 @@ def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTempl
 
 
 def _is_range_end(source: Source, key: KeySelection, field: str) -> bool:
-    """Return True if a source is exactly one end of a range over the field."""
+    """Return True if a value is one end of a range over the field, but not both ends."""
     ranges = (condition for condition in key.sort if condition.op not in {"=", "begins_with"})
     ends = [
         repr(end.sources[field])

@@ -268,9 +268,9 @@ def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: Ent
 
 
 def _is_time_of_writing(entity: EntitySpec, names: Sequence[str], *, counted: bool) -> bool:
-    """Return True if the types of a key's fields show that it is the time of the write.
+    """Return True if a key is the time of the write, according to the types of its fields.
 
-    With `counted`, a date with a declared number of values is accepted.
+    If `counted` is True, a date with a declared number of values is also accepted.
     """
     fields = [entity.fields[name] for name in names]
     return all(field.write_time is not None or (counted and is_time_by_type(field)) for field in fields)
