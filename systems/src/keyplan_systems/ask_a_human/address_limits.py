@@ -47,7 +47,8 @@ class AddressLimits:
     def over(cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None) -> AddressLimits:
         """Return the limits, with their counters in the connected database.
 
-        The limits are read from the environment variables above. Raises ValueError for a malformed limit.
+        Environment variables, such as the one named in AGENTS_VARIABLE, override the defaults. Raises ValueError for a
+        malformed limit.
         """
         limits = ((AGENTS_VARIABLE, AGENTS), (DEVICES_VARIABLE, DEVICES), (ANSWERS_VARIABLE, ANSWERS))
         agents, devices, answers = (

@@ -1,4 +1,4 @@
-"""Assembly of Ask-a-Human: API, web pages, sweeper, push worker and the worker that counts ranks."""
+"""Assembly of Ask-a-Human: API, web pages, sweeper, push worker and the worker that updates the rank histograms."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class Base:
     def decide(self, call: Call[Any]) -> None:
         """Run a write as a transaction, so that it can be retried safely if the response is lost.
 
-        If the transaction fails, raises the error of the first failed write.
+        Raises the error of the first failed write.
         """
         try:
             if isinstance(call, WriteCall):

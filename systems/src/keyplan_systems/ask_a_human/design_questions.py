@@ -19,8 +19,9 @@ Two = Annotated[list[T], Field(max_length=2)]
 
 @dataclass(frozen=True)
 class Counted:
-    """The effect of a new answer on a question: `before` is the number of answers that was read, the rest is the new
-    state.
+    """The effect of a new answer on a question.
+
+    `before` is the number of answers that was read. The other fields contain the new state of the question.
     """
 
     question_id: str

@@ -117,7 +117,9 @@ class Agent(Entity):
 
     agent: Name
     secret_hash: Sha256 | None = None
-    """None for an agent that was registered before agents had secrets. An operator issues such an agent's first secret.
+    """Hash of the current secret.
+
+    None for an agent that was registered before agents had secrets, until an operator issues a secret.
     """
     next_secret_hash: Sha256 | None = None
     """Hash of a rotated secret. Its first use replaces the current secret."""
@@ -188,7 +190,7 @@ class Response(Entity):
     points_earned: int | None = None
     total_points: int | None = None
     new_badges: list[str] | None = None
-    """IDs of the badges in the reply, which also contains the two attributes above.
+    """IDs of the badges in the reply, which also contains `points_earned` and `total_points`.
 
     The three attributes are missing in responses that were stored before replies could be repeated.
     """

@@ -72,7 +72,7 @@ Enough = Annotated[int | None, Field(ge=1, le=50, description="Stop waiting at t
 
 
 class HumanResponses(AgentQuestion):
-    """A question with the answers received so far, and a hint what to do next."""
+    """A question with the answers received so far, and a hint on what to do next."""
 
     next_step: str
 

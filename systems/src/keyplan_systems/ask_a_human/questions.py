@@ -44,7 +44,7 @@ class AskResult:
 
     @property
     def repeated(self) -> bool:
-        """Whether the question already existed because the idempotency key was repeated."""
+        """Whether the question already existed, because the idempotency key was used before."""
         return self.allowance is None
 
 

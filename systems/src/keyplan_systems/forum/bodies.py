@@ -144,6 +144,6 @@ class FactsBody(Body):
 
 
 class Reading(Body):
-    """Whether a notification is to be marked as read."""
+    """The request to mark a notification as read or unread."""
 
     is_read: StrictBool

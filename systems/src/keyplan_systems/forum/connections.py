@@ -1,5 +1,7 @@
-"""The stored WebSocket connections and their subscriptions to threads. Both are written and deleted in one
-transaction.
+"""The stored WebSocket connections and their subscriptions to threads.
+
+A connection's item lists the threads that the connection watches. It is written in the same transaction as the
+subscriptions, so that all of them can be deleted when the connection is closed.
 """
 
 from __future__ import annotations

@@ -255,13 +255,13 @@ def follow(follower: Follow) -> ItemWrite:
 
 @forum.delete(Follow, rate=Rate(average=0.1, peak=5))
 def unfollow(place: Place, user_id: str) -> ItemWrite:
-    """Delete the record that a user follows a thread."""
+    """Delete a user's follow record for a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
 @forum.get(Follow, consistent=True, rate=Rate(average=1, peak=20))
 def follow_of(place: Place, user_id: str) -> ItemKey:
-    """Get the record that a user follows a thread."""
+    """Get a user's follow record for a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
@@ -273,7 +273,9 @@ def followers(place: Place) -> KeyCondition:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
-    """Keep a follow permanently after its thread was opened, unless a later status change was already applied to it."""
+    """Make a follow record permanent after its thread was opened, unless a later status change was already applied to
+    it.
+    """
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=None)
@@ -283,7 +285,9 @@ def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWrite:
-    """Let a follow expire after its thread was closed, unless a later status change was already applied to it."""
+    """Set the expiry of a follow record after its thread was closed, unless a later status change was already applied
+    to it.
+    """
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=ttl)

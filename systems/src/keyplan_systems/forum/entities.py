@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 from keyplan import GSI, TTL, Bytes, Distinct, Entity, Table, Volume, key
 
 MAX_CHARACTERS: Final = 8_000
-"""Maximum number of characters of a message. With any characters, it fits into a WebSocket message of 128 KB."""
+"""Maximum number of characters of a message. Any message of this length fits into a WebSocket message of 128 KB."""
 
 MAX_WATCHED: Final = 50
 """Maximum number of threads that a connection can watch. One transaction deletes a connection with all its
@@ -194,7 +194,7 @@ class Server(Entity):
 
     server_id: str
     ttl: int
-    """Time of expiry in epoch seconds, unless the process renews its registration."""
+    """Time in epoch seconds at which the registration expires, unless the process renews it."""
 
 
 @forum.entity(

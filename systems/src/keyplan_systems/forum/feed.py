@@ -73,7 +73,7 @@ class Feed:
                 self._runner = None
 
     async def works(self) -> object:
-        """Raise the error that stopped the reader, if it has stopped. This is a health check."""
+        """Raise an exception if the stream is not being read. This is a health check."""
         runner = self._runner
         if runner is None:
             raise RuntimeError("the stream is not being read")

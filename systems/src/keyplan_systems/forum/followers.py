@@ -67,7 +67,9 @@ class Followers:
             self._end(follower, status_seq)
 
     def keep(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Keep a user's follow permanently after the thread was reopened, unless a later status change was applied."""
+        """Make a user's follow permanent again after the thread was reopened, unless a later status change
+        was applied.
+        """
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is not None:
             self._keep(follower, status_seq)

@@ -38,7 +38,9 @@ again later.
 """
 PAUSE_S: Final = 0.025
 LOOKED_EVERY_S: Final = 30.0
-"""Minimum interval in seconds between reads of a thread's newest event number that heartbeats cause in this process."""
+"""Minimum interval in seconds between two reads of a thread's newest event number that heartbeats trigger in this
+process.
+"""
 
 GOING_AWAY, TRY_AGAIN_LATER = 1001, 1013
 """Close codes of RFC 6455 and its registry."""
@@ -255,7 +257,7 @@ class Hub:
     # Changes from the stream.
 
     def events(self, events: Iterable[Event]) -> None:
-        """Accept events from the stream. They may be in any order and repeated."""
+        """Accept events from the stream, in any order and possibly repeated."""
         for event in events:
             room = self._rooms.get(event.place)
             if room is not None:

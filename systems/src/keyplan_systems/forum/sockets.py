@@ -31,7 +31,7 @@ from keyplan_systems.web.sessions import principal_of_session
 from keyplan_systems.web.tokens import Principal
 
 MAX_ACTION_BYTES: Final = 32 * 1024
-"""Maximum size of an action in bytes, as for a frame in Amazon API Gateway."""
+"""Maximum size of an action in bytes. It equals the maximum frame size in Amazon API Gateway."""
 UNSUPPORTED_DATA: Final = 1003
 
 MAX_SOCKETS: Final = 20

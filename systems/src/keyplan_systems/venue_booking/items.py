@@ -27,7 +27,9 @@ from keyplan_systems.venue_booking.entities import (
 )
 
 LOCK_CODE_KEPT: Final = timedelta(days=30)
-"""Time for which a lock code is kept after it becomes invalid, so that one can still find out who could enter."""
+"""Time for which a lock code is kept after it becomes invalid, so that administrators can still find out who had
+access.
+"""
 
 
 def user_of(item: UserItem) -> User:

@@ -57,13 +57,15 @@ class Postman:
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def handle(self, change: Inserted[OutboxItem]) -> None:
-        """Send an email that was added to the outbox. Raises MailUnavailableError if it can be sent later."""
+        """Send an email that was added to the outbox. Raises MailUnavailableError if sending should be
+        retried later.
+        """
         self.send(change.new.notice_key)
 
     def send(self, notice_key: str) -> bool:
         """Send an email unless it was already sent. Return True if this call sent it.
 
-        Raises MailUnavailableError if it can be sent later.
+        Raises MailUnavailableError if sending should be retried later.
         """
         with self._one_at_a_time:
             return self._send(notice_key)
@@ -86,11 +88,11 @@ class Postman:
         return True
 
     def handle_code(self, change: Inserted[EmailCodeItem]) -> None:
-        """Send a verification code to the claimed email address. Raises MailUnavailableError if it can be sent later.
+        """Send a verification code to the claimed email address.
 
-        The code is generated here, and its hash is stored before the email is sent. If the email is sent again, it
-        contains a different code. Codes expire soon, so an email that the consumer abandons is not sent later. The user
-        must request another code.
+        Raises MailUnavailableError if sending should be retried later. The code is generated here, and its hash is
+        stored before the email is sent. If the email is sent again, it contains a different code. Codes expire soon, so
+        an email that the consumer abandons is not sent later. The user must request another code.
         """
         user_id, claim_id = change.new.user_id, change.new.claim_id
         with self._one_at_a_time:
@@ -136,7 +138,7 @@ class Postman:
         return sent
 
     def _keep(self, item: OutboxItem, sent: Sent) -> None:
-        """Mark an email as sent, and add an email to a customer to the user's history."""
+        """Mark an email as sent. If it was sent to a customer, add it to the customer's history."""
         now = self.base.now()
         until = now + KEPT
         # A transaction is used even for one write, so that it can be repeated after a lost response.

@@ -23,8 +23,9 @@ _PEOPLE: Final = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 
 
 class _Wish(NamedTuple):
-    """A booking request of the sample data. `day` is the offset from the first bookable date; `duration` is
-    an index.
+    """A booking request of the sample data.
+
+    `day` is the offset from the first bookable date, and `duration` is the index of one of the venue's durations.
     """
 
     person: str

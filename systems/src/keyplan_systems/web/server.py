@@ -25,8 +25,8 @@ Clients and load balancers close idle connections earlier, so they do not send a
 is closing.
 """
 MESSAGE_BYTES: Final = 128 * 1024
-"""Maximum size of a WebSocket message, as in Amazon API Gateway. After a larger message, the connection is closed
-(1009).
+"""Maximum size of a WebSocket message, as in Amazon API Gateway. After a larger one, the connection is closed with
+1009.
 """
 
 

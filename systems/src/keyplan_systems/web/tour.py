@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 _CHARACTERS_PER_STEP: Final = 25
-"""Number of characters of a caption for which it is shown one step longer."""
+"""Number of characters of a caption that viewers can read during one step."""
 _TYPED: Final = 60
 """Number of characters of a text that are typed one by one. The rest of a longer text appears at once."""
 _TIMEOUT_MS: Final = 60_000

@@ -1,4 +1,4 @@
-"""Badges. A user earns a badge permanently when a count in the user's record reaches the badge's threshold."""
+"""Badges. A user earns a badge permanently when a counter in the user's record reaches the badge's threshold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFIDENT = "confident"
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A badge: its ID, its displayed name, the name of the count (`measure`), and the threshold (`mark`)."""
+    """A badge: its ID, its displayed name, the name of the counter (`measure`), and the threshold (`mark`)."""
 
     id: str
     name: str
@@ -25,7 +25,7 @@ class Badge:
 
 
 def category(tag: Audience) -> str:
-    """Return the name of the count of answers in a category."""
+    """Return the name of the counter for answers in a category."""
     return f"category:{tag.value}"
 
 

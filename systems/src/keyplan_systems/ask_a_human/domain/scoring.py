@@ -192,8 +192,8 @@ def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tu
 
 
 def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
-    """Return the length of the streak at this time. It is 0 if the user did not answer on a whole local day since the
-    last.
+    """Return the length of the streak at this time. It is 0 if the user has missed a whole local day since the streak's
+    last day.
     """
     if stats.streak_last_date is None:
         return 0

@@ -113,7 +113,7 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """An audit log entry: who (an administrator) did what to which item, when (in UTC), with details."""
+    """An entry of the audit log: the administrator, the action, the affected item, the time in UTC, and details."""
 
     entry_id: str
     actor_id: str

@@ -20,8 +20,8 @@ from keyplan_systems.venue_booking.mail.letters import Letter
 from keyplan_systems.web.files import clear_drafts, put_once
 
 _CLOSING: Final = 421
-"""SMTP reply code of a server that closes the connection and does not accept emails at the time (RFC 5321, section
-3.8).
+"""SMTP reply code of a server that closes the connection and currently does not accept emails (RFC 5321,
+section 3.8).
 """
 _TOO_LARGE: Final = 552
 """SMTP reply code of a server that rejects an email because of its declared size (RFC 1870, section 6.1)."""
@@ -32,11 +32,11 @@ class MailError(Exception):
 
 
 class MailUnavailableError(MailError):
-    """Raised if no email can be sent at the time, for example because of a lost connection or a full disk."""
+    """Raised if no email can currently be sent, for example because of a lost connection or a full disk."""
 
 
 class MailDeferredError(MailUnavailableError):
-    """Raised if one email cannot be sent at the time, for example because of a full mailbox. Others may be accepted."""
+    """Raised if one email cannot currently be sent, for example because of a full mailbox. Others may be accepted."""
 
 
 class MailRefusedError(MailError):
@@ -57,7 +57,8 @@ class Sender(Protocol):
     def send(self, letter: Letter) -> Sent:
         """Send the email, and wait until it is accepted.
 
-        Raises MailUnavailableError if it can be sent later, and MailRefusedError if it can never be sent.
+        Raises MailUnavailableError if sending should be retried later, and MailRefusedError if the email can never be
+        sent.
         """
 
 

@@ -43,7 +43,7 @@ class VenueSite:
 
     @property
     def venue(self) -> Venue:
-        """The venue."""
+        """The configuration of the venue."""
         return self.service.base.venue
 
     def now(self) -> datetime:

@@ -1,1 +1,1 @@
-"""The schema migrations. Their names are in the order in which they are applied."""
+"""The schema migrations. The order of their names is the order in which they are applied."""
