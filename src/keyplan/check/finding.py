@@ -37,7 +37,7 @@ class Finding:
     @property
     def subjects(self) -> tuple[str, ...]:
         """The subjects of this finding and of the findings that were merged into it."""
-        return tuple(dict.fromkeys((self.subject, *(one.subject for one in self.alike))))
+        return tuple(dict.fromkeys((self.subject, *(finding.subject for finding in self.alike))))
 
     @classmethod
     def of(cls, fault: Fault, severity: Severity, subject: str) -> Finding:
@@ -57,7 +57,7 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 def _listing(first: Finding, *others: Finding) -> Finding:
     if not others:
         return first
-    items = [one.item for one in others if one.item != first.item]
+    items = [finding.item for finding in others if finding.item != first.item]
     likewise = f"; likewise {', '.join(dict.fromkeys(items))}" if items else ""
     return replace(first, problem=first.problem + likewise, alike=others)
 

@@ -94,9 +94,9 @@ def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
     for design, report in reports:
         shared |= Counter(_site(place) for place in _declarations(design))
         for finding in report.findings:
-            for change in (change for one in (finding, *finding.alike) for change in _changes(design, one)):
+            for change in (change for listed in (finding, *finding.alike) for change in _changes(design, listed)):
                 files.setdefault(change.place.file, []).append(change)
-    made: list[Change] = []
+    changes_of: list[Change] = []
     refused: list[tuple[Change, str]] = []
     edits = []
     for name, changes in files.items():
@@ -107,12 +107,12 @@ def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
                     raise _RefusedError(f"one call declares {count} tables or indexes")
                 source = source or _Source.read(name)
                 source.apply(change)
-                made.append(change)
+                changes_of.append(change)
             except _RefusedError as error:
                 refused.append((change, str(error)))
         if source is not None and source.replacements:
             edits.append(source.edited())
-    return Fixes(tuple(edits), tuple(made), tuple(refused))
+    return Fixes(tuple(edits), tuple(changes_of), tuple(refused))
 
 
 def _declarations(design: Design) -> Iterator[Place]:
@@ -200,7 +200,7 @@ class _Source:
     def edited(self) -> FileEdit:
         """Return the edited file. Replacements at the same offset are made in order."""
         parts, end = [], 0
-        for start, stop, new in sorted(self.replacements, key=lambda one: one[:2]):
+        for start, stop, new in sorted(self.replacements, key=lambda edit: edit[:2]):
             parts += [self.text[end:start], new]
             end = stop
         return FileEdit(self.path, self.contents, "".join([*parts, self.text[end:]]).encode(self.encoding))
@@ -208,11 +208,11 @@ class _Source:
     def apply(self, change: Change) -> None:
         """Add the replacements that make a change. Raises _RefusedError if the change cannot be made."""
         call = self._call(change.place)
-        keyword = next((one for one in call.keywords if one.arg == change.option), None)
-        if keyword is None and any(one.arg is None for one in call.keywords):
+        keyword = next((argument for argument in call.keywords if argument.arg == change.option), None)
+        if keyword is None and any(argument.arg is None for argument in call.keywords):
             raise _RefusedError("its options are passed with **")
         if not {"pk", "sk"} & {
-            one.arg for one in call.keywords
+            argument.arg for argument in call.keywords
         }:  # a wrapper of the declaration, such as exec or partial
             raise _RefusedError("its call does not name the key")
         if change.attributes:
@@ -259,7 +259,7 @@ class _Source:
         last, closing = [token for token in tokens if token.type not in _SILENT][-2:]
         at = start + last.end
         if last.text != ",":
-            self.replacements.append((at, at, "".join(f", {one}" for one in new)))
+            self.replacements.append((at, at, "".join(f", {argument}" for argument in new)))
         elif last.line == closing.line:
             ending = "" if isinstance(node, ast.Tuple) and len(children) == 1 else ","
             self.replacements.append((at, at, f" {', '.join(new)}{ending}"))
@@ -267,7 +267,7 @@ class _Source:
             behind = [token for token in tokens if token.type == tokenize.COMMENT and token.line == last.line]
             at = start + behind[-1].end if behind else at
             lead = self._line_ending() + self._indent(max(children, key=self._start))
-            self.replacements.append((at, at, "".join(f"{lead}{one}," for one in new)))
+            self.replacements.append((at, at, "".join(f"{lead}{argument}," for argument in new)))
 
     def _line_ending(self) -> str:
         return "\r\n" if "\r\n" in self.text else "\n"

@@ -52,10 +52,10 @@ def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]
     Pairs of Number or Binary attributes are assumed to overlap.
     """
     ours, theirs = [], []
-    for one, other in zip(left, right, strict=True):
-        if one.type_code != other.type_code:
+    for first, second in zip(left, right, strict=True):
+        if first.type_code != second.type_code:
             return None
-        pair = as_template(one), as_template(other)
+        pair = as_template(first), as_template(second)
         if pair[0] is not None and pair[1] is not None:
             ours.append(pair[0])
             theirs.append(pair[1])
@@ -76,12 +76,12 @@ def _overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) 
     return keys_overlap(left, right)
 
 
-def are_disjoint(one: BoundTemplate, other: BoundTemplate) -> bool:
+def are_disjoint(first: BoundTemplate, second: BoundTemplate) -> bool:
     """Return True if the prefixes of two templates show that they never produce the same string."""
-    a, b = one.literal_prefix, other.literal_prefix
+    a, b = first.literal_prefix, second.literal_prefix
     if not (a.startswith(b) or b.startswith(a)):
         return True
-    return _cannot_start_with(one, b) or _cannot_start_with(other, a)
+    return _cannot_start_with(first, b) or _cannot_start_with(second, a)
 
 
 def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
@@ -93,18 +93,18 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 
 @lru_cache(_CACHED)
-def begins(prefix: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> Overlap | None:
+def begins(prefix: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
     """Return a key of `other` that starts with `prefix`, in which only the fields `known` have values, or None."""
-    return None if are_disjoint(prefix, other) else captured(prefix, other, known)
+    return None if are_disjoint(prefix, other) else captured(prefix, other, known_fields)
 
 
 @lru_cache(_CACHED)
-def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> str | None:
+def in_range(template: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> str | None:
     """Return a key of `other` that a range over `template` selects, or None.
 
     The range covers the first placeholder after the known fields.
     """
-    return None if are_disjoint(template, other) else range_captures(template, other, known)
+    return None if are_disjoint(template, other) else range_captures(template, other, known_fields)
 
 
 def is_unlikely(overlap: Overlap) -> bool:
@@ -235,9 +235,11 @@ def _between_texts(low: BoundTemplate, high: BoundTemplate | None, theirs: Bound
     return Capture(theirs.text, exact=False) if inside else None
 
 
-def _common(one: str, other: str) -> str:
-    size = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return one[:size]
+def _common(first: str, second: str) -> str:
+    size = next(
+        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+    return first[:size]
 
 
 def _open(op: str, queried: BoundTemplate, stored: BoundTemplate) -> Capture | None:

@@ -94,8 +94,8 @@ def _field_shares(
         holes = part.template.placeholders if part.template is not None else ()
         for hole in holes:
             share = 1.0 if is_constant(sources.get(hole.name)) else _hole_share(hole, entity)
-            known = shares.get(hole.name, 1.0)
-            shares[hole.name] = None if share is None or known is None else min(share, known)
+            known_share = shares.get(hole.name, 1.0)
+            shares[hole.name] = None if share is None or known_share is None else min(share, known_share)
         if part.field is not None:
             name = part.field.name
             shares[name] = 1.0 if is_constant(sources.get(name)) else field_share(entity, name)
@@ -121,7 +121,7 @@ def key_share(
     """
     shares = _field_shares(parts, entity, sources, skews)
     total = 1.0
-    for owner in sorted((entity, *others), key=lambda one: -len(one.key.fields)):
+    for owner in sorted((entity, *others), key=lambda index_key: -len(index_key.key.fields)):
         names = owner.key.fields
         if owner.volume is None or not all(name in shares and same_field(owner, entity, name) for name in names):
             continue
@@ -240,8 +240,8 @@ def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str
             specs.setdefault(hole.name, set()).add(hole.spec)
     return {
         name: "now"
-        for name, held in specs.items()
-        if held <= PERIODS_S.keys() and increases_with_time(plan.entity.fields[name])
+        for name, fields in specs.items()
+        if fields <= PERIODS_S.keys() and increases_with_time(plan.entity.fields[name])
     }
 
 

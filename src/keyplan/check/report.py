@@ -59,7 +59,7 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
     lines.append(f"fix: {finding.fix}")
     if finding.alike:
         lines.append("likewise")
-        lines += [f"  --> {_line(one.place)}: {one.item}" for one in finding.alike]
+        lines += [f"  --> {_line(listed.place)}: {listed.item}" for listed in finding.alike]
     elif alike:
         lines.append("likewise")
     for other in alike:
@@ -121,7 +121,10 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
         "fix": finding.fix,
         "place": _place_json(finding.place),
         "other": None if finding.other is None else _place_json(finding.other),
-        "alike": [{"subject": one.subject, "item": one.item, "place": _place_json(one.place)} for one in finding.alike],
+        "alike": [
+            {"subject": listed.subject, "item": listed.item, "place": _place_json(listed.place)}
+            for listed in finding.alike
+        ],
     }
 
 
@@ -132,7 +135,9 @@ def _place_json(place: Place) -> dict[str, Any]:
 def sarif(reports: Sequence[Report]) -> bytes:
     """Format reports as SARIF 2.1.0 (OASIS), with the findings and the pages of their rules in a single run."""
     codes = {
-        finding.code for report in reports for finding in (*report.findings, *(each for each, _ in report.suppressed))
+        finding.code
+        for report in reports
+        for finding in (*report.findings, *(suppressed for suppressed, _ in report.suppressed))
     }
     used = sorted(codes & set(PAGES))
     rules = [
@@ -185,7 +190,7 @@ def _result(finding: Finding, suppressed: str | None) -> dict[str, Any]:
         "message": {"text": f"{finding.problem}. Fix: {finding.fix}."},
         "locations": [_location(finding.place)],
     }
-    related = [*([] if finding.other is None else [finding.other]), *(one.place for one in finding.alike)]
+    related = [*([] if finding.other is None else [finding.other]), *(listed.place for listed in finding.alike)]
     if related:
         result["relatedLocations"] = [_location(place) for place in related]
     if suppressed is not None:

@@ -69,11 +69,14 @@ def check(
     selected, ignored = _codes(select), _codes(ignore)
     chosen = [rule for code, rule in RULES.items() if code not in ignored and (not select or code in selected)]
     loaded = [load_by(target, load_partially) for target in designs]
-    reports = [check_design(one.design, chosen if select or ignore else None, refusals=one.refusals) for one in loaded]
+    reports = [
+        check_design(program.design, chosen if select or ignore else None, refusals=program.refusals)
+        for program in loaded
+    ]
     if errors_only:
-        reports = [one.errors_only() for one in reports]
+        reports = [original.errors_only() for original in reports]
     if fix or diff:
-        _fix([(one.design, report) for one, report in zip(loaded, reports, strict=True)], write=not diff)
+        _fix([(program.design, report) for program, report in zip(loaded, reports, strict=True)], write=not diff)
         listed = [
             part
             for name, texts in (("--select", select), ("--ignore", ignore))
@@ -84,7 +87,7 @@ def check(
         raise typer.Exit(_check_again(command))
     forms = {"text": report.text, "json": report.json, "sarif": report.sarif, "github": report.github}
     typer.echo(forms[format](reports), nl=False)
-    if any(one.failed for one in reports):
+    if any(outcome.failed for outcome in reports):
         raise typer.Exit(1)
 
 
@@ -92,17 +95,17 @@ def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
     """Apply the fixes of findings to the source files, or print them as a diff and exit with 1 if there are any."""
     from keyplan.check.fixes import fixes  # noqa: PLC0415 - only for --fix and --diff
 
-    found = fixes(reports)
-    for change, reason in found.refused:
+    changes = fixes(reports)
+    for change, reason in changes.refused:
         typer.echo(f"not fixed: {change}: {reason}", err=True)
     if not write:
-        typer.echo("".join(edit.diff() for edit in found.edits), nl=False)
-        raise typer.Exit(1 if found.edits else 0)
+        typer.echo("".join(edit.diff() for edit in changes.edits), nl=False)
+        raise typer.Exit(1 if changes.edits else 0)
     try:
-        found.write()
+        changes.write()
     except OSError as error:
         raise refusal(f"keyplan check: {error.filename} cannot be written: {error.strerror}", code=1) from None
-    for change in found.made:
+    for change in changes.made:
         typer.echo(f"fixed: {change}", err=True)
 
 
@@ -120,10 +123,10 @@ def _watch(designs: list[str]) -> None:
     folders = [_folder(target) for target in designs]
     try:
         while True:
-            seen = _files(folders)
+            versions = _files(folders)
             result = subprocess.run(command, check=False)  # noqa: S603 - the command that the user has typed
             typer.echo(f"-- checked, exit code {result.returncode}; waiting for changes, stop with Ctrl-C")
-            while _files(folders) == seen:
+            while _files(folders) == versions:
                 time.sleep(_PAUSE_S)
     except KeyboardInterrupt:
         typer.echo("stopped")
@@ -139,12 +142,12 @@ def _folder(target: str) -> Path:
         return Path(target).resolve().parent
     sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
     try:
-        found = find_spec(target)
+        module_spec = find_spec(target)
     except (ImportError, ValueError):
-        found = None
-    if found is None or found.origin is None:
+        module_spec = None
+    if module_spec is None or module_spec.origin is None:
         raise refusal(f"keyplan: {target} cannot be imported")
-    return Path(found.origin).parent
+    return Path(module_spec.origin).parent
 
 
 def _files(folders: list[Path]) -> dict[Path, int]:
@@ -168,12 +171,12 @@ def _codes(named: list[str] | None) -> set[str]:
 
     codes = set()
     for name in (part.strip() for text in named or () for part in text.split(",")):
-        found = {code for code, rule in RULES.items() if code.startswith(name.upper()) or rule.slug == name.lower()}
-        if not name or not found:
+        matches = {code for code, rule in RULES.items() if code.startswith(name.upper()) or rule.slug == name.lower()}
+        if not name or not matches:
             if name.upper() in CHANGE_RULES:
                 raise refusal(f"keyplan check: {name.upper()} compares two designs: `keyplan diff OLD NEW`")
             raise refusal(f"keyplan check: unknown rule: {name!r}; `keyplan rule` lists all rules")
-        codes |= found
+        codes |= matches
     return codes
 
 
@@ -186,13 +189,13 @@ def rule(
     from keyplan.check.checking import PAGES  # noqa: PLC0415
 
     if code is None:
-        for each in PAGES.values():
-            typer.echo(f"{each.code} {'/'.join(each.severities):15} {each.title}")
+        for page in PAGES.values():
+            typer.echo(f"{page.code} {'/'.join(page.severities):15} {page.title}")
         return
-    known = PAGES.get(code.upper())
-    if known is None:
+    page_text = PAGES.get(code.upper())
+    if page_text is None:
         raise refusal(f"keyplan rule: unknown rule: {code}; `keyplan rule` lists all rules")
-    typer.echo(f"{known.code} {known.slug} ({', '.join(known.severities)})\n\n{known.page}")
+    typer.echo(f"{page_text.code} {page_text.slug} ({', '.join(page_text.severities)})\n\n{page_text.page}")
 
 
 def explain(
@@ -221,7 +224,9 @@ def explain(
     findings = check(design).findings
     if not name:
         text = explaining.explain_design(design, estimate(design, book), findings)
-    elif consumers := [(one, table) for table in design.tables for one in table.consumers if one.name == name]:
+    elif consumers := [
+        (consumer, table) for table in design.tables for consumer in table.consumers if consumer.name == name
+    ]:
         text = explaining.explain_consumer(*consumers[0], findings)
     else:
         text = explaining.explain(pattern_of("explain", design, name), book, findings)

@@ -92,10 +92,10 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
     try:
         return design.pattern(name)
     except KeyError:
-        known = ", ".join(pattern.name for pattern in design.patterns)
+        names = ", ".join(pattern.name for pattern in design.patterns)
         consumers = ", ".join(consumer.name for table in design.tables for consumer in table.consumers)
         ending = f"; consumers: {consumers}" if consumers and command == "explain" else ""
-        raise refusal(f"keyplan {command}: {design.name} has no pattern {name}; it has {known}{ending}") from None
+        raise refusal(f"keyplan {command}: {design.name} has no pattern {name}; it has {names}{ending}") from None
 
 
 def _where(error: BaseException, target: str) -> str:

@@ -100,10 +100,10 @@ def iam(
         grants += of_table(checkpoint_table()) if checkpoints and read else ()
     if not grants:
         raise refusal("keyplan export iam: no requests are sent, so no permissions are needed", code=1)
-    whole = policy(grants, where)
-    documents = policies(grants, where) if split else [whole]
+    policy_document = policy(grants, where)
+    documents = policies(grants, where) if split else [policy_document]
     _write(documents, output)
-    _print_size(size(whole), [size(document) for document in documents])
+    _print_size(size(policy_document), [size(document) for document in documents])
 
 
 def _note(text: str) -> None:
@@ -207,19 +207,19 @@ def _print_destinations(table: Table) -> None:
         )
 
 
-def _write(made: Sequence[dict[str, Any]], output: Path | None) -> None:
+def _write(documents: Sequence[dict[str, Any]], output: Path | None) -> None:
     from keyplan.export.resources import in_json  # noqa: PLC0415 - as above
 
-    for number, policy in enumerate(made, 1):
+    for number, policy in enumerate(documents, 1):
         path = output
-        if output is not None and len(made) > 1:
+        if output is not None and len(documents) > 1:
             path = output.with_stem(f"{output.stem}-{number}")
         write("export iam", in_json(policy), path)
 
 
-def _print_size(whole: int, parts: Sequence[int]) -> None:
+def _print_size(size: int, parts: Sequence[int]) -> None:
     from keyplan.export.iam import MANAGED_POLICY_CHARACTERS as MOST  # noqa: PLC0415 - as above
 
     if max(parts) > MOST:
         advice = "a statement alone is longer" if len(parts) > 1 else "use --split to write several policies"
-        _note(f"a managed policy holds {MOST:,} characters without white space, and this has {whole:,}: {advice}")
+        _note(f"a managed policy holds {MOST:,} characters without white space, and this has {size:,}: {advice}")

@@ -96,10 +96,10 @@ def electrodb(
     _write("electrodb", lambda: tables(_documents(files), table), output, force=force)
 
 
-def _parameter(given: str) -> tuple[str, str]:
-    name, equals, value = given.partition("=")
+def _parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
     if not (name and equals):
-        raise KeyplanError(f"--parameter {given}: write it as NAME=VALUE")
+        raise KeyplanError(f"--parameter {text}: write it as NAME=VALUE")
     return name, value
 
 

@@ -110,18 +110,18 @@ def _rate(text: str) -> tuple[str, Rate]:
     return name, Rate(calls)
 
 
-def _json(found: Estimate, load: Load) -> dict[str, object]:
-    book = found.book
+def _json(estimate: Estimate, load: Load) -> dict[str, object]:
+    book = estimate.book
     return {
-        "design": found.design,
+        "design": estimate.design,
         "region": book.region,
         "prices_of": str(book.dated),
         "scale": load.scale,
         "items": load.growth.items,
         "size": load.growth.size,
-        "monthly_cost": found.total,
-        "point_in_time_recovery": found.point_in_time,
-        "free_storage": -found.free_storage,
+        "monthly_cost": estimate.total,
+        "point_in_time_recovery": estimate.point_in_time,
+        "free_storage": -estimate.free_storage,
         "patterns": [
             {
                 "name": cost.name,
@@ -133,7 +133,7 @@ def _json(found: Estimate, load: Load) -> dict[str, object]:
                 "monthly_cost": cost.requests,
                 "assumptions": list(cost.expected.guesses),
             }
-            for cost in found.patterns
+            for cost in estimate.patterns
         ],
         "tables": [
             {
@@ -153,19 +153,19 @@ def _json(found: Estimate, load: Load) -> dict[str, object]:
                     for part in table.parts
                 ],
             }
-            for table in found.tables
+            for table in estimate.tables
         ],
-        "assumptions": list(found.guesses),
-        "unproved": bool(found.guesses),
+        "assumptions": list(estimate.guesses),
+        "unproved": bool(estimate.guesses),
         "unverified_prices": [name for name, price in book.prices.items() if not price.verified],
     }
 
 
-def _charts(found: Estimate, against: dict[float, float], factor: float) -> str:
+def _charts(estimate: Estimate, against: dict[float, float], factor: float) -> str:
     """Return text charts of the cost per pattern, and of the cost at different loads."""
     from keyplan.cost.figures import bars  # noqa: PLC0415
 
-    costs = sorted(found.patterns, key=lambda cost: -cost.requests)
+    costs = sorted(estimate.patterns, key=lambda cost: -cost.requests)
     by_pattern = [(cost.name, cost.requests, _money(cost.requests)) for cost in costs]
     rows = [(f"{factor * times:g}x", total, _money(total)) for times, total in against.items()]
     return (
@@ -193,38 +193,38 @@ def _change(text: str) -> tuple[str, float]:
         raise ValueError(f"--set {text}: write it as name=price, such as write_unit=0.0000007") from None
 
 
-def _text(found: Estimate) -> str:
+def _text(estimate: Estimate) -> str:
     """Format an estimate as text in lines of up to 80 characters."""
     from keyplan.cost.figures import wrapped  # noqa: PLC0415
 
-    book = found.book
-    notes = [_comparison(table) for table in found.tables]
-    if found.point_in_time:
-        notes.append(f"point-in-time recovery adds {_money(found.point_in_time)}")
-    if found.free_storage:
-        notes.append(f"the free tier of storage saves {_money(found.free_storage)}")
-    if found.guesses:
+    book = estimate.book
+    notes = [_comparison(table) for table in estimate.tables]
+    if estimate.point_in_time:
+        notes.append(f"point-in-time recovery adds {_money(estimate.point_in_time)}")
+    if estimate.free_storage:
+        notes.append(f"the free tier of storage saves {_money(estimate.free_storage)}")
+    if estimate.guesses:
         notes.append("unproved: the monthly cost rests on these assumptions")
-    notes += [f"assumed: {guess}" for guess in found.guesses]
+    notes += [f"assumed: {guess}" for guess in estimate.guesses]
     unverified = [name for name, price in book.prices.items() if not price.verified]
     notes.append(f"not verified against the price list: {', '.join(unverified) or 'none'}")
     prices = f"{book.region}, prices of {book.dated} (730 hours, decimal gigabytes)"
     return "\n\n".join((
-        wrapped(f"{found.design}: {_money(found.total)} per month, {prices}"),
-        *([_patterns(found)] if found.patterns else []),
-        _tables(found),
+        wrapped(f"{estimate.design}: {_money(estimate.total)} per month, {prices}"),
+        *([_patterns(estimate)] if estimate.patterns else []),
+        _tables(estimate),
         "\n".join(map(wrapped, notes)) + "\n",
     ))  # fmt: skip
 
 
-def _patterns(found: Estimate) -> str:
+def _patterns(estimate: Estimate) -> str:
     from keyplan.cost.figures import figure_table  # noqa: PLC0415
 
-    counted = all(cost.expected.is_counted for cost in found.patterns)
+    counted = all(cost.expected.is_counted for cost in estimate.patterns)
     assumed = "" if counted else "\n~: for an assumed number of items, see below"
     title = f"Patterns, at average sizes; WRU in brackets: for indexes{assumed}"
     rows: dict[str, list[tuple[str, ...]]] = {}
-    for cost in sorted(found.patterns, key=lambda one: -one.requests):
+    for cost in sorted(estimate.patterns, key=lambda row: -row.requests):
         units = cost.expected.units
         of_indexes = units.written - units.write
         written = _number(units.written) + (f" ({_number(of_indexes)})" if of_indexes else "")
@@ -236,7 +236,7 @@ def _patterns(found: Estimate) -> str:
     return f"{title}\n{figure_table(head, rows)}"
 
 
-def _tables(found: Estimate) -> str:
+def _tables(estimate: Estimate) -> str:
     from keyplan.cost.figures import figure_table  # noqa: PLC0415
 
     head = ("dollars per month", "reads/s", "writes/s", "on demand", "provisioned", "GB", "storage")
@@ -248,7 +248,7 @@ def _tables(found: Estimate) -> str:
             )
             for part in cost.parts
         ]
-        for cost in found.tables
+        for cost in estimate.tables
     }  # fmt: skip
     return f"Tables and indexes\n{figure_table(head, rows)}"
 

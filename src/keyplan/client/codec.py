@@ -41,11 +41,12 @@ class Reader:
         model: type[ReadModel] = spec.model if view is None else view
         fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
         # A field that is stored only in a key string is read from it, even if the key attribute has the field's name.
-        held = [field for field in fields.values() if field.name not in spec.is_in_key_only]
+        stored_fields = [field for field in fields.values() if field.name not in spec.is_in_key_only]
         self._fields = [
-            (field.name, field.attribute, field.type_code, plain_decoder(field), field.decode) for field in held
+            (field.name, field.attribute, field.type_code, plain_decoder(field), field.decode)
+            for field in stored_fields
         ]
-        self._decode = item_decoder(held)
+        self._decode = item_decoder(stored_fields)
         self._all = len(fields)
         self._validate = model.__pydantic_validator__.validate_python
         self._sets = [name for name, stored in fields.items() if stored.is_set and not stored.optional]
@@ -194,8 +195,8 @@ class Sorter:
                     tests.append(f"{name}(item)")
             lines.append(f"    if {' and '.join(tests)}: return reader{place}")
         exec("\n".join(["def made(item):", *lines]), scope)  # noqa: S102 - names of attributes and literal texts only
-        made: Callable[[Item], Reader | None] = scope["made"]
-        return made
+        compiled: Callable[[Item], Reader | None] = scope["made"]
+        return compiled
 
 
 class _Prefix(NamedTuple):

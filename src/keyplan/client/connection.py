@@ -86,10 +86,10 @@ def run_call(
 
 
 def _program(
-    context: Context, call: Call[Any], plan: Plan, options: PageOptions, known: Arguments | None
+    context: Context, call: Call[Any], plan: Plan, options: PageOptions, known_arguments: Arguments | None
 ) -> Program[Any]:
     operation = plan.operation
-    arguments = context.arguments(call.arguments) if known is None else known
+    arguments = context.arguments(call.arguments) if known_arguments is None else known_arguments
     if operation == "GetItem":
         return reads.get(context, plan, arguments)
     if operation in {"Query", "Scan"}:
@@ -269,7 +269,7 @@ def _guarded(
     try:
         program = begin()
         if context.meter is not None:
-            names = ", ".join(dict.fromkeys(each.undeclared or each.pattern for each in plans))
+            names = ", ".join(dict.fromkeys(step_plan.undeclared or step_plan.pattern for step_plan in plans))
             program = context.meter.measured(f"{together}({names})" if together else names, program)
         return (yield from program)
     except ServiceError as error:

@@ -102,8 +102,8 @@ def _between(condition: BetweenCondition, fields: str) -> str:
 
 
 def _in(condition: InCondition, fields: str) -> str:
-    shown = [_operand(choice, fields) for choice in condition.choices[:_SHOWN_CHOICES]]
-    choices = ", ".join([*shown, "..."] if len(condition.choices) > _SHOWN_CHOICES else shown)
+    texts = [_operand(choice, fields) for choice in condition.choices[:_SHOWN_CHOICES]]
+    choices = ", ".join([*texts, "..."] if len(condition.choices) > _SHOWN_CHOICES else texts)
     return f"{_operand(condition.operand, fields)}.is_in({choices})"
 
 
@@ -293,8 +293,8 @@ def _failed_assumptions(plan: Plan, arguments: Arguments, stored_item: _StoredIt
     for name, source in plan.assumed.items():
         value, stored = reader(source)(arguments), plan.entity.fields[name]
         content = None if is_stored_as_absent(value) else decode_value(stored.encode(value))
-        there = (stored_item.item or {}).get(stored.attribute)
-        if content != (None if there is None else decode_value(there)):
+        stored_value = (stored_item.item or {}).get(stored.attribute)
+        if content != (None if stored_value is None else decode_value(stored_value)):
             path = FieldPath(name)
             absent = FunctionCondition("attribute_not_exists", path)
             yield _part("assuming", absent if content is None else CompareCondition("=", path, value), stored_item)
@@ -306,9 +306,9 @@ def _part(origin: Origin, condition: Condition, stored_item: _StoredItem) -> Fai
     if stored_item.item is None:
         detail = "item does not exist"
     else:
-        held = [f"{label} {_value_text(value)}" for label, value in stored.items() if value is not None]
-        held += [f"no {label}" for label, value in stored.items() if value is None]
-        detail = f"{'expired ' * stored_item.is_expired}item has {', '.join(held)}"
+        states = [f"{label} {_value_text(value)}" for label, value in stored.items() if value is not None]
+        states += [f"no {label}" for label, value in stored.items() if value is None]
+        detail = f"{'expired ' * stored_item.is_expired}item has {', '.join(states)}"
     return FailedPart(origin, text, stored, f"{_LABELS.get(origin, origin)} failed: {text} ({detail})")
 
 

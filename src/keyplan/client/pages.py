@@ -103,11 +103,11 @@ def report_once(unreadable: Unreadable | None) -> Unreadable | None:
     """Return a function that reports each unreadable item only once. Pages of merged partitions can repeat items."""
     if unreadable is None:
         return None
-    known: set[str] = set()
+    reported: set[str] = set()
 
     def report(error: UnreadableItemError) -> None:
-        if str(error) not in known:
-            known.add(str(error))
+        if str(error) not in reported:
+            reported.add(str(error))
             unreadable(error)
 
     return report
@@ -144,13 +144,13 @@ class PageOptions:
             if value is None:
                 continue
             if not isinstance(value, kind) or isinstance(value, bool):
-                given = f"{type(value).__name__}: {shorten(value)}"
-                raise TypeError(f"{called} expects {name} as {kind.__name__}, got {given}")
+                value_text = f"{type(value).__name__}: {shorten(value)}"
+                raise TypeError(f"{called} expects {name} as {kind.__name__}, got {value_text}")
             if isinstance(value, int) and value < 1:
                 raise ValueError(f"{called}: {name} is at least 1, not {value}")
         if self.unreadable is not None and not callable(self.unreadable):
-            given = f"{type(self.unreadable).__name__}: {shorten(self.unreadable)}"
-            raise TypeError(f"{called} expects unreadable as a function, got {given}")
+            value_text = f"{type(self.unreadable).__name__}: {shorten(self.unreadable)}"
+            raise TypeError(f"{called} expects unreadable as a function, got {value_text}")
 
     def or_of(self, plan: Plan) -> PageOptions:
         """Return these options, with the options declared for the pattern as defaults."""
@@ -385,26 +385,26 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, options: P
     pairs = zip(walk, positions, strict=True)
     partitions = [_Partition(shared, context, bound, position, options) for bound, position in pairs]
     once = limit is None and page_size is not None and len(partitions) == 1
-    taken: list[Any] = []
+    items: list[Any] = []
     deleted = 0
     while True:
-        want = None if limit is None else limit - len(taken)
+        want = None if limit is None else limit - len(items)
         if len(partitions) == 1:
             some = yield from _take(partitions[0], want, page_size, once=once)
         else:
             some = yield from _merge(partitions, want, page_size, descending=shared.plan.descending)
         if shared.plan.hydrated:
-            some, gone = yield from shared.hydrate(context, some, arguments, options.unreadable)
-            deleted += gone
-        taken += some
+            some, missing = yield from shared.hydrate(context, some, arguments, options.unreadable)
+            deleted += missing
+        items += some
         # Continue only after hydration, which leaves out entries whose items were deleted.
         is_left = any(partition.is_left for partition in partitions)
-        if once or not is_left or len(taken) == limit or (limit is None and taken) or not shared.plan.hydrated:
+        if once or not is_left or len(items) == limit or (limit is None and items) or not shared.plan.hydrated:
             break
     if not is_left:
-        return Page(tuple(taken), None, deleted)
+        return Page(tuple(items), None, deleted)
     ends = [partition.position if partition.is_left else DONE for partition in partitions]
-    return Page(tuple(taken), write_cursor(context.cursor_key, bound_to, ends), deleted)
+    return Page(tuple(items), write_cursor(context.cursor_key, bound_to, ends), deleted)
 
 
 def _bound_to(
@@ -416,17 +416,17 @@ def _bound_to(
 
 
 def _take(partition: _Partition, limit: int | None, page_size: int | None, *, once: bool) -> Program[list[Any]]:
-    taken: list[Any] = []
+    items: list[Any] = []
     while partition.is_left:
-        want = None if limit is None else limit - len(taken)
+        want = None if limit is None else limit - len(items)
         yield from partition.fill(want, page_size, once=once)
-        if limit is None or len(taken) + len(partition.waiting) <= limit:
-            taken += partition.take_all() if partition.waiting else []
+        if limit is None or len(items) + len(partition.waiting) <= limit:
+            items += partition.take_all() if partition.waiting else []
         else:
-            taken += [partition.take() for _ in range(limit - len(taken))]
-        if once or len(taken) == limit or (limit is None and taken):
+            items += [partition.take() for _ in range(limit - len(items))]
+        if once or len(items) == limit or (limit is None and items):
             break
-    return taken
+    return items
 
 
 class _Descending:
@@ -448,7 +448,7 @@ def _merge(
 
     Among equal results, those of the first partition come first.
     """
-    taken: list[Any] = []
+    items: list[Any] = []
     heap: list[tuple[Any, int]] = []
 
     def push(number: int) -> None:
@@ -459,19 +459,19 @@ def _merge(
         yield from partition.fill(limit, page_size)
         if partition.waiting:
             push(number)
-    while heap and len(taken) != limit:
+    while heap and len(items) != limit:
         _, number = heapq.heappop(heap)
         partition = partitions[number]
-        taken.append(partition.take())
+        items.append(partition.take())
         if not partition.waiting and partition.more:
             if limit is None:
                 break  # the next result is unknown without another request
-            if len(taken) == limit:
+            if len(items) == limit:
                 break
-            yield from partition.fill(limit - len(taken), page_size)
+            yield from partition.fill(limit - len(items), page_size)
         if partition.waiting:
             push(number)
-    return taken
+    return items
 
 
 def count(context: Context, shared: RangeReader, arguments: Arguments) -> Program[int]:

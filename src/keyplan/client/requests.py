@@ -263,8 +263,8 @@ def send(
             break
         _note(failed, outcome, repeats=repeats)
         yield Wait(context.retries.wait_s(attempt, context.clock))
-    known = not is_uncertain(failed) and not (outcome is not None and outcome.uncertain)
-    raise given_up(failed, context.retries.attempts, known=known or operation not in WRITES) from failed
+    is_known = not is_uncertain(failed) and not (outcome is not None and outcome.uncertain)
+    raise given_up(failed, context.retries.attempts, is_known=is_known or operation not in WRITES) from failed
 
 
 def _note(failed: ServiceError, outcome: Outcome | None, *, repeats: bool) -> None:
@@ -310,13 +310,13 @@ def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
     return reasons
 
 
-def given_up(error: ServiceError, attempts: int, *, known: bool = True) -> RunError:
+def given_up(error: ServiceError, attempts: int, *, is_known: bool = True) -> RunError:
     """Return the error to raise after the last attempt of a request.
 
     `known` is False if the request may have written something.
     """
     after = f"after {attempts} attempts: {error.message}"
-    if not known:
+    if not is_known:
         return OutcomeUnknownError(f"the write may or may not have been applied, {after}", code=error.code)
     codes = {reason.get("Code") for reason in reasons_of(error)}
     if error.code in CONFLICTS or codes & CONFLICTS:

@@ -267,22 +267,22 @@ def merged(actions: list[Action]) -> list[Action]:
     If one call releases a value and another call reserves it, one action changes the owner.
     """
     released = {action.place: action for action in actions if action.role == "release"}
-    taken = {action.place for action in actions if action.role == "take"}
+    places = {action.place for action in actions if action.role == "take"}
     result = []
     for action in actions:
-        if action.role == "release" and action.place in taken:
+        if action.role == "release" and action.place in places:
             continue
         before = released.get(action.place) if action.role == "take" else None
         result.append(action if before is None else _handed_over(before, action))
     return result
 
 
-def _handed_over(released: Action, taken: Action) -> Action:
-    members = dict(taken.members)
+def _handed_over(released: Action, taking: Action) -> Action:
+    members = dict(taking.members)
     members["ConditionExpression"] += " OR #owner = :before"
     before = released.members["ExpressionAttributeValues"][":owner"]
     members["ExpressionAttributeValues"] = {**members["ExpressionAttributeValues"], ":before": before}
-    return replace(taken, members=members)
+    return replace(taking, members=members)
 
 
 _TOKENS_REMEMBERED = 1000
@@ -502,8 +502,8 @@ def _reason(action: Action, reason: dict[str, Any]) -> RunError:
 def _taken(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
     spec = action.plan.entity
     assert action.rule is not None, "a sentinel stands for a rule"
-    held = (reason.get("Item") or {}).get(OWNER)
-    owner = None if held is None else decode_value(held)
+    current = (reason.get("Item") or {}).get(OWNER)
+    owner = None if current is None else decode_value(current)
     pairs = ", ".join(f"{name}={shorten(value)}" for name, value in zip(action.rule.fields, action.values, strict=True))
     by = "" if owner is None else f" by {item_named(spec, owner)}"
     return UniqueTakenError(

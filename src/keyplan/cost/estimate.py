@@ -38,9 +38,9 @@ class Load:
 
     def rate_of(self, pattern: Pattern[..., object]) -> Rate | None:
         """Return the rate of a pattern in this estimate, or None if it has no rate."""
-        given = self.rates.get(pattern.name)
+        rate = self.rates.get(pattern.name)
         declared = pattern.facts.rate
-        return given if given is not None else None if declared is None else declared.scaled(self.scale)
+        return rate if rate is not None else None if declared is None else declared.scaled(self.scale)
 
 
 AS_DECLARED: Final = Load()

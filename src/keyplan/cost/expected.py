@@ -129,26 +129,26 @@ def _range(plan: Plan, facts: Facts) -> Expected:
     return Expected(Units(read=read + hydrated), evaluated, returned, tuple(dict.fromkeys(guesses)), hydrated)
 
 
-def _filtered(plan: Plan, found: float) -> tuple[float, float]:
+def _filtered(plan: Plan, matching_items: float) -> tuple[float, float]:
     """Return the number of items that a query with a filter reads, and the number of items that pass the filter.
 
     `found` is the number of items that match the key condition.
     """
     assert plan.filter is not None, "the caller looked"
-    kept = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
-    returned = found if kept is None else found * kept
+    share = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
+    returned = matching_items if share is None else matching_items * share
     if plan.limit is None:
-        return found, returned
-    return min(found, read_for(plan.limit, kept) if kept else found), min(returned, plan.limit)
+        return matching_items, returned
+    return min(matching_items, read_for(plan.limit, share) if share else matching_items), min(returned, plan.limit)
 
 
-def read_for(limit: int, kept: float) -> float:
+def read_for(limit: int, share: float) -> float:
     """Return how many items are read until `limit` items pass a filter. `kept` is the share of items that pass the
     filter.
 
     Each request reads twice as many items as the previous request.
     """
-    return float(limit * (2 ** ceil(log2(1 / kept + 1)) - 1))
+    return float(limit * (2 ** ceil(log2(1 / share + 1)) - 1))
 
 
 def _page(plan: Plan, facts: Facts) -> float:
@@ -189,8 +189,8 @@ def _incidental_reads(plan: Plan) -> list[EntitySpec]:
     others = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.volume is not None]
     if plan.operation == "Scan":
         return others
-    whole = plan.key is not None and not plan.key.sort and not plan.faults
-    return [spec for spec in others if whole and _shares_partition(plan, spec)]
+    reads_partition = plan.key is not None and not plan.key.sort and not plan.faults
+    return [spec for spec in others if reads_partition and _shares_partition(plan, spec)]
 
 
 def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
@@ -213,18 +213,18 @@ def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
     return tuple(part.field.type if isinstance(part, BoundPlaceholder) else part for part in template.parts)
 
 
-def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
+def _average_bytes(plan: Plan, counts: Mapping[EntitySpec, float]) -> float:
     """Return the average item size of a result with these numbers of items of each entity."""
     sizes = {}
-    for entity in found:
+    for entity in counts:
         sizes[entity] = read_size(entity, plan.index).average
-    total = sum(found.values())
+    total = sum(counts.values())
     if not total:
         return sum(sizes.values()) / len(sizes)
-    return sum(sizes[entity] * number for entity, number in found.items()) / total
+    return sum(sizes[entity] * number for entity, number in counts.items()) / total
 
 
-def _requests(plan: Plan, evaluated: float, found: float) -> float:
+def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
     """Return the number of partitions that a query reads.
 
     If the caller passes the partitions, this is the maximum length of the parameter, or 1 if the number of results is
@@ -245,17 +245,17 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
         return float(len(placeholders[0].encoding.choices or ("",))) if placeholders else 1.0
     if isinstance(source.values, tuple):
         return float(len(source.values))
-    if evaluated == found:
+    if evaluated == matching_items:
         return 1.0
     most = DeclaredField.of(name, annotation_of(source.values)).max_length
-    return max(1.0, float(most) if most is not None else evaluated / found if found else 1.0)
+    return max(1.0, float(most) if most is not None else evaluated / matching_items if matching_items else 1.0)
 
 
-def _in_one_partition(plan: Plan, found: float, requests: float) -> float:
+def _in_one_partition(plan: Plan, matching_items: float, requests: float) -> float:
     """Return the number of items in each partition of a query on several partitions. A limit applies to
     each partition.
     """
-    return found if _is_named(plan) else found / requests
+    return matching_items if _is_named(plan) else matching_items / requests
 
 
 def _is_named(plan: Plan) -> bool:

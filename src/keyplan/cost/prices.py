@@ -78,14 +78,14 @@ def book(region: str = "us-east-1") -> PriceBook:
 
     Raises PriceDataError if no prices of the region are included.
     """
-    found = sorted(
+    names = sorted(
         entry.name
         for entry in files("keyplan.cost").joinpath("data").iterdir()
         if entry.name.startswith(f"{region}-20")
     )
-    if not found:
+    if not names:
         raise PriceDataError(f"no prices are included for {region}: pass a price file (included: us-east-1)")
-    return _read(files("keyplan.cost").joinpath("data", found[-1]).read_bytes(), found[-1])
+    return _read(files("keyplan.cost").joinpath("data", names[-1]).read_bytes(), names[-1])
 
 
 def load(path: Path) -> PriceBook:

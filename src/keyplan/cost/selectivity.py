@@ -49,8 +49,8 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
     for name in dict.fromkeys(bound.fields):
         if entity.fields[name].optional and name not in tested:
             share = min(share, entity.volume.present.get(name, 1.0))
-    kept = None if bound.only_if is None else kept_share(bound.only_if, entity)
-    return share if kept is None else share * kept
+    kept_fraction = None if bound.only_if is None else kept_share(bound.only_if, entity)
+    return share if kept_fraction is None else share * kept_fraction
 
 
 def choices_of(field: StoredField) -> int | None:
@@ -69,8 +69,8 @@ def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[
     if not isinstance(declared, Mapping):
         return None
     inside = {plain_value(value): share for value, share in declared.items() if holds(when, {name: value}) is not False}
-    whole = sum(inside.values())
-    return {value: share / whole for value, share in inside.items()} if whole else inside
+    total = sum(inside.values())
+    return {value: share / total for value, share in inside.items()} if total else inside
 
 
 def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
@@ -134,8 +134,8 @@ def _in(condition: InCondition, entity: EntitySpec) -> float | None:
 def _all(condition: AndCondition, entity: EntitySpec) -> float | None:
     shares = [share for part in condition.parts if (share := kept_share(part, entity)) is not None]
     share = 1.0
-    for known in shares:
-        share *= known
+    for partial_share in shares:
+        share *= partial_share
     return share if shares else None
 
 
@@ -144,8 +144,8 @@ def _any(condition: OrCondition, entity: EntitySpec) -> float | None:
 
 
 def _capped(shares: list[float | None]) -> float | None:
-    known = [share for share in shares if share is not None]
-    return min(1.0, sum(known)) if len(known) == len(shares) else None
+    known_shares = [share for share in shares if share is not None]
+    return min(1.0, sum(known_shares)) if len(known_shares) == len(shares) else None
 
 
 def _not(condition: NotCondition, entity: EntitySpec) -> float | None:
@@ -252,11 +252,11 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
         return
     ranges = [(value, set(value.sources)) for value in plan.key.partition]
     ranges += [(condition.low, _pinned_by(condition, plan)) for condition in plan.key.sort]
-    seen: set[str] = set()
+    checked: set[str] = set()
     for value, names in ranges:
         for name, source in value.sources.items():
-            if name in names and name not in seen and not isinstance(source, EveryShard):
-                seen.add(name)
+            if name in names and name not in checked and not isinstance(source, EveryShard):
+                checked.add(name)
                 yield name, source, _shards(value, name)
 
 
@@ -450,8 +450,10 @@ def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Pl
         sure = not any(left[name].guess for name in names)
         if not sure or prod(left[name].number or 1 for name in names) > count_of(owner.volume):
             if not sure and owner is not entity:
-                whole = ", ".join(names)
-                guesses.append(f"{whole} of {entity.name} are assumed to have as many values as there are {owner.name}")
+                names_text = ", ".join(names)
+                guesses.append(
+                    f"{names_text} of {entity.name} are assumed to have as many values as there are {owner.name}"
+                )
             product *= max(1, count_of(owner.volume))
             left = {name: values for name, values in left.items() if name not in names}
     guesses += [values.guess for values in left.values() if values.guess]

@@ -74,16 +74,16 @@ def _grown_bytes(declared: int) -> int:
 
 def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
     """Return the size of an entity's items in an index, or in the table if the key belongs to the table."""
-    whole = item_size(entity)
+    size = item_size(entity)
     if bound.index is None or bound.index.project in {"all", None}:
-        return whole
+        return size
     keys = {part.attribute: part for part in (*entity.key.attributes, *bound.attributes)}
-    held = sum(_part_bytes(part) for part in keys.values())
+    key_bytes = sum(_part_bytes(part) for part in keys.values())
     if isinstance(bound.index.project, tuple):
         projected = set(bound.index.project) - set(keys)
-        held += sum(_field_bytes(stored) for stored in entity.fields.values() if stored.attribute in projected)
-    average = min(held, whole.average)
-    return ItemSize(average, min(held, whole.p99), None, declared=whole.declared)
+        key_bytes += sum(_field_bytes(stored) for stored in entity.fields.values() if stored.attribute in projected)
+    average = min(key_bytes, size.average)
+    return ItemSize(average, min(key_bytes, size.p99), None, declared=size.declared)
 
 
 def read_size(entity: EntitySpec, index: Index | None) -> ItemSize:

@@ -77,7 +77,7 @@ def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactio
 
 
 def _index_units(schema: Schema, old: Item | None, new: Item | None) -> dict[str, float]:
-    found = {}
+    units_by_index = {}
     for index in schema.indexes:
         before, after = entry_of(schema, index, old), entry_of(schema, index, new)
         units = index_write_units(
@@ -87,8 +87,8 @@ def _index_units(schema: Schema, old: Item | None, new: Item | None) -> dict[str
             same_content=before == after,
         )
         if units:
-            found[index.name] = units
-    return found
+            units_by_index[index.name] = units
+    return units_by_index
 
 
 def entry_of(schema: Schema, index: Index, item: Item | None) -> Item | None:

@@ -35,29 +35,29 @@ _MAX_CHARACTERS = 60
 Word = TypeVar("Word", bound=Callable[..., Any])
 
 
-def checked_call(made: Word) -> Word:
+def checked_call(function_or_class: Word) -> Word:
     """Decorate a function or class so that a call with wrong arguments raises DesignError at the caller's line."""
-    if not isinstance(made, type):
-        return _checking(made, made.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
-    made.__init__ = _checking(made.__init__, made.__name__)  # type: ignore[misc]
-    return made
+    if not isinstance(function_or_class, type):
+        return _checking(function_or_class, function_or_class.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
+    function_or_class.__init__ = _checking(function_or_class.__init__, function_or_class.__name__)  # type: ignore[misc]
+    return function_or_class
 
 
 def _checking(function: Any, name: str) -> Any:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def call(*given: Any, **options: Any) -> Any:
-        if not _binds(signature, given, options):
-            raise _call_error(name, signature, given, options)
-        return function(*given, **options)
+    def call(*args: Any, **options: Any) -> Any:
+        if not _binds(signature, args, options):
+            raise _call_error(name, signature, args, options)
+        return function(*args, **options)
 
     return call
 
 
-def _binds(signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+def _binds(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
     try:
-        signature.bind(*given, **options)
+        signature.bind(*args, **options)
     except TypeError:
         return False
     return not _misnamed(signature, options)
@@ -75,18 +75,18 @@ def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
 
 
 def _call_error(
-    name: str, signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]
 ) -> DesignError:
     """Return the error for a call whose arguments do not match the signature."""
     takes = [parameter for parameter in signature.parameters.values() if parameter.name not in {"self", "cls"}]
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes):
-        known = [parameter.name for parameter in takes if parameter.kind is not parameter.VAR_POSITIONAL]
+        names = [parameter.name for parameter in takes if parameter.kind is not parameter.VAR_POSITIONAL]
         for option in options:
-            if option not in known:
-                return unknown_option(option, known)
+            if option not in names:
+                return unknown_option(option, names)
     fix = f"write {name}({', '.join(map(_argument_form, takes))})"
     try:
-        bound = None if _misnamed(signature, options) else signature.bind_partial(*given, **options).arguments
+        bound = None if _misnamed(signature, options) else signature.bind_partial(*args, **options).arguments
     except TypeError:
         bound = None
     if bound is None:
@@ -113,8 +113,8 @@ def _argument_form(parameter: inspect.Parameter) -> str:
 
 def unknown_option(option: str, options: Iterable[str]) -> DesignError:
     """Return the error for an unknown option. Its message lists the known options."""
-    known = ", ".join(sorted(options))
-    return DesignError(f"unknown option: {option}", place=calling_place(), fix=f"use one of {known}")
+    names = ", ".join(sorted(options))
+    return DesignError(f"unknown option: {option}", place=calling_place(), fix=f"use one of {names}")
 
 
 def check_text(option: str, value: object, *, may_be_none: bool = False) -> None:
@@ -155,13 +155,13 @@ def check_count(word: str, values: int, most: int) -> None:
         refuse(f"{word} is given {values} values", f"give from 1 to {most} of them")
 
 
-def as_tuple(option: str, given: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
+def as_tuple(option: str, values: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
     """Return one or more values as a tuple. Raises DesignError if a value is not of an accepted type."""
-    if isinstance(given, kinds):
-        return (given,)
-    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
-        raise invalid_option(option, given, "not an accepted value", fix)
-    several = tuple(given)
+    if isinstance(values, kinds):
+        return (values,)
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes, Mapping)):
+        raise invalid_option(option, values, "not an accepted value", fix)
+    several = tuple(values)
     for value in several:
         if not isinstance(value, kinds):
             raise invalid_option(option, value, "not an accepted value", fix)

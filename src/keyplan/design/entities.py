@@ -226,9 +226,9 @@ def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
     for field, info in model.model_fields.items():
         stored = of.fields.get(field)
         if stored is None or stored.info.annotation != info.annotation:
-            known = "no such field" if stored is None else f"{field} as {stored.info.annotation!r}"
+            field_text = "no such field" if stored is None else f"{field} as {stored.info.annotation!r}"
             raise DesignError(
-                f"view {name} has a field {field}, and {of.name} has {known}",
+                f"view {name} has a field {field}, and {of.name} has {field_text}",
                 place=place.at(f"{field}:", width=len(field)),
                 other=of.place,
                 fix=f"declare fields of {of.name} with their names and types, or leave {field} out",
@@ -376,7 +376,7 @@ def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: 
 
 def _fields(model: type[Entity], schema: Schema, place: Place) -> dict[str, StoredField]:
     fields: dict[str, StoredField] = {}
-    taken: dict[str, str] = {}
+    types: dict[str, str] = {}
     for name, info in model.model_fields.items():
         try:
             check_alias(model, name)
@@ -387,13 +387,13 @@ def _fields(model: type[Entity], schema: Schema, place: Place) -> dict[str, Stor
                 place=place.at(f"{name}:", width=len(name)),
                 fix=error.fix,
             ) from None
-        if field.attribute in taken:
+        if field.attribute in types:
             raise DesignError(
-                f"{model.__name__}.{name} and {taken[field.attribute]} are both stored as {field.attribute}",
+                f"{model.__name__}.{name} and {types[field.attribute]} are both stored as {field.attribute}",
                 place=place.at(f"{name}:", width=len(name)),
                 fix="give one of them another Attribute(name)",
             )
-        taken[field.attribute] = name
+        types[field.attribute] = name
         fields[name] = field
     return fields
 
@@ -491,7 +491,7 @@ def _index_keys(
             bound.append(bound_key)
         else:
             bound.append(bind_stored_key(index, schema, fields, primary.place, primary))
-    return [each for each in bound if isinstance(each, BoundIndexKey)]
+    return [index_key for index_key in bound if isinstance(index_key, BoundIndexKey)]
 
 
 def _unique(

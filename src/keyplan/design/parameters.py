@@ -214,13 +214,13 @@ def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
     return value
 
 
-def substitute(source: Source, given: Mapping[str, Source]) -> Source:
+def substitute(source: Source, step_sources: Mapping[str, Source]) -> Source:
     """Replace a parameter of a pattern by the parameter or constant that a transaction passes for it."""
     if isinstance(source, Each):
-        return Each(substitute(source.values, given)) if isinstance(source.values, Param) else source
-    if not isinstance(source, Param) or source._name not in given:
+        return Each(substitute(source.values, step_sources)) if isinstance(source.values, Param) else source
+    if not isinstance(source, Param) or source._name not in step_sources:
         return source
-    outer = given[source._name]
+    outer = step_sources[source._name]
     inner = outer.values if isinstance(outer, Each) else outer
     for part in source._path:
         inner = getattr(inner, part)

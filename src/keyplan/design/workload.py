@@ -137,8 +137,8 @@ class Volume:
         declared = self.distinct.get(name)
         if isinstance(declared, Mapping):
             return declared.get(value, 0.0) / sum(declared.values())
-        known = self.values_of(name)
-        return None if known is None else 1 / max(1, known.count)
+        known_values = self.values_of(name)
+        return None if known_values is None else 1 / max(1, known_values.count)
 
 
 def _are_shares(shares: object) -> bool:

@@ -52,9 +52,9 @@ def _time(units: float, left: float) -> float | None:
 
 def longest(times: Iterable[float | None]) -> float | None:
     """Return the longest of several durations, or None if one of them is None."""
-    known = list(times)
-    ended = [time for time in known if time is not None]
-    return max(ended) if len(ended) == len(known) else None
+    known_times = list(times)
+    ended = [time for time in known_times if time is not None]
+    return max(ended) if len(ended) == len(known_times) else None
 
 
 def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:
@@ -152,9 +152,9 @@ def build(work: Build, month: Estimate) -> Backfill | None:
         if bound is None or count is None:
             unknown += [spec.name] if count is None else []
             continue
-        held = count * share_in_index(spec, bound)
-        items += round(held)
-        units += held * write_units(entry_size(spec, bound).average)
+        rows = count * share_in_index(spec, bound)
+        items += round(rows)
+        units += rows * write_units(entry_size(spec, bound).average)
     if not work.entities:
         return None
     schema = work.table.schema
@@ -234,7 +234,9 @@ def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
     keys = [
         work
         for work in works
-        if work.rekeyed or name in work.indexes or any(_projects(bound, each, old.schema) for each in work.attributes)
+        if work.rekeyed
+        or name in work.indexes
+        or any(_projects(bound, attribute, old.schema) for attribute in work.attributes)
     ]
     return keys or works
 

@@ -350,9 +350,9 @@ def never_stored(pair: Entities, bound: BoundKey) -> bool:
 
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
     """Return the attributes of an index key that are not used for a field or another key in the new design."""
-    kept = {stored.attribute for stored in _attributes(pair.new)}
-    kept |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
-    return [part.attribute for part in bound.attributes if part.attribute not in kept]
+    attributes = {stored.attribute for stored in _attributes(pair.new)}
+    attributes |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
+    return [part.attribute for part in bound.attributes if part.attribute not in attributes]
 
 
 def _enters(pair: Entities, now: BoundIndexKey) -> DesignChange:

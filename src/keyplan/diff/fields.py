@@ -33,12 +33,12 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
     return 1 - share if may_be_absent else share
 
 
-def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | None:
+def gone_share(spec: EntitySpec, field: str, losses_of: Sequence[Loss]) -> float | None:
     """Return the share of items with a value that a field no longer accepts, or None if it is unknown."""
     shares = shares_of(spec, field, None)
-    if shares is None or not all(loss.values for loss in lost):
+    if shares is None or not all(loss.values for loss in losses_of):
         return None
-    removed = {plain_value(value) for loss in lost for value in loss.values}
+    removed = {plain_value(value) for loss in losses_of for value in loss.values}
     return present_share(spec, field) * sum(shares.get(value, 0.0) for value in removed)
 
 
@@ -111,10 +111,10 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
     if old.attribute != new.attribute:
         yield _realiased(pair, old, new)
         return
-    lost, lost_backwards = losses(old, new), losses(new, old)
-    yield from _lossy(pair, old, new, lost, is_read=not lost_backwards)
-    if lost_backwards and not lost:
-        what = f"{path} accepts values that the old version cannot read: {lost_backwards[0].text}"
+    forward, backward = losses(old, new), losses(new, old)
+    yield from _lossy(pair, old, new, forward, is_read=not backward)
+    if backward and not forward:
+        what = f"{path} accepts values that the old version cannot read: {backward[0].text}"
         it = f"{new.attribute} of {pair.new.name}"
         steps = form_steps(
             accept=f"a version that also reads {it} in the new form, and writes the old form",
@@ -130,9 +130,9 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
             f" While the old version runs, its writes do not set {new.name}." if new.write_time else ""
         )
         yield _change(pair, "field changed", "code", new.name, what=what, how=how)
-    elif not lost and (parts := _parts(old, new)):
+    elif not forward and (parts := _parts(old, new)):
         yield _change(pair, "field changed", "code", new.name, what=f"{path} {parts}", how=_PARTS)
-    elif not lost and _default(old) != _default(new):
+    elif not forward and _default(old) != _default(new):
         what = f"the default of {path} changed from {_default(old)} to {_default(new)}"
         without = "cannot be read" if new.is_needed else f"are read with {_default(new)}"
         how = f"Stored items keep their value; items without one {without}."
@@ -163,14 +163,14 @@ def _default(field: StoredField) -> str:
 
 
 def _lossy(
-    pair: Entities, old: StoredField, new: StoredField, lost: list[Loss], *, is_read: bool
+    pair: Entities, old: StoredField, new: StoredField, removed: list[Loss], *, is_read: bool
 ) -> Iterator[DesignChange]:
     """Yield a change for a different type, a change for missing values, and a change for rejected values.
 
     `is_read` is True if the old version of the program can read items that the new version writes.
     """
     path = f"{pair.new.name}.{new.name}"
-    by_kind = {kind: [loss for loss in lost if loss.kind in kinds] for kind, kinds in _KINDS.items()}
+    by_kind = {kind: [loss for loss in removed if loss.kind in kinds] for kind, kinds in _KINDS.items()}
     texts = {kind: "; ".join(loss.text for loss in several) for kind, several in by_kind.items()}
     if by_kind["type changed"]:
         how = "Stored items have the old form until they are rewritten; conditions and keys compare it."

@@ -64,14 +64,14 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
     Declarations for which `shape` returns None are not matched.
     """
     theirs, ours = _by_name(old), _by_name(new)
-    kept = tuple((theirs[name], shape) for name, shape in ours.items() if name in theirs)
+    matching = tuple((theirs[name], shape) for name, shape in ours.items() if name in theirs)
     removed = [shape for name, shape in theirs.items() if name not in ours]
     added = [shape for name, shape in ours.items() if name not in theirs]
     renamed = [] if shape is None else list(_renamed(removed, added, shape))
     renamed_names = {before.name for before, _ in renamed}
     come = {after.name for _, after in renamed}
     return Matched(
-        kept,
+        matching,
         tuple(renamed),
         tuple(named for named in removed if named.name not in renamed_names),
         tuple(named for named in added if named.name not in come),

@@ -126,18 +126,18 @@ def _table_removed(table: Table, new: tuple[Table, ...]) -> DesignChange:
     )
 
 
-def _moved(found: Matched[Table]) -> Iterator[DesignChange]:
+def _moved(matched_tables: Matched[Table]) -> Iterator[DesignChange]:
     """Yield a change for each entity that moved to another table."""
-    old = (*(before for before, _ in found.pairs), *found.removed)
-    lost = {spec.name: (table, spec) for table in old for spec in table.entities}
-    for before, after in found.pairs:
+    old = (*(before for before, _ in matched_tables.pairs), *matched_tables.removed)
+    removed = {spec.name: (table, spec) for table in old for spec in table.entities}
+    for before, after in matched_tables.pairs:
         for spec in after.entities:
-            if lost.get(spec.name, (None,))[0] is before:
-                del lost[spec.name]
-    came: list[tuple[Table | None, Table]] = [(None, table) for table in found.added]
-    for same, after in (*found.pairs, *came):
+            if removed.get(spec.name, (None,))[0] is before:
+                del removed[spec.name]
+    came: list[tuple[Table | None, Table]] = [(None, table) for table in matched_tables.added]
+    for same, after in (*matched_tables.pairs, *came):
         for spec in after.entities:
-            was = lost.get(spec.name)
+            was = removed.get(spec.name)
             if was is not None and was[0] is not same:
                 yield _of_moved(*was, after, spec)
 
@@ -279,8 +279,8 @@ def attribute_types(table: Table) -> Mapping[str, str]:
 def index_text(index: Index) -> str:
     """Describe the key and projection of an index for messages."""
     key = ", ".join(index.attributes)
-    held = "all attributes" if projected(index) == "all" else "keys" if index.project == "keys" else None
-    return f"{key}; projects {held or 'keys and ' + ', '.join(projected(index))}"
+    projection = "all attributes" if projected(index) == "all" else "keys" if index.project == "keys" else None
+    return f"{key}; projects {projection or 'keys and ' + ', '.join(projected(index))}"
 
 
 # Local indexes.
@@ -369,12 +369,12 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]
         how = f"Queries of {index.name} do not return them until they have it."
         written = unreported_attributes(pair, missing)
         former = pair.old.key_in(index)  # the index gets another key: the old version still reads by the former one
-        kept = ", ".join(own_attributes(pair, former)) if former is not None else ""
-        also = f", and still writes {kept}" if kept else ""
+        attributes = ", ".join(own_attributes(pair, former)) if former is not None else ""
+        also = f", and still writes {attributes}" if attributes else ""
         steps = form_steps(
             write=written and f"a version that writes {written} of {pair.new.name}{also}",
             backfill=written and f"set {written} of every stored {pair.new.name}",
-            read=written and kept and f"the new version, which no longer writes {kept} of {pair.new.name}",
+            read=written and attributes and f"the new version, which no longer writes {attributes} of {pair.new.name}",
         )
         work = Rewrite(pair.old, pair.new, attributes=frozenset(missing), indexes=frozenset({index.name}))
         facts = {"index": index.name, "new": True}

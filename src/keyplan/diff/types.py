@@ -50,8 +50,8 @@ def name_of(kind: Any) -> str:
 
 def listed(values: Sequence[Any]) -> str:
     """Format the first values of a sequence, and the number of remaining ones."""
-    shown = ", ".join(repr(value) for value in values[:_SHOWN])
-    return shown if len(values) <= _SHOWN else f"{shown} and {len(values) - _SHOWN} more"
+    values_text = ", ".join(repr(value) for value in values[:_SHOWN])
+    return values_text if len(values) <= _SHOWN else f"{values_text} and {len(values) - _SHOWN} more"
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
         return
     if (id(old), id(new)) in pair.seen:
         return
-    seen = pair.seen | {(id(old), id(new))}
+    pairs = pair.seen | {(id(old), id(new))}
     ours, theirs = _fields_of(old), _fields_of(new)
     for name, (label, info) in theirs.items():
         path = f"{pair.path}.{label}" if pair.path else label
@@ -216,22 +216,22 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
                 yield Loss("missing", f"{path} is required, but stored items do not have it")
             continue
         was = ours[name][1]
-        yield from _between(_Pair(was.annotation, info.annotation, was, info, path, seen))
+        yield from _between(_Pair(was.annotation, info.annotation, was, info, path, pairs))
     removed = [label for name, (label, _) in ours.items() if name not in theirs]
     if removed and new.model_config.get("extra") == "forbid":
         yield Loss("gone", f"{_at(pair)}{', '.join(removed)} may be stored, but {new.__name__} no longer accepts it")
     yield from added_validators(old, new)
 
 
-def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozenset()) -> Iterator[str]:
+def parts_of(annotation: Any, within: str = "", visited: frozenset[type] = frozenset()) -> Iterator[str]:
     """Yield the path of each field of a model within a type, such as `city` or, for a list of models, `steps.at`."""
     kind, _ = without_none(annotation)
-    if _is_model(kind) and kind not in seen:
+    if _is_model(kind) and kind not in visited:
         for label, (name, info) in _fields_of(kind).items():
             yield f"{within}{name}" + (f" ({label})" if label != name else "")
-            yield from parts_of(info.annotation, f"{within}{name}.", seen | {kind})
+            yield from parts_of(info.annotation, f"{within}{name}.", visited | {kind})
     for part in get_args(kind) if get_origin(kind) is not Literal else ():
-        yield from parts_of(part, within, seen)
+        yield from parts_of(part, within, visited)
 
 
 def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:

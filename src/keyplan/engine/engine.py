@@ -263,7 +263,7 @@ class Engine:
         return False
 
 
-def _open_buckets(given: str | os.PathLike[str] | Buckets) -> Buckets:
+def _open_buckets(location: str | os.PathLike[str] | Buckets) -> Buckets:
     from keyplan.engine.transfer.buckets import opened  # noqa: PLC0415 - few programs have any
 
-    return opened(given)
+    return opened(location)

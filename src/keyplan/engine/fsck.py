@@ -87,11 +87,11 @@ def _check_table(
             yield FsckProblem(table.name, "", "item cannot be read", key.hex())
             continue
         yield from _check_row(table, key, version)
-        for each in checks:
-            yield from each.add(key, version)
+        for run_check in checks:
+            yield from run_check.add(key, version)
     progress.at(lambda: "counting entries")
-    for each in checks:
-        yield from each.end()
+    for run_check in checks:
+        yield from run_check.end()
     if table.recovery is not None:
         yield from _check_copies(table, "history", history.recorded(view, table.recovery))
 
@@ -187,12 +187,12 @@ class _Expiries:
         self._count = 0
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
-        kept = self._table.expiry
-        at = None if kept is None else expiry.expires_at(kept, version.item)
-        if kept is None or at is None:
+        expiry_tree = self._table.expiry
+        at = None if expiry_tree is None else expiry.expires_at(expiry_tree, version.item)
+        if expiry_tree is None or at is None:
             return
         self._count += 1
-        if self._view.point(kept.tree, expiry.expiry_key(at, key)) is None:
+        if self._view.point(expiry_tree.tree, expiry.expiry_key(at, key)) is None:
             yield FsckProblem(self._table.name, "time to live", "expiry is missing", key.hex())
 
     def end(self) -> Iterator[FsckProblem]:

@@ -80,11 +80,13 @@ def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
             return answer(command, request, form)
         due_at = max(due_at, start - burst_s) + interval_s
         weight, unseen = unseen, 0
-        wanted = request.get(_DETAIL)
+        requested_detail = request.get(_DETAIL)
         # A token is bound to the client's parameters, so the added parameter must not be part of them.
         detail: str = _ADDED if "ClientRequestToken" in request else "INDEXES"
         # An invalid value is kept, so that the engine rejects it.
-        is_counted = wanted not in (None, "NONE", "TOTAL") or (wanted == "TOTAL" and detail is _ADDED)
+        is_counted = requested_detail not in (None, "NONE", "TOTAL") or (
+            requested_detail == "TOTAL" and detail is _ADDED
+        )
         counted = request if is_counted else {**request, _DETAIL: detail}
         try:
             response = answer(command, counted, form)
@@ -94,7 +96,7 @@ def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
         receipts = response.get(_RECEIPTS)
         observer(Observation(operation, request, receipts, None, perf_counter() - start, weight))
         if not is_counted and receipts is not None:
-            if wanted == "TOTAL":
+            if requested_detail == "TOTAL":
                 response[_RECEIPTS] = _totals(receipts)
             else:
                 del response[_RECEIPTS]

@@ -11,13 +11,13 @@ from keyplan.errors import SerializationError
 _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # years 1 to 9999, the range of printable timestamps
 
 
-def epoch_s(given: datetime | float) -> float:
+def epoch_s(timestamp: datetime | float) -> float:
     """Return a timestamp from a request as epoch seconds. It is a datetime in a Python request and a number in JSON.
 
     Raises SerializationError for a value that is not finite or cannot be converted.
     """
     try:
-        at_s = given.timestamp() if isinstance(given, datetime) else float(given)
+        at_s = timestamp.timestamp() if isinstance(timestamp, datetime) else float(timestamp)
     except (OverflowError, ValueError):  # an int too large for a float, or a time before year 1 in UTC
         at_s = math.nan
     if not math.isfinite(at_s):

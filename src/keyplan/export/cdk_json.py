@@ -68,11 +68,11 @@ def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
 
 def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
     """Yield a fault for each table whose variable has the same name as another table's, which the generator rejects."""
-    seen: dict[str, Table] = {}
+    names: dict[str, Table] = {}
     for table in tables:
         variable = _variable(table.name)
-        if variable in seen:
-            other = seen[variable]
+        if variable in names:
+            other = names[variable]
             yield Fault(
                 "KP109",
                 f"tables {other.name} and {table.name} have the same variable name in the CDK app",
@@ -80,7 +80,7 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
                 table.schema.place,
                 other.schema.place,
             )
-        seen.setdefault(variable, table)
+        names.setdefault(variable, table)
 
 
 def _variable(name: str) -> str:
@@ -107,7 +107,7 @@ def unread(tables: Sequence[TableResource]) -> Iterator[str]:
     """
     for table in tables:
         yield from (item for item in map(example_item, table.table.entities) if isinstance(item, str))
-        lost = [words for member, words in _UNREAD.items() if member in table.request]
-        lost += ["point-in-time recovery"] if table.recovers else []
-        if lost:
-            yield f"the generated CDK app declares table {table.name} without {', '.join(lost)}"
+        ignored = [words for member, words in _UNREAD.items() if member in table.request]
+        ignored += ["point-in-time recovery"] if table.recovers else []
+        if ignored:
+            yield f"the generated CDK app declares table {table.name} without {', '.join(ignored)}"

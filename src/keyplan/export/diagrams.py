@@ -48,8 +48,8 @@ def entities(table: Table, name: str) -> str:
     y = PAD + height_of(head)
     ports: dict[str, list[tuple[float, float]]] = {index.name: [] for index in table.schema.indexes}
     for parts in sections.values():
-        box, found = _entity(drawing, 2 * PAD, y, width, parts)
-        for index, at in found:
+        box, entity_group = _entity(drawing, 2 * PAD, y, width, parts)
+        for index, at in entity_group:
             ports[index.name].append((box.right, at))
         y = box.bottom + _GAP
     frame = Rect(PAD, PAD, width + 2 * PAD, y - PAD)
@@ -129,10 +129,10 @@ def _mean(points: Sequence[tuple[float, float]]) -> float:
 
 def _index_lines(index: Index, table: Table) -> list[Line]:
     inside = sum(entity.key_in(index) is not None for entity in table.entities)
-    held = ", ".join(index.project) if isinstance(index.project, tuple) else index.project or "not stated"
+    attributes = ", ".join(index.project) if isinstance(index.project, tuple) else index.project or "not stated"
     texts = [f"{index.name}, {index.kind}", f"partition key {', '.join(index.partition)}"]
     texts += [f"sort key {', '.join(index.sort)}"] if index.sort else []
-    return _headed([*texts, f"holds {held}", f"{inside} of {len(table.entities)} entities"])
+    return _headed([*texts, f"holds {attributes}", f"{inside} of {len(table.entities)} entities"])
 
 
 def _headed(texts: Sequence[str]) -> list[Line]:
@@ -166,7 +166,9 @@ def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
         for target in targets
     }
     writes = [pattern for pattern in used if not pattern.plan.reading]
-    left = max((width_of([_pattern_line(pattern)]) for found in reads.values() for pattern in found), default=0)
+    left = max(
+        (width_of([_pattern_line(pattern)]) for patterns_of in reads.values() for pattern in patterns_of), default=0
+    )
     middle = max(width_of(_target_lines(table, target)) for target in targets)
     x = left + (4 * _LANE if left else 0)
     y: float = 0
@@ -203,13 +205,15 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
     return _headed(texts)
 
 
-def _pattern_boxes(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
+def _pattern_boxes(
+    drawing: Drawing, patterns_of: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float
+) -> None:
     """Draw patterns below each other, with arrows from the table or index that they read, or to the table that they
     write.
 
     `right` is the right edge of all boxes. If it is 0, the left edge of all boxes is `x`.
     """
-    for number, pattern in enumerate(found):
+    for number, pattern in enumerate(patterns_of):
         line = _pattern_line(pattern)
         width = width_of([line])
         kind = "read" if pattern.plan.reading else "write"
@@ -226,8 +230,8 @@ def _patterns_text(
 ) -> str:
     sentences = [
         f"{f'Index {target.name}' if target else f'Table {table.name}'} is read by"
-        f" {', '.join(pattern.name for pattern in found) or 'no pattern'}."
-        for target, found in reads.items()
+        f" {', '.join(pattern.name for pattern in patterns_of) or 'no pattern'}."
+        for target, patterns_of in reads.items()
     ]
     return " ".join(
         [*sentences, f"The table is written by {', '.join(pattern.name for pattern in writes) or 'no pattern'}."]
@@ -247,8 +251,8 @@ def consumers(tables: Sequence[Table], name: str) -> str:
     y: float = 0
     for table, lines in sources.items():
         heights = [height_of(boxes[consumer]) for consumer in table.consumers]
-        whole = max(height_of(lines), sum(heights) + _GAP * (len(heights) - 1))
-        source = drawing.box(Rect(0, y, first, whole), lines, "table")
+        total_height = max(height_of(lines), sum(heights) + _GAP * (len(heights) - 1))
+        source = drawing.box(Rect(0, y, first, total_height), lines, "table")
         for consumer, height in zip(table.consumers, heights, strict=True):
             box = drawing.box(Rect(source.right + 5 * _LANE, y, second, height), boxes[consumer], "entity")
             drawing.arrow((source.right, box.middle), (box.x - 2, box.middle), "line read")

@@ -200,10 +200,12 @@ def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
     """Return the field for which each parameter, or each element of a list parameter, is used, by parameter name."""
     if isinstance(pattern, Transaction):
         steps = [(step.call.arguments, fields_of_parameters(step.call.pattern)) for step in pattern.steps]
-        used = [(source, fields.get(name)) for given, fields in steps for name, source in given.items()]
+        used = [(source, fields.get(name)) for step, fields in steps for name, source in step.items()]
     else:
-        known = {name: field for entity in reversed(pattern.plan.entities) for name, field in entity.fields.items()}
-        used = [(source, known.get(name)) for name, source, _ in field_uses(pattern.plan)]
+        known_fields = {
+            name: field for entity in reversed(pattern.plan.entities) for name, field in entity.fields.items()
+        }
+        used = [(source, known_fields.get(name)) for name, source, _ in field_uses(pattern.plan)]
     sources = [(source.values if isinstance(source, Each) else source, field) for source, field in used]
     return {
         source._name: field
@@ -311,8 +313,8 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
         return members[scope.turn % len(members)]
     if issubclass(kind, BaseModel):
         return f"<{name}>" if kind in scope.models else example_model(kind, scope)
-    for known, value in _VALUES:
-        if issubclass(kind, known):
+    for type_, value in _VALUES:
+        if issubclass(kind, type_):
             return _varied(_named_uuid(value, name) if scope.whole else value, scope.turn)
     hints = {} if kind.__module__ == "builtins" else get_type_hints(kind, include_extras=True)
     # Only the accessed attributes of a dataclass, named tuple or protocol matter.

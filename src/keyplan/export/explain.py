@@ -53,7 +53,7 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
 
 def _about(name: str, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings whose subject is the pattern or consumer with this name."""
-    return [one for finding in findings for one in (finding, *finding.alike) if one.subject == name]
+    return [listed for finding in findings for listed in (finding, *finding.alike) if listed.subject == name]
 
 
 def _finding_texts(findings: Sequence[Finding]) -> list[str]:
@@ -134,7 +134,7 @@ def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] 
     count = counted(len(costs), "pattern", "patterns")
     parts = [wrapped(f"{design.name}: {count}, ${month.total:,.2f} per month ({prices}){unproved}", "")]
     rows = {
-        place: [_row(each, costs[each.name], counts[each.name]) for each in each_of]
+        place: [_row(reported, costs[reported.name], counts[reported.name]) for reported in each_of]
         for place, each_of in places.items()
     }
     if rows:
@@ -181,9 +181,9 @@ _HEAD: Final = ("pattern", "operation", "units/call", "$/month", "findings")
 def _consumer_line(consumer: Consumer, table: Table, findings: int) -> str:
     entities = ", ".join(entity.name for entity in consumer.entities) or "every entity"
     events = " or ".join(_EVENTS[event] for event in _EVENTS if event in consumer.events)
-    found = f", findings: {findings}" if findings else ""
+    findings_text = f", findings: {findings}" if findings else ""
     filtered = "" if consumer.filter is None else f", if {_filter_text(consumer)}"
-    return f"{consumer.name}: {events} {entities} of table {table.name}{filtered}{found}"
+    return f"{consumer.name}: {events} {entities} of table {table.name}{filtered}{findings_text}"
 
 
 def _findings_line(findings: Sequence[Finding]) -> str:
@@ -191,7 +191,7 @@ def _findings_line(findings: Sequence[Finding]) -> str:
         return "no findings"
     counts: Counter[str] = Counter(finding.severity for finding in findings)
     words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("advice", "advice", "advice"))
-    texts = [counted(counts[name], one, several) for name, one, several in words if counts[name]]
+    texts = [counted(counts[name], singular, several) for name, singular, several in words if counts[name]]
     return f"findings: {', '.join(texts)}; `keyplan check` shows them"
 
 
@@ -220,8 +220,8 @@ def _request(pattern: Pattern[..., Any]) -> str:
         text = orjson.dumps(_readable(call.request), option=orjson.OPT_INDENT_2).decode()
     except TypeError as error:
         return f"Request\n  not shown: its constants are invalid ({error})"
-    shown = "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
-    return shown + _hydration(pattern.plan) if pattern.plan.hydrated else shown
+    request_text = "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
+    return request_text + _hydration(pattern.plan) if pattern.plan.hydrated else request_text
 
 
 def _hydration(plan: Plan) -> str:
@@ -336,8 +336,8 @@ def claim_lines(pattern: Pattern[..., Any], expectation: Expected) -> Iterator[s
         units /= max(1.0, expectation.evaluated) if claimed.each else 1.0
         verdict = "fails" if units > claimed.high else "holds" if units >= claimed.low else "less than claimed"
         verdict = "unproved, because of an assumption (see below)" if expectation.guesses else verdict
-        each = " per item" if claimed.each else ""
-        yield f'"{claim.text}": {verdict}, estimated {number(units)} {claimed.what} units{each}'
+        suffix = " per item" if claimed.each else ""
+        yield f'"{claim.text}": {verdict}, estimated {number(units)} {claimed.what} units{suffix}'
 
 
 def _cost(pattern: Pattern[..., Any], expectation: Expected, book: PriceBook) -> str:

@@ -47,8 +47,8 @@ def _table(builder: _Page, table: Table, number: int) -> None:
     chart = parts.index(markdown.ENTITY_CHART)
     builder.add(parts[: chart + 1])
     if table.entities:
-        drawn = diagrams.entities(table, f"entities-{number}")
-        builder.draw(drawn, "Entities with their keys and fields, and the indexes that hold them.")
+        diagram = diagrams.entities(table, f"entities-{number}")
+        builder.draw(diagram, "Entities with their keys and fields, and the indexes that hold them.")
     builder.add(parts[chart + 1 :])
 
 
@@ -58,8 +58,8 @@ def _patterns(builder: _Page, design: Design) -> None:
     for number, table in enumerate(design.tables, 1):
         used = [pattern for pattern in design.patterns if _uses(pattern.plan.steps or (pattern.plan,), table)]
         if used:
-            drawn = diagrams.patterns(table, used, f"patterns-{number}")
-            builder.draw(drawn, f"Patterns that read and write {table.name}. Every write also updates its indexes.")
+            diagram = diagrams.patterns(table, used, f"patterns-{number}")
+            builder.draw(diagram, f"Patterns that read and write {table.name}. Every write also updates its indexes.")
     builder.add(rest)
 
 
@@ -98,9 +98,9 @@ class _Page:
     def _anchor(self, opening: Token, text: str) -> None:
         """Set a unique ID on a heading, and add the heading to the table of contents."""
         slug = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
-        taken = {name for _, name, _ in self._headings}
+        names = {name for _, name, _ in self._headings}
         name, number = f"s-{slug}", 2
-        while name in taken:
+        while name in names:
             name, number = f"s-{slug}-{number}", number + 1
         opening.attrSet("id", name)
         self._headings.append((int(opening.tag[1:]), name, text))

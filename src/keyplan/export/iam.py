@@ -148,14 +148,14 @@ def size(document: Any) -> int:
 
 
 def _document(statements: Sequence[PolicyStatement], account: Account) -> dict[str, Any]:
-    taken: set[str] = set()
+    sids: set[str] = set()
     documents = []
     for statement in statements:
         title = statement.title
         sid = next(
-            candidate for number in count(1) if (candidate := title if number == 1 else f"{title}{number}") not in taken
+            candidate for number in count(1) if (candidate := title if number == 1 else f"{title}{number}") not in sids
         )
-        taken.add(sid)
+        sids.add(sid)
         documents.append(statement.as_json(account, sid))
     return {"Version": _VERSION, "Statement": documents}
 
@@ -307,15 +307,17 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         return
     guarded = plan.keeps_unique
     # A patch writes in a transaction only if the call sets unique values.
-    enclosed = limits.enclosed or (guarded and not any(one.optional for one in plan.actions))
+    enclosed = limits.enclosed or (guarded and not any(write_action.optional for write_action in plan.actions))
     yield Grant(action, table, leading=leading, limits=replace(limits, enclosed=enclosed))
     if guarded:
         yield from _sentinels(plan, bindings, leading)
     if action != "UpdateItem":
         return
     required = [action for action in plan.actions if not action.optional]
-    patch_only = len(required) < len(plan.actions) and all(one.source is WRITE_TIME for one in required)
-    may_change_nothing = plan.entity.version is None and all(one.name in _MAY_CHANGE_NOTHING for one in required)
+    patch_only = len(required) < len(plan.actions) and all(requirement.source is WRITE_TIME for requirement in required)
+    may_change_nothing = plan.entity.version is None and all(
+        requirement.name in _MAY_CHANGE_NOTHING for requirement in required
+    )
     if may_change_nothing or patch_only:
         yield Grant(
             "ConditionCheckItem", table, leading=leading

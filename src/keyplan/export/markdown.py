@@ -169,11 +169,11 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
         where = ", ".join(dict.fromkeys(step.schema.name for step in plan.steps))
     name = f"`{pattern.name}`" + (f": {pattern.doc.splitlines()[0]}" if pattern.doc else "")
     asks = key_condition(plan) or ", ".join(step.pattern for step in plan.steps)
-    said = ["descending"] if plan.descending else []
-    said += [f"limit {plan.limit}"] if plan.limit else []
-    said += [f"pages of {plan.page_size}"] if plan.page_size else []
-    said += [f"view {plan.view.__name__}: {', '.join(plan.view.model_fields)}"] if plan.view is not None else []
-    how = f" ({', '.join(said)})" if said else ""
+    words = ["descending"] if plan.descending else []
+    words += [f"limit {plan.limit}"] if plan.limit else []
+    words += [f"pages of {plan.page_size}"] if plan.page_size else []
+    words += [f"view {plan.view.__name__}: {', '.join(plan.view.model_fields)}"] if plan.view is not None else []
+    how = f" ({', '.join(words)})" if words else ""
     filters = written_only_if(plan) if plan.filter is None else condition(plan.filter)
     claims = ", ".join(claim.text for claim in pattern.facts.claims)
     operation = f"{plan.operation}, then BatchGetItem" if plan.hydrated else plan.operation

@@ -62,7 +62,7 @@ def _facet_names(tables: Sequence[TableResource]) -> dict[EntitySpec, str]:
 
 def _table(table: TableResource, names: Mapping[EntitySpec, str]) -> dict[str, Any]:
     request, key = table.request, table.table.schema.key
-    types = {each["AttributeName"]: each["AttributeType"] for each in request["AttributeDefinitions"]}
+    types = {definition["AttributeName"]: definition["AttributeType"] for definition in request["AttributeDefinitions"]}
     samples = {entity: _samples(entity) for entity in table.table.entities}
     others = {name: code for entity in table.table.entities for name, code in _attributes(entity, samples[entity])}
     facets = [_facet(entity, names[entity], samples[entity]) for entity in table.table.entities]
@@ -123,10 +123,10 @@ def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
     A facet can contain only the template of the table's key.
     """
     parts = {part.attribute: part for bound in entity.indexes for part in bound.attributes}
-    shown = {name: text for name, part in parts.items() if (text := _shown(part)) and name not in entity.schema.key}
-    if items and any("{" in text for text in shown.values()):
+    texts = {name: text for name, part in parts.items() if (text := _shown(part)) and name not in entity.schema.key}
+    if items and any("{" in text for text in texts.values()):
         key = {part.attribute: _shown(part) for part in entity.key.attributes}
-        yield {name: {"S": text} if text else items[0][name] for name, text in (key | shown).items()}
+        yield {name: {"S": text} if text else items[0][name] for name, text in (key | texts).items()}
 
 
 def _shown(part: BoundKeyAttribute) -> str:
@@ -139,11 +139,11 @@ def _shown(part: BoundKeyAttribute) -> str:
 
 def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the items, except those with the same key as an earlier item."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for item in items:
         text = repr([item.get(name) for name in key])
-        if text not in seen:
-            seen.add(text)
+        if text not in names:
+            names.add(text)
             yield item
 
 
@@ -151,12 +151,12 @@ def _attributes(entity: EntitySpec, samples: Sequence[Mapping[str, Any]]) -> Ite
     """Yield the name and type of each non-key attribute."""
     stored = [field for field in entity.fields.values() if field.name not in entity.is_in_key_only]
     types = {field.attribute: field.type_code for field in stored}
-    made = {part.attribute: part.type_code for bound in entity.indexes for part in entity.made_in(bound)}
-    seen = {name: code for item in samples for name, value in item.items() for code in value}
-    for name in dict.fromkeys((*types, *made, *seen)):
-        code = (types | made).get(name, "ANY")
+    index_types = {part.attribute: part.type_code for bound in entity.indexes for part in entity.made_in(bound)}
+    sample_types = {name: code for item in samples for name, value in item.items() for code in value}
+    for name in dict.fromkeys((*types, *index_types, *sample_types)):
+        code = (types | index_types).get(name, "ANY")
         if name not in entity.schema.key:
-            yield name, seen.get(name, _UNKNOWN_TYPE) if code == "ANY" else code
+            yield name, sample_types.get(name, _UNKNOWN_TYPE) if code == "ANY" else code
 
 
 def _facet(entity: EntitySpec, name: str, samples: list[dict[str, Any]]) -> dict[str, Any]:
@@ -187,8 +187,8 @@ def notes(tables: Sequence[TableResource]) -> Iterator[str]:
                 yield f"index {index['IndexName']} of {table.name} has multi-attribute keys: omitted"
         for index in table.request.get("LocalSecondaryIndexes", ()):
             yield f"index {index['IndexName']} of {table.name} is local: NoSQL Workbench may not display it"
-        lost = [words for member, words in _UNREAD.items() if member in table.request]
-        lost += ["expiry"] if table.ttl is not None else []
-        lost += ["point-in-time recovery"] if table.recovers else []
-        if lost:
-            yield f"the model of table {table.name} does not contain {', '.join(lost)}"
+        ignored = [words for member, words in _UNREAD.items() if member in table.request]
+        ignored += ["expiry"] if table.ttl is not None else []
+        ignored += ["point-in-time recovery"] if table.recovers else []
+        if ignored:
+            yield f"the model of table {table.name} does not contain {', '.join(ignored)}"

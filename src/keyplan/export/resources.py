@@ -85,12 +85,12 @@ def _unstated_streams(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def _names(tables: Sequence[Table]) -> Iterator[Fault]:
-    seen: dict[str, Table] = {}
+    names: dict[str, Table] = {}
     for table in tables:
-        if table.name in seen:
-            place, other = table.schema.place, seen[table.name].schema.place
+        if table.name in names:
+            place, other = table.schema.place, names[table.name].schema.place
             yield Fault("KP109", f"two tables are called {table.name}", "rename one of them", place, other)
-        seen.setdefault(table.name, table)
+        names.setdefault(table.name, table)
 
 
 def is_prefix(prefix: str, tables: Sequence[Table]) -> bool:

@@ -68,8 +68,8 @@ class Rect:
 
 def printable(text: str) -> str:
     """Return a text as one line, without unprintable characters."""
-    shown = ("\ufffd" if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in " ".join(text.split()))
-    return "".join(shown)
+    characters = ("\ufffd" if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in " ".join(text.split()))
+    return "".join(characters)
 
 
 def cells(text: str) -> int:

@@ -146,9 +146,9 @@ def _projection(index: Mapping[str, Any]) -> dict[str, Any]:
 
 def _outputs(table: TableResource) -> Iterator[tuple[str, dict[str, str]]]:
     name, own = table.name, identifier(table.table.name)
-    said = [("name", "name", "Name of table"), ("arn", "arn", "ARN of table")]
+    outputs = [("name", "name", "Name of table"), ("arn", "arn", "ARN of table")]
     if table.table.schema.stream is not None:
-        said.append(("stream", "stream_arn", "ARN of the stream of table"))
-    for ending, attribute, words in said:
+        outputs.append(("stream", "stream_arn", "ARN of the stream of table"))
+    for ending, attribute, words in outputs:
         value = f"${{{TYPE}.{own}.{attribute}}}"
         yield f"{own}_{ending}", {"description": f"{words} {name}", "value": value}

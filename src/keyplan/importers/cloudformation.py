@@ -44,32 +44,32 @@ _ELSEWHERE = {
 """Hints on where tables may be defined instead, by resource type."""
 
 
-def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
+def global_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
     """Convert a global table to the properties of AWS::DynamoDB::Table.
 
     The settings of the first replica are used, because a design describes the tables of one Region. Also return a
     sentence for each setting that a design cannot express.
     """
-    replicas = list(whole.each("Replicas"))
-    first = replicas[0] if replicas else Node({}, f"{whole.path}.Replicas")
-    gaps = list(_replica_gaps(whole, replicas))
-    properties = {name: value for name, value in whole.mapping().items() if name not in _OF_ALL_REPLICAS}
+    replicas = list(resource.each("Replicas"))
+    first = replicas[0] if replicas else Node({}, f"{resource.path}.Replicas")
+    gaps = list(_replica_gaps(resource, replicas))
+    properties = {name: value for name, value in resource.mapping().items() if name not in _OF_ALL_REPLICAS}
     for member in _TAKEN_FROM_REPLICA:
-        if (found := first.get(member)) is not None:
-            properties[member] = found.value
-    if (mode := whole.get("BillingMode")) is None or mode.text() == "PROVISIONED":
-        properties["ProvisionedThroughput"] = _throughput([whole], [first, whole], gaps)
+        if (member_node := first.get(member)) is not None:
+            properties[member] = member_node.value
+    if (mode := resource.get("BillingMode")) is None or mode.text() == "PROVISIONED":
+        properties["ProvisionedThroughput"] = _throughput([resource], [first, resource], gaps)
     own = {index.need("IndexName").text(): index for index in first.each("GlobalSecondaryIndexes")}
-    indexes = [_index(index, own, whole, gaps) for index in whole.each("GlobalSecondaryIndexes")]
+    indexes = [_index(index, own, resource, gaps) for index in resource.each("GlobalSecondaryIndexes")]
     if indexes:
         properties["GlobalSecondaryIndexes"] = indexes
-    return Node(properties, whole.path), tuple(gaps)
+    return Node(properties, resource.path), tuple(gaps)
 
 
-def _replica_gaps(whole: Node, replicas: list[Node]) -> Iterator[str]:
+def _replica_gaps(resource: Node, replicas: list[Node]) -> Iterator[str]:
     """Yield the settings of a global table and its replicas that a design cannot express."""
     for member in ("ReadOnDemandThroughputSettings", "WriteOnDemandThroughputSettings"):
-        if whole.get(member) is not None:
+        if resource.get(member) is not None:
             yield f"{member}: maximum on-demand throughput is not part of a design"
     for replica in replicas[:1]:
         for member in replica.mapping():
@@ -90,14 +90,14 @@ def _region(replica: Node) -> str:
     return "the stack's region" if isinstance(region.value, UnresolvedValue) else region.text()
 
 
-def _index(index: Node, of_replica: dict[str, Node], whole: Node, gaps: list[str]) -> dict[str, Any]:
+def _index(index: Node, of_replica: dict[str, Node], resource: Node, gaps: list[str]) -> dict[str, Any]:
     settings = ("WriteProvisionedThroughputSettings", "ReadProvisionedThroughputSettings")
     properties = {name: value for name, value in index.mapping().items() if name not in settings}
-    mode = whole.get("BillingMode")
+    mode = resource.get("BillingMode")
     if mode is None or mode.text() == "PROVISIONED":
         name = index.need("IndexName").text()
-        reads = [*([of_replica[name]] if name in of_replica else []), index, whole]
-        properties["ProvisionedThroughput"] = _throughput([index, whole], reads, gaps)
+        reads = [*([of_replica[name]] if name in of_replica else []), index, resource]
+        properties["ProvisionedThroughput"] = _throughput([index, resource], reads, gaps)
     return properties
 
 
@@ -122,21 +122,21 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
     return throughput
 
 
-def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
+def simple_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
     """Convert a SAM simple table to the properties of AWS::DynamoDB::Table.
 
     The table has one key attribute (by default `id` of type String). Its capacity is on demand unless it is declared.
     Also return a sentence for each setting that a design cannot express.
     """
-    key = whole.get("PrimaryKey")
+    key = resource.get("PrimaryKey")
     name = "id" if key is None else key.need("Name").text()
     kind = "String" if key is None else key.need("Type").one_of(*_SAM_TYPES)
-    properties = {member: value for member, value in whole.mapping().items() if member != "PrimaryKey"}
+    properties = {member: value for member, value in resource.mapping().items() if member != "PrimaryKey"}
     properties["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": _SAM_TYPES[kind]}]
     properties["KeySchema"] = [{"AttributeName": name, "KeyType": "HASH"}]
-    if whole.get("ProvisionedThroughput") is None:
+    if resource.get("ProvisionedThroughput") is None:
         properties["BillingMode"] = "PAY_PER_REQUEST"
-    return Node(properties, whole.path), ()
+    return Node(properties, resource.path), ()
 
 
 Properties = tuple[Node, tuple[str, ...]]
@@ -150,37 +150,37 @@ _TABLES: dict[str, Callable[[Node], Properties]] = {
 }
 
 
-def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> ImportSource:
+def cloudformation(documents: Sequence[Document], parameters: Mapping[str, str]) -> ImportSource:
     """Return the tables that CloudFormation templates define.
 
     `given` contains the values of template parameters by name. Raises ImportSourceError if a template is invalid.
     """
-    _check_parameters(documents, given)
+    _check_parameters(documents, parameters)
     tables: list[SourceTable] = []
     gaps: list[str] = []
     for document in documents:
-        resolver = Resolver(document.value, given)
-        found = dict(_tables(document, resolver, gaps))
-        if not found:
+        resolver = Resolver(document.value, parameters)
+        found_tables = dict(_tables(document, resolver, gaps))
+        if not found_tables:
             raise ImportSourceError(f"{document.name} declares no table: {_kinds(document)}")
-        _add_consumers(found, document, resolver, gaps)
-        tables += found.values()
+        _add_consumers(found_tables, document, resolver, gaps)
+        tables += found_tables.values()
     names = ", ".join(document.name for document in documents)
     about = next((text for document in documents if isinstance(text := document.member("Description"), str)), "")
     return ImportSource(f"{names}, {CLOUDFORMATION}", tuple(tables), tuple(gaps), about)
 
 
-def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -> None:
+def _check_parameters(documents: Sequence[Document], parameters: Mapping[str, str]) -> None:
     """Raise ImportSourceError if a document is not a template, or if a given value does not belong to a parameter."""
-    known: set[str] = set()
+    known_names: set[str] = set()
     for document in documents:
         if not isinstance(document.member("Resources"), Mapping):
             raise wrong_kind(CLOUDFORMATION, document)
         declared = document.member("Parameters")
-        known |= set(declared) if isinstance(declared, Mapping) else set()
-    for name in given:
-        if name not in known and not name.startswith("AWS::"):
-            listed = ", ".join(sorted(map(str, known))) or "none"
+        known_names |= set(declared) if isinstance(declared, Mapping) else set()
+    for name in parameters:
+        if name not in known_names and not name.startswith("AWS::"):
+            listed = ", ".join(sorted(map(str, known_names))) or "none"
             raise ImportSourceError(f"--parameter {name}: unknown parameter; known parameters: {listed}")
 
 
@@ -249,8 +249,8 @@ def _is_created(resource: Mapping[str, Any], path: str, resolver: Resolver) -> b
 
 
 def _table(logical_id: str, resource: Mapping[str, Any], path: str, resolver: Resolver) -> SourceTable:
-    whole = Node(resolver.resolve(resource.get("Properties") or {}), f"{path}.Properties")
-    properties, gaps = _TABLES[resource["Type"]](whole)
+    resource_node = Node(resolver.resolve(resource.get("Properties") or {}), f"{path}.Properties")
+    properties, gaps = _TABLES[resource["Type"]](resource_node)
     name, unnamed = _name(logical_id, properties)
     return source_table(properties, name, (*unnamed, *_kept(resource), *gaps))
 

@@ -47,18 +47,18 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
     return ImportSource(f"{names}, in the form of DescribeTable", tuple(_table(*table) for table in descriptions))
 
 
-def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
+def _take(document: Document, tables: list[tuple[Node, dict[str, Any]]]) -> None:
     """Add the table that a response describes, or add the response's properties to the last table."""
     table = document.member("Table") or document.member("TableDescription") or document.value
     if isinstance(table, Mapping) and "TableName" in table and "KeySchema" in table:
-        found.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
+        tables.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
         return
     more = dict(_more(document))
     if not more:
         raise wrong_kind(DESCRIBE_TABLE, document)
-    if not found:
+    if not tables:
         raise ImportSourceError(f"{document.name} does not name its table: put it after the table's description")
-    found[-1][1].update(more)
+    tables[-1][1].update(more)
 
 
 def _more(document: Document) -> Iterator[tuple[str, Any]]:
@@ -115,8 +115,12 @@ def _figures(described: Node) -> TableStatistics | None:
         for index in described.each(f"{kind}SecondaryIndexes")
         if (status := index.get("IndexStatus")) is None or status.text() != "CREATING"  # not counted yet
     ]
-    held = {index.need("IndexName").text(): found.whole() for index in indexes if (found := index.get("ItemCount"))}
-    return TableStatistics(count.whole(), round(size.whole() / count.whole()), held)
+    item_counts = {
+        index.need("IndexName").text(): item_count.whole()
+        for index in indexes
+        if (item_count := index.get("ItemCount"))
+    }
+    return TableStatistics(count.whole(), round(size.whole() / count.whole()), item_counts)
 
 
 def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:

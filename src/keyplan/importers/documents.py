@@ -83,8 +83,8 @@ def wrong_kind(what: str, document: Document) -> ImportSourceError:
     """Return the error for a document of an unexpected kind."""
     keys = document.value if isinstance(document.value, Mapping) else {}
     hint = next((text for member, text in _HINTS if member in keys and not text.startswith(what)), None)
-    seen = f"it looks like {hint}" if hint else f"it is {_shape(document.value)}"
-    return ImportSourceError(f"{document.name} is not {what}: {seen}")
+    description = f"it looks like {hint}" if hint else f"it is {_shape(document.value)}"
+    return ImportSourceError(f"{document.name} is not {what}: {description}")
 
 
 def _shape(value: Any) -> str:

@@ -77,8 +77,8 @@ def electrodb(documents: Sequence[Document], table: str | None = None) -> Import
     for schema in schemas:
         tables.setdefault(schema.table, []).append(schema)
     names = ", ".join(dict.fromkeys(document.name for document in documents))
-    found = tuple(_table(name, members) for name, members in tables.items())
-    return ImportSource(f"{names}, {ELECTRODB}", found, tuple(dict.fromkeys(gaps)))
+    source_tables = tuple(_table(name, members) for name, members in tables.items())
+    return ImportSource(f"{names}, {ELECTRODB}", source_tables, tuple(dict.fromkeys(gaps)))
 
 
 def _entities(node: Node) -> Iterator[Node]:
@@ -198,7 +198,7 @@ def _collection(pattern: Node) -> list[str]:
     collection = pattern.get("collection")
     if collection is None or collection.value == "":
         return []
-    return [each.text() for each in collection.items()] if isinstance(collection.value, list) else [collection.text()]
+    return [name.text() for name in collection.items()] if isinstance(collection.value, list) else [collection.text()]
 
 
 # Entities.
@@ -243,18 +243,18 @@ class _Reader:
 
     def _field(self, name: str) -> SourceField:
         node = self._attributes[name]
-        whole = Node({"type": node.value}, node.path) if not isinstance(node.value, Mapping) else node
+        attribute = Node({"type": node.value}, node.path) if not isinstance(node.value, Mapping) else node
         self._types.setdefault(self._stored(name), _TYPES[self._type(name)][1])
-        for member in whole.mapping():
+        for member in attribute.mapping():
             if member not in _OF_ATTRIBUTE:
                 reason = _NOT_OF_DESIGNS.get(str(member), "it is not part of a design")
                 self._gaps.append(f"{self._schema.entity}.{name}: {member}: {reason}")
-        required = whole.get("required")
+        required = attribute.get("required")
         return SourceField(
             name,
-            _annotation(whole),
-            is_required=required is not None and required.flag() and whole.get("default") is None,
-            default=_default(whole),
+            _annotation(attribute),
+            is_required=required is not None and required.flag() and attribute.get("default") is None,
+            default=_default(attribute),
         )
 
     def _add_key(
@@ -307,7 +307,7 @@ class _Reader:
         composite = node.get("composite") or node.get("facets")
         if composite is None:
             raise node.fail("it has neither composite nor template")
-        names = [each.text() for each in composite.items()]
+        names = [element.text() for element in composite.items()]
         stored = {self._stored(name) for name in self._attributes}
         if len(names) == 1 and names[0] == node.need("field").text() and names[0] in stored:
             return [("", names[0])]
@@ -386,7 +386,7 @@ def _annotation(node: Node) -> str:
 
 
 def _choices(kind: Node) -> str:
-    texts = [each.text() for each in kind.items()]
+    texts = [choice.text() for choice in kind.items()]
     return f"Literal[{', '.join(map(literal, texts))}]" if texts else "str"
 
 

@@ -70,12 +70,12 @@ def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
     codes = {name for name, _ in contents} or ({code} if code else set())
     if len(codes) != 1:
         return ANY
-    (found,) = codes
-    if found == "N":
+    (single,) = codes
+    if single == "N":
         return _number([content for _, content in contents])
-    if found == "NS":
+    if single == "NS":
         return f"set[{_number([element for _, content in contents for element in content])}]"
-    return _PLAIN.get(found, ANY)
+    return _PLAIN.get(single, ANY)
 
 
 def _number(contents: list[Any]) -> str:
@@ -155,21 +155,21 @@ class PlannedEntity:
 
 def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
     """Return the entities of a table: one for each known kind of item or, if none is known, one for all items."""
-    known = table.entities or (SourceEntity(name="", attributes=()),)
+    entities = table.entities or (SourceEntity(name="", attributes=()),)
     projected = [name for index in table.indexes if isinstance(index.project, tuple) for name in index.project]
     unclaimed = [
         name
         for name in (*table.key_attributes, *projected, *([table.ttl] if table.ttl else []))
-        if not any(name in _attributes(table, value) or name in value.templates for value in known)
+        if not any(name in _attributes(table, value) or name in value.templates for value in entities)
     ]
-    return [_Planner(table, value, unclaimed, discriminator).plan() for value in known]
+    return [_Planner(table, value, unclaimed, discriminator).plan() for value in entities]
 
 
 def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
     """Return the attributes of a kind of item: the primary key, then index keys, then the others."""
-    held = dict.fromkeys((*entity.attributes, *(name for item in entity.samples for name in item)))
-    first = [name for name in table.key_attributes if name in held or name in table.key]
-    return list(dict.fromkeys((*table.key, *first, *held)))
+    attributes = dict.fromkeys((*entity.attributes, *(name for item in entity.samples for name in item)))
+    first = [name for name in table.key_attributes if name in attributes or name in table.key]
+    return list(dict.fromkeys((*table.key, *first, *attributes)))
 
 
 def _reads(value: Mapping[str, object], kind: type) -> bool:
@@ -279,8 +279,8 @@ class _Planner:
         entity.fields = {name: replace(planned_field, is_required=True) for name, planned_field in in_key.items()} | {
             name: planned_field for name, planned_field in entity.fields.items() if name not in in_key
         }
-        held = [name for part in entity.key if part.template for name in part.fields]
-        entity.keeps_key_fields = not held or any(name in self._stored_before for name in held)
+        fields = [name for part in entity.key if part.template for name in part.fields]
+        entity.keeps_key_fields = not fields or any(name in self._stored_before for name in fields)
         entity.version = next(
             (field.name for field in entity.fields.values() if field.attribute == self._source.version), None
         )
@@ -315,7 +315,7 @@ class _Planner:
         inside = [all(name in item for name in index.attributes) for item in self._source.samples]
         if not own or all(inside) or sum(inside) < _MEMBERS or any(name in keys for name in own):
             return
-        outside = [item for item, held in zip(self._source.samples, inside, strict=True) if not held]
+        outside = [item for item, is_inside in zip(self._source.samples, inside, strict=True) if not is_inside]
         if any(name in item for item in outside for name in own):
             return
         planned: dict[str, PlannedKey] = {}
@@ -353,7 +353,7 @@ class _Planner:
             if self._is_made(candidate.attribute) or candidate.attribute in self._table.key:
                 continue
             pairs = list(zip(candidate.column, inside, strict=True))
-            texts, others = ({text for text, held in pairs if held is side} for side in (True, False))
+            texts, others = ({text for text, is_inside in pairs if is_inside is side} for side in (True, False))
             if candidate.annotation == "str" and len(texts) == 1 and not texts & others:
                 (text,) = texts
                 return None if text is None else f"F.{candidate.name} == {literal(text)}"
@@ -393,7 +393,9 @@ class _Planner:
             if isinstance(part, Placeholder)
         ]
         for part, key in parts:
-            field = next((each for each in self._made.fields.values() if part.field in (each.called, each.name)), None)
+            field = next(
+                (other for other in self._made.fields.values() if part.field in (other.called, other.name)), None
+            )
             field = field or self._field_of(self._attribute_of(part.field, key))
             if field is not None and part.field not in self._placed:
                 self._placed[part.field] = field.name if self._source.fields else self._renamed(field, part.field)
@@ -405,7 +407,7 @@ class _Planner:
                     holder = self._renamed(self._made.fields[holder], part.field)
                 self._placed[part.field] = holder or self._new(part.field, column, may_add=True)
             self._fit(self._placed[part.field], part, attribute)
-        if "date" in self._made.fields and any(each.annotation == "date" for each in self._made.fields.values()):
+        if "date" in self._made.fields and any(other.annotation == "date" for other in self._made.fields.values()):
             self._placed["date"] = self._renamed(self._made.fields["date"], "date_")
 
     def _renamed(self, planned_field: PlannedField, called: str) -> str:
@@ -415,9 +417,9 @@ class _Planner:
         name = self._names.take(field_name(called))
         self._made.fields = {
             (name if key == planned_field.name else key): (
-                replace(each, name=name, called=called) if key == planned_field.name else each
+                replace(other, name=name, called=called) if key == planned_field.name else other
             )
-            for key, each in self._made.fields.items()
+            for key, other in self._made.fields.items()
         }
         return name
 
@@ -517,8 +519,8 @@ class _Planner:
                 or (besides_placed and candidate.name in self._placed.values())
             ):
                 continue
-            known = [text for text in own if text is not None]
-            if called in {candidate.name, candidate.attribute} or is_telling(known):
+            known_texts = [text for text in own if text is not None]
+            if called in {candidate.name, candidate.attribute} or is_telling(known_texts):
                 holders.append(candidate.name)
         if besides_placed and len(holders) > 1:
             return ""
@@ -606,9 +608,9 @@ def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
         return None, ()
     for attribute in table.entities[0].samples[0]:
         values = [_constant(kind.samples, attribute) for kind in table.entities]
-        known = [value for value in values if value]
-        if attribute not in table.key_attributes and len(set(known)) == len(values) == len(known):
-            return attribute, tuple(known)
+        known_values = [value for value in values if value]
+        if attribute not in table.key_attributes and len(set(known_values)) == len(values) == len(known_values):
+            return attribute, tuple(known_values)
     return None, ()
 
 

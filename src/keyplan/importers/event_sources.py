@@ -112,8 +112,8 @@ def _function(mapping: Node, otherwise: str) -> str:
 
 def _about(function: str, resources: Mapping[str, Any]) -> str:
     resource = resources.get(function)
-    known = isinstance(resource, Mapping) and resource.get("Type") in _FUNCTIONS
-    properties = resource.get("Properties") if known and isinstance(resource, Mapping) else None
+    is_function = isinstance(resource, Mapping) and resource.get("Type") in _FUNCTIONS
+    properties = resource.get("Properties") if is_function and isinstance(resource, Mapping) else None
     handler = properties.get("Handler") if isinstance(properties, Mapping) else None
     where = f" (handler {handler})" if isinstance(handler, str) else ""
     return f"Deployed as the Lambda function {function}{where}, which handles the changes."
@@ -162,8 +162,8 @@ def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     criteria = settings.get("FilterCriteria")
     filters = [] if criteria is None else list(criteria.each("Filters"))
     changes: set[str] = set()
-    for each in filters:
-        pattern = each.need("Pattern").text()
+    for filter_node in filters:
+        pattern = filter_node.need("Pattern").text()
         passing, is_whole = _passing(pattern)
         changes |= set(passing)
         if not is_whole:

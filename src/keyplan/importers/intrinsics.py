@@ -25,13 +25,13 @@ class Resolver:
     Results that the template does not determine are UnresolvedValue objects.
     """
 
-    def __init__(self, template: Mapping[str, Any], given: Mapping[str, str]) -> None:
+    def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
         """Create an evaluator. `given` contains the values of parameters and pseudo parameters by name."""
         self._parameters = _mapping(template.get("Parameters"))
         self._mappings = _mapping(template.get("Mappings"))
         self._conditions = _mapping(template.get("Conditions"))
         self._resources = _mapping(template.get("Resources"))
-        self._given = given
+        self._given = parameters
         self._deciding: set[str] = set()
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
@@ -216,8 +216,8 @@ class Resolver:
         if not (isinstance(argument, list) and argument):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} expects conditions")
         values = [self.resolve(element) for element in argument]
-        known = [_truth(element) for element in values if not isinstance(element, UnresolvedValue)]
-        if stops in known:
+        truths = [_truth(element) for element in values if not isinstance(element, UnresolvedValue)]
+        if stops in truths:
             return stops
         return next(_unknown(values), not stops)
 
@@ -245,10 +245,10 @@ def _attribute_of(argument: Any) -> UnresolvedValue:
     return UnresolvedAttribute(problem, *parts)
 
 
-def _unknown(found: Any) -> Iterator[UnresolvedValue]:
+def _unknown(value: Any) -> Iterator[UnresolvedValue]:
     """Yield the value, or the elements of a list, that could not be evaluated."""
     return (
-        element for element in (found if isinstance(found, list) else [found]) if isinstance(element, UnresolvedValue)
+        element for element in (value if isinstance(value, list) else [value]) if isinstance(element, UnresolvedValue)
     )
 
 

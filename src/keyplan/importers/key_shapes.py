@@ -162,7 +162,7 @@ def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
     groups: dict[tuple[str, _Signature], list[Item]] = {}
     for number, item in enumerate(samples):
         texts = [item.get(attribute, {}).get("S") for attribute in key]
-        parts = tuple(_parts(text, known) for text, known in zip(texts, constants, strict=True))
+        parts = tuple(_parts(text, constants_of) for text, constants_of in zip(texts, constants, strict=True))
         groups.setdefault((names[number] if names else "", parts), []).append(item)
     several = [len({signature[at] for _, signature in groups}) > 1 for at in range(len(key))]
     called = _names([(name, _words(signature)) for name, signature in groups])
@@ -210,11 +210,11 @@ def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> f
         if isinstance(text, str) and _PHRASE.fullmatch(text):
             forms.setdefault(text, set()).add(frozenset(item))
             partitions[text] += 1
-    seen = Counter(form for known_forms in forms.values() for form in known_forms)
+    counts = Counter(form for known_forms in forms.values() for form in known_forms)
     return frozenset(
         text
         for text, known_forms in forms.items()
-        if partitions[text] > 1 and all(seen[form] == 1 for form in known_forms)
+        if partitions[text] > 1 and all(counts[form] == 1 for form in known_forms)
     )
 
 
@@ -241,11 +241,11 @@ def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
 
 def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
     """Return the last word in each key attribute, or "", and True if a value follows it."""
-    found = []
+    words_found = []
     for _, *parts in signature:
         words = [at for at, part in enumerate(parts) if part not in {VALUE, ""}]
-        found.append((parts[words[-1]], VALUE in parts[words[-1] :]) if words else ("", False))
-    return tuple(found)
+        words_found.append((parts[words[-1]], VALUE in parts[words[-1] :]) if words else ("", False))
+    return tuple(words_found)
 
 
 def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
@@ -288,7 +288,7 @@ def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> st
     texts = [str(item.get(attribute, {}).get("S")) for item in items]
     if shape_of(texts) is not None or not any(word not in {VALUE, ""} for word in words):
         return ""
-    found = list(words)
+    parts_of = list(words)
     for at, word in enumerate(words):
         if word == VALUE:
             before = re.sub(r"\W+", "_", words[at - 1]).strip("_").lower() if at else ""
@@ -296,8 +296,8 @@ def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> st
                 return ""
             field = f"{{{before}_id}}"
             turn = 2
-            while field in found:  # another value follows the same word
+            while field in parts_of:  # another value follows the same word
                 field = f"{{{before}_id_{turn}}}"
                 turn += 1
-            found[at] = field
-    return separator.join(found)
+            parts_of[at] = field
+    return separator.join(parts_of)

@@ -50,8 +50,8 @@ class Node:
         return self.value
 
     def _wanted(self, what: str) -> ImportSourceError:
-        shown = repr(self.value)
-        return self.fail(f"expected {what}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
+        value_text = repr(self.value)
+        return self.fail(f"expected {what}, got {value_text if len(value_text) <= 60 else value_text[:57] + '...'}")
 
     def mapping(self) -> Mapping[str, Any]:
         """Return the value if it is a mapping. Raises ImportSourceError otherwise."""

@@ -41,12 +41,14 @@ def nosql_workbench(documents: Sequence[Document]) -> ImportSource:
         service = Node(document.member("ModelMetadata") or {}, f"{document.name}: ModelMetadata").get("AWSService")
         if service is not None and "DynamoDB" not in service.text():
             raise service.fail(f"it is a model of {service.text()}, not of Amazon DynamoDB")
-        found = [_table(model) for model in Node(document.member("DataModel"), f"{document.name}: DataModel").items()]
-        if not found:
+        source_tables = [
+            _table(model) for model in Node(document.member("DataModel"), f"{document.name}: DataModel").items()
+        ]
+        if not source_tables:
             raise ImportSourceError(f"{document.name} has no table in its DataModel")
-        tables += found
-        whole = Node(document.value, document.name)
-        gaps += _unknown(whole, _OF_MODEL, whole)
+        tables += source_tables
+        root = Node(document.value, document.name)
+        gaps += _unknown(root, _OF_MODEL, root)
     names = ", ".join(document.name for document in documents)
     return ImportSource(f"{names}, {WORKBENCH}", tuple(tables), tuple(gaps), _about(documents[0]))
 
@@ -116,10 +118,10 @@ def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
     return Node(properties, table.path)
 
 
-def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]:
+def _unknown(holder: Node, known_members: frozenset[str], within: Node) -> Iterator[str]:
     """Yield a sentence for each unknown member in a table or a part of it."""
     for member, value in holder.mapping().items():
-        if member in known:
+        if member in known_members:
             continue
         entries = value if isinstance(value, list) and str(member).endswith("Indexes") else []
         names = [entry["IndexName"] for entry in entries if isinstance(entry, Mapping) and "IndexName" in entry]
@@ -209,8 +211,8 @@ def _kinds(
         yield SourceEntity(name="", attributes=tuple(others), samples=tuple(samples))
         return
     guesses.append(f"no facets: {len(kinds)} entities are guessed from the keys of {len(samples)} sample items")
-    seen = {name for item in samples for name in item}
-    guesses += [f"attribute {name!r} is in no sample item, and is omitted" for name in others if name not in seen]
+    attributes = {name for item in samples for name in item}
+    guesses += [f"attribute {name!r} is in no sample item, and is omitted" for name in others if name not in attributes]
     for kind in kinds:
         yield SourceEntity(
             name=kind.name, attributes=(), samples=kind.samples, templates=kind.templates, is_guessed=True

@@ -104,13 +104,13 @@ class _Module:
 
     def bases(self, node: ast.ClassDef) -> Iterator[str]:
         """Yield the names of all base classes of a class, the nearest first."""
-        seen = {node.name}
+        names = {node.name}
         pending = [_last_name(base) for base in node.bases]
         while pending:
             name = pending.pop(0)
-            if name in seen:
+            if name in names:
                 continue
-            seen.add(name)
+            names.add(name)
             yield name
             if name in self.classes:
                 pending += [_last_name(base) for base in self.classes[name].bases]
@@ -181,8 +181,8 @@ def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
                 tables.setdefault(model.table, []).append(model)
     if not tables:
         raise ImportSourceError(f"{', '.join(names)} has no class of pynamodb.models.Model with a hash key")
-    found = tuple(_table(name, models) for name, models in tables.items())
-    return ImportSource(f"{', '.join(names)}, models of PynamoDB", found)
+    source_tables = tuple(_table(name, models) for name, models in tables.items())
+    return ImportSource(f"{', '.join(names)}, models of PynamoDB", source_tables)
 
 
 class _Model:
@@ -208,8 +208,12 @@ class _Model:
                 if isinstance(statement, ast.ClassDef) and statement.name == "Meta":
                     members: dict[str, ast.expr] = {}
                     for base in reversed(statement.bases):
-                        held = self._module.classes.get(_last_name(base) if isinstance(base, ast.Name) else "")
-                        members |= dict(_assignments(held.body)) if held is not None and held is not statement else {}
+                        base_class = self._module.classes.get(_last_name(base) if isinstance(base, ast.Name) else "")
+                        members |= (
+                            dict(_assignments(base_class.body))
+                            if base_class is not None and base_class is not statement
+                            else {}
+                        )
                     return members | dict(_assignments(statement.body))
         return {}
 
@@ -266,8 +270,8 @@ class _Model:
         if "index_name" in meta and called is not named:
             self.gaps.append(f"index {name}: index_name is not a literal: the index has the name of its attribute")
         billing = _capacity(self._module, meta) if kind == "GSI" else None
-        held = self._projection(called, meta)
-        self.indexes.append(Index(called, cast("Any", kind), keys["hash_key"], keys["range_key"], held, billing))
+        projection = self._projection(called, meta)
+        self.indexes.append(Index(called, cast("Any", kind), keys["hash_key"], keys["range_key"], projection, billing))
 
     def _projection(self, index: str, meta: Mapping[str, ast.expr]) -> Projection | tuple[str, ...]:
         value = meta.get("projection")
@@ -276,7 +280,7 @@ class _Model:
             return cast("Projection", _PROJECTIONS[called])
         arguments = [*value.args, *(word.value for word in value.keywords)] if isinstance(value, ast.Call) else []
         listed = arguments[0] if arguments else None
-        names = [self._module.constant(each) for each in getattr(listed, "elts", ())]
+        names = [self._module.constant(element) for element in getattr(listed, "elts", ())]
         if called == "IncludeProjection" and names and all(isinstance(name, str) for name in names):
             return tuple(names)
         self.gaps.append(f"index {index}: its projection cannot be determined: imported as all attributes")
@@ -299,15 +303,15 @@ class _Model:
     @property
     def discriminator(self) -> str | None:
         """Return the discriminator value of the class, as in class Cat(Animal, discriminator="Cat"), or None."""
-        given = next((word.value for word in self.node.keywords if word.arg == "discriminator"), None)
-        value = self._module.constant(given)
+        found_value = next((word.value for word in self.node.keywords if word.arg == "discriminator"), None)
+        value = self._module.constant(found_value)
         return value if isinstance(value, str) else None
 
     @property
     def key(self) -> tuple[str, ...]:
         """Return the names of the primary key attributes, as stored in the table."""
         roles = ("hash_key", "range_key")
-        return tuple(each.stored for role in roles for each in self.attributes if each.has(role))
+        return tuple(attribute.stored for role in roles for attribute in self.attributes if attribute.has(role))
 
     def billing(self) -> Billing:
         """Return the capacity that the Meta class declares, or on-demand capacity if it declares none."""
@@ -333,7 +337,9 @@ class _Model:
                 continue
             if attribute.kind == "VersionAttribute":
                 version = attribute.stored
-            in_key = attribute.stored in table_key or any(attribute.stored in each.attributes for each in self.indexes)
+            in_key = attribute.stored in table_key or any(
+                attribute.stored in index.attributes for index in self.indexes
+            )
             fields[attribute.stored] = self._field(attribute, in_key=in_key)
         return SourceEntity(
             self.name, tuple(fields), fields=fields, version=version, discriminator=self.discriminator or self.name
@@ -383,7 +389,7 @@ class _Model:
 
     def types(self) -> dict[str, str]:
         """Return the type of each stored attribute."""
-        own = {each.stored: _ATTRIBUTES[each.kind][1] for each in self.attributes if each.kind}
+        own = {attribute.stored: _ATTRIBUTES[attribute.kind][1] for attribute in self.attributes if attribute.kind}
         return {**self.index_types, **own}
 
 
@@ -406,20 +412,20 @@ def _table(name: str, models: Sequence[_Model]) -> SourceTable:
         for index in model.indexes:
             indexes.setdefault(index.name, index)
     billing, attributes = first.billing(), [attribute for model in models for attribute in model.attributes]
-    for attribute in (*key, *(part for each in indexes.values() for part in each.attributes)):
+    for attribute in (*key, *(part for parsed in indexes.values() for part in parsed.attributes)):
         if types.get(attribute) not in {"S", "N", "B"}:
             kind = types.get(attribute, "unknown")
             raise ImportSourceError(f"table {name}: {attribute} is a key attribute of type {kind}, not S, N or B")
     entities = tuple(model.entity(key) for model in models)
-    tells = next((each.stored for each in attributes if each.kind == "DiscriminatorAttribute"), None)
+    tells = next((entry.stored for entry in attributes if entry.kind == "DiscriminatorAttribute"), None)
     return SourceTable(
         name=name,
         key=key,
         types=types,
-        indexes=tuple(_paid(each, billing) for each in indexes.values()),
+        indexes=tuple(_paid(parsed, billing) for parsed in indexes.values()),
         billing=billing,
         stream=first.stream(),
-        ttl=next((each.stored for each in attributes if each.kind == "TTLAttribute"), None),
+        ttl=next((entry.stored for entry in attributes if entry.kind == "TTLAttribute"), None),
         entities=entities,
         discriminator=tells,
         gaps=tuple(dict.fromkeys(gap for model in models for gap in model.gaps)),

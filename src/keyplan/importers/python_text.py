@@ -41,8 +41,8 @@ _INDENT = "    "
 class PythonNames:
     """The names that are in use in one scope of a Python module."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
+    def __init__(self, reserved: Iterable[str]) -> None:
+        self._taken = set(reserved)
 
     @classmethod
     def of_module(cls) -> PythonNames:
@@ -54,12 +54,12 @@ class PythonNames:
         """Return the scope of a class, in which the names of the module and of every model are reserved."""
         return cls(_OF_CLASS)
 
-    def take(self, wanted: str) -> str:
+    def take(self, base: str) -> str:
         """Return a unique name and reserve it. If the wanted name is in use, append an underscore or a number."""
-        name = wanted
+        name = base
         number = 1
         while name in self._taken:
-            name = f"{wanted}_" if number == 1 else f"{wanted}_{number}"
+            name = f"{base}_" if number == 1 else f"{base}_{number}"
             number += 1
         self._taken.add(name)
         return name

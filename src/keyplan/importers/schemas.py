@@ -178,7 +178,7 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
     all_gaps = [*gaps, *_left_out(table, _CARRIED), *other_indexes]
     billing = _billing(table, all_gaps)
     protected, kind = table.get("DeletionProtectionEnabled"), table.get("TableClass")
-    found = SourceTable(
+    source = SourceTable(
         name=name,
         key=(*key[0], *key[1]),
         types=types,
@@ -192,8 +192,8 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
         gaps=tuple(all_gaps),
     )
     if not other_indexes:
-        _check_definitions(table, found)
-    return found
+        _check_definitions(table, source)
+    return source
 
 
 def _other_indexes(table: Node) -> Iterator[str]:
@@ -232,8 +232,8 @@ def _key(holder: Node, types: Mapping[str, str]) -> tuple[tuple[str, ...], tuple
     return tuple(parts["HASH"]), tuple(parts["RANGE"])
 
 
-def _check_definitions(table: Node, found: SourceTable) -> None:
-    unused = [name for name in found.types if name not in found.key_attributes]
+def _check_definitions(table: Node, source: SourceTable) -> None:
+    unused = [name for name in source.types if name not in source.key_attributes]
     if unused:
         names = ", ".join(map(repr, unused))
         raise table.need("AttributeDefinitions").fail(

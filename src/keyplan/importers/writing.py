@@ -62,11 +62,11 @@ def design_text(source: ImportSource) -> str:
 
 
 def _check_names(source: ImportSource) -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     for table in source.tables:
-        if table.name in seen:
+        if table.name in names:
             raise ImportSourceError(f"two tables are called {table.name!r}: import them into separate designs")
-        seen.add(table.name)
+        names.add(table.name)
 
 
 def _imports(code: str) -> Iterator[str]:
@@ -258,10 +258,10 @@ def _items(table: SourceTable, entity: PlannedEntity) -> Part:
     present: dict[str, float] = {}
     for index in table.indexes:
         own = [name for name in index.attributes if name not in table.key]
-        held = figures.in_index.get(index.name)
-        if len(own) == 1 and held is not None and held < figures.count:
+        count = figures.in_index.get(index.name)
+        if len(own) == 1 and count is not None and count < figures.count:
             name = next(field.name for field in entity.fields.values() if field.attribute == own[0])
-            present[name] = round(held / figures.count, 4)
+            present[name] = round(count / figures.count, 4)
     return call(
         "Volume",
         f"count={figures.count}",
@@ -291,19 +291,19 @@ def _collection(
 ) -> Iterator[list[str]]:
     """Yield the lines of a query pattern for a collection, if its entities have the same partition key fields."""
     fields = [_partition_fields(entity, collection.index) for entity, _ in members]
-    if not fields[0] or any(each != fields[0] for each in fields):
+    if not fields[0] or any(fields_of != fields[0] for fields_of in fields):
         return
     models = [model for _, model in members]
     options = None if collection.index is None else f"index={literal(collection.index)}"
     name = names.take(f"list_{snake_name(collection.name)}")
-    typed = Group("(", [f"{each}: {members[0][0].fields[each].annotation}" for each in fields[0]], ")")
+    typed = Group("(", [f"{field}: {members[0][0].fields[field].annotation}" for field in fields[0]], ")")
     condition = f'.sk.text("begins_with", {literal(_escaped(collection.prefix))})' if collection.prefix else ""
-    given = call("pk", *(f"{each}={each}" for each in fields[0]))
+    key_text = call("pk", *(f"{field}={field}" for field in fields[0]))
     yield [
         *lay_out(call("query", *models, options), f"@{table}.").split("\n"),
         *lay_out(typed, f"def {name}", " -> KeyCondition:").split("\n"),
         *docstring(f"The collection {literal(collection.name)}: {', '.join(models)} of a partition.", "    "),
-        *lay_out(given, "return ", condition, indent="    ").split("\n"),
+        *lay_out(key_text, "return ", condition, indent="    ").split("\n"),
     ]
 
 

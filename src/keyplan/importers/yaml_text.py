@@ -26,8 +26,8 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
     """Loader for plain values and functions. Dates are loaded as strings, because they can be names."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
-        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
-        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        first: [(tag, pattern) for tag, pattern in patterns_by_tag if tag != _TIMESTAMP]
+        for first, patterns_by_tag in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
     def get_single_node(self) -> Any:
@@ -40,15 +40,15 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
         return node
 
 
-def _size(node: Any, known: dict[int, int]) -> int:
+def _size(node: Any, sizes: dict[int, int]) -> int:
     """Return the number of values in a node. An alias is counted each time it is used."""
-    if id(node) not in known:
-        known[id(node)] = 1
+    if id(node) not in sizes:
+        sizes[id(node)] = 1
         parts = [] if isinstance(node, yaml.ScalarNode) else node.value
         if isinstance(node, yaml.MappingNode):
             parts = [part for pair in parts for part in pair]
-        known[id(node)] += sum(_size(part, known) for part in parts)
-    return known[id(node)]
+        sizes[id(node)] += sum(_size(part, sizes) for part in parts)
+    return sizes[id(node)]
 
 
 def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:

@@ -140,10 +140,10 @@ class Pages:
         The message is translated if the page's Wording contains a translation.
         """
         message = self._wording(request).words.get(message, message)
-        kept = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
+        passed = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
         has_own = files(self._package).joinpath("templates", "error.html.j2").is_file()
         template = "error.html.j2" if has_own and self._package != "keyplan.pages" else "keyplan/error.html.j2"
-        return self.render(request, template, status, headers=kept, status=status, message=message)
+        return self.render(request, template, status, headers=passed, status=status, message=message)
 
 
 class PageContext:
@@ -259,8 +259,8 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-def _plural(count: int, one: str, several: str = "") -> str:
-    return f"{_number(count)} {one if count == 1 else several or one + 's'}"
+def _plural(count: int, singular: str, several: str = "") -> str:
+    return f"{_number(count)} {singular if count == 1 else several or singular + 's'}"
 
 
 def _timestamp(value: datetime) -> str:

@@ -27,10 +27,10 @@ def bars(title: str, rows: Sequence[tuple[str, float]], *, unit: str = "", digit
     most = max((value for _, value in rows), default=0) or 1
     height, label_width = 34 * len(rows) + 8, 190
     span = _WIDTH - label_width - 90
-    drawn = []
+    shapes = []
     for number, (label, value) in enumerate(rows):
         y, width = 34 * number + 6, max(2.0, span * max(value, 0) / most)
-        drawn.append(
+        shapes.append(
             Markup(
                 '<text class="chart-label" x="{x}" y="{ty}" text-anchor="end">{label}</text>'
                 '<rect class="series-0" x="{left}" y="{y}" width="{width:.1f}" height="22" rx="3"/>'
@@ -47,7 +47,7 @@ def bars(title: str, rows: Sequence[tuple[str, float]], *, unit: str = "", digit
             )
         )
     described = ", ".join(f"{label}: {_text(value, unit, digits)}" for label, value in rows)
-    return _svg(title, described, height, drawn)
+    return _svg(title, described, height, shapes)
 
 
 def lines(
@@ -72,22 +72,22 @@ def lines(
         top = bottom + distance * max(1, math.ceil((top - bottom) / distance - 1e-9))
     legend = 22 if len(series) > 1 else 0
     height = 240 + legend
-    drawn = _axis(bottom, top, distance, unit, digits)
+    shapes = _axis(bottom, top, distance, unit, digits)
     step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(labels) - 1)
     skip = max(1, -(-len(labels) // 8))
     for number, label in enumerate(labels):
         if number % skip == 0:
             anchor = "start" if number == 0 else "end" if number == len(labels) - 1 else "middle"
-            drawn.append(
+            shapes.append(
                 Markup('<text class="chart-tick" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
                     _LEFT + step * number, 240 - 8, anchor, _short(label, 12)
                 )
             )
     for index, (name, points) in enumerate(series):
-        drawn += _line(index, points, step, bottom, top)
+        shapes += _line(index, points, step, bottom, top)
         if legend:
             x = _LEFT + index * 150
-            drawn.append(
+            shapes.append(
                 Markup(
                     '<rect class="series-{}" x="{}" y="246" width="12" height="12" rx="2"/>'
                     '<text class="chart-tick" x="{}" y="256">{}</text>'
@@ -101,7 +101,7 @@ def lines(
         )
         for name, points in series
     )
-    return _svg(title, described, height, drawn)
+    return _svg(title, described, height, shapes)
 
 
 def _line(index: int, points: Sequence[float | None], step: float, bottom: float, top: float) -> list[Markup]:
@@ -112,33 +112,33 @@ def _line(index: int, points: Sequence[float | None], step: float, bottom: float
             parts.append([])
         else:
             parts[-1].append((_LEFT + step * number, _y(value, bottom, top)))
-    drawn = [
+    shapes = [
         Markup('<polyline class="stroke-{}" points="{}"/>').format(color, " ".join(f"{x:.1f},{y:.1f}" for x, y in part))
         for part in parts
         if len(part) > 1
     ]
     # If there are many points, only points that are not part of a line are drawn.
-    shown = parts if len(points) <= _DOTS else [part for part in parts if len(part) == 1]
+    marked_parts = parts if len(points) <= _DOTS else [part for part in parts if len(part) == 1]
     dots = [
         Markup('<circle class="series-{}" cx="{:.1f}" cy="{:.1f}" r="4"/>').format(color, x, y)
-        for part in shown
+        for part in marked_parts
         for x, y in part
     ]
-    return [*drawn, *dots]
+    return [*shapes, *dots]
 
 
 def _axis(bottom: float, top: float, step: float, unit: str, digits: int) -> list[Markup]:
-    drawn = []
+    shapes = []
     for number in range(round((top - bottom) / step) + 1):
         value = bottom + step * number
         y = _y(value, bottom, top)
-        drawn.append(
+        shapes.append(
             Markup(
                 '<line class="chart-grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
                 '<text class="chart-tick" x="{}" y="{:.1f}" text-anchor="end">{}</text>'
             ).format(_LEFT, _WIDTH - _RIGHT, y, y, _LEFT - 6, y + 4, _text(value, unit, digits))
         )
-    return drawn
+    return shapes
 
 
 def _step(span: float, digits: int) -> float:
@@ -152,10 +152,10 @@ def _y(value: float, bottom: float, top: float) -> float:
     return 240 - _BOTTOM - (240 - _BOTTOM - _TOP) * (value - bottom) / (top - bottom)
 
 
-def _svg(title: str, described: str, height: int, drawn: Sequence[Markup]) -> Markup:
+def _svg(title: str, described: str, height: int, shapes: Sequence[Markup]) -> Markup:
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title><desc>{}</desc>{}</svg>'
-    ).format(_WIDTH, height, title, title, described, Markup("").join(drawn))
+    ).format(_WIDTH, height, title, title, described, Markup("").join(shapes))
 
 
 def _text(value: float, unit: str, digits: int) -> str:

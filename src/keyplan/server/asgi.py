@@ -96,8 +96,8 @@ class DynamoDBApplication:
                 "headers": [(name.lower(), value) for name, value in answer.headers()],
             }
         )
-        shown = b"" if scope["method"] == "HEAD" else answer.body
-        await send({"type": "http.response.body", "body": shown})
+        content = b"" if scope["method"] == "HEAD" else answer.body
+        await send({"type": "http.response.body", "body": content})
 
     async def _answer(self, work: ProtocolCall | Answer) -> Answer:
         if isinstance(work, Answer):
@@ -115,8 +115,8 @@ class DynamoDBApplication:
 def _headers(scope: Message) -> dict[bytes, bytes]:
     headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
-        known = name.lower()
-        headers[known] = headers[known] + b"," + value if known in headers else value
+        lower = name.lower()
+        headers[lower] = headers[lower] + b"," + value if lower in headers else value
     return headers
 
 

@@ -50,8 +50,8 @@ def negotiate(accept: bytes) -> bytes | None:
             star = max(star, _quality(parameters))
         elif name in _WINDOW:
             named.append((name, _quality(parameters)))
-    known = {name for name, _ in named}
-    named.extend((name, star) for name in _CODINGS if name not in known)
+    names = {name for name, _ in named}
+    named.extend((name, star) for name in _CODINGS if name not in names)
     best = max(named, key=lambda pair: pair[1])
     return best[0] if best[1] > 0 else None
 

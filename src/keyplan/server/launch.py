@@ -54,17 +54,17 @@ async def _serve(
     pages: Callable[[], WebPages] | None,
 ) -> int:
     loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
+    stop = asyncio.Event()
     insisted = asyncio.Event()
 
     def ask() -> None:
-        (insisted if asked.is_set() else asked).set()
+        (insisted if stop.is_set() else stop).set()
 
     _on_signals(loop, ask)
     server = Server(protocol, pages=None if pages is None else _LazyPages(pages))
     await server.listen(bound)
     started()
-    await asked.wait()
+    await stop.wait()
     stopping = asyncio.ensure_future(server.stop())
     insisting = asyncio.ensure_future(insisted.wait())
     await asyncio.wait((stopping, insisting), return_when=asyncio.FIRST_COMPLETED)
@@ -149,12 +149,12 @@ def launch(
             USAGE,
         )
     with bound_socket(host, port) as bound, opened(db, durability, buckets) as engine:
-        kept = "kept in memory only" if db == MEMORY else f"durability {durability}"
+        storage = "kept in memory only" if db == MEMORY else f"durability {durability}"
         checked = "any signature accepted" if signatures is None else "signatures checked"
 
         def started() -> None:
             say(f"listening on {url_of(bound)}")
-            say(f"database {db}, {kept}; {checked}; stop with Ctrl-C")
+            say(f"database {db}, {storage}; {checked}; stop with Ctrl-C")
             for line in hints(url_of(bound)) if hints is not None else ():
                 say(line)
 

@@ -123,11 +123,11 @@ class DynamoDBProtocol:
                 return self._page(request)
             if request.target != b"/" and request.path not in _ROOT_PATHS:
                 return self._no_such_page(headers)
-            given = headers.get(b"content-type", b"")
-            if given not in _CONTENT_TYPES:
-                given = _plain_type(given)
-            if given in _CONTENT_TYPES:
-                content_type = given
+            media_type = headers.get(b"content-type", b"")
+            if media_type not in _CONTENT_TYPES:
+                media_type = _plain_type(media_type)
+            if media_type in _CONTENT_TYPES:
+                content_type = media_type
             elif request.body:
                 return self._no_such_page(headers)
             return self._read_call(request, content_type)
@@ -293,8 +293,8 @@ def _cors(headers: dict[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
 def _preflight(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
     """Return the response headers of a CORS preflight request, which allow every cross-origin request."""
     allowed = [_MAX_AGE]
-    if wanted := headers.get(b"access-control-request-headers"):
-        allowed.append((b"Access-Control-Allow-Headers", wanted))
+    if requested_headers := headers.get(b"access-control-request-headers"):
+        allowed.append((b"Access-Control-Allow-Headers", requested_headers))
     if method := headers.get(b"access-control-request-method"):
         allowed.append((b"Access-Control-Allow-Methods", method))
     return allowed

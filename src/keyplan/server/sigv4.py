@@ -316,14 +316,14 @@ def canonical_request(request: Request, signature: Signature) -> bytes:
 
 def _canonical_path(path: bytes) -> str:
     """Return the normalized path, URL-encoded once more than the client sent it."""
-    kept: list[bytes] = []
+    segments: list[bytes] = []
     for part in path.split(b"/"):
         if part == b"..":
-            del kept[-1:]
+            del segments[-1:]
         elif part not in (b"", b"."):
-            kept.append(part)
-    slash = b"/" if kept and path.endswith(b"/") else b""
-    return quote_from_bytes(b"/" + b"/".join(kept) + slash, safe="/~")
+            segments.append(part)
+    slash = b"/" if segments and path.endswith(b"/") else b""
+    return quote_from_bytes(b"/" + b"/".join(segments) + slash, safe="/~")
 
 
 def _canonical_query(target: bytes, presigned: bool) -> str:

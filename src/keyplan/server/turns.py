@@ -91,10 +91,10 @@ class Turns:
 
     def _expects_more(self) -> bool:
         """Return True if polling the sockets again is likely to yield more writes for the same commit."""
-        there = len(self._line)
-        if there < self._company:
-            self._vain = 0 if there > self._seen else self._vain + 1
-            self._seen = there
+        length = len(self._line)
+        if length < self._company:
+            self._vain = 0 if length > self._seen else self._vain + 1
+            self._seen = length
             if self._vain <= LOOKS_IN_VAIN:
                 return True
         self._seen = self._vain = 0

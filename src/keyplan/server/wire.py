@@ -113,10 +113,10 @@ class RequestIds:
         try:
             return self._pool.pop()
         except IndexError:
-            drawn = self._source.randbytes(_ID_LENGTH * _IDS_AT_ONCE).translate(_TO_ID)
-            starts = range(_ID_LENGTH, len(drawn), _ID_LENGTH)
-            self._pool.extend(drawn[start : start + _ID_LENGTH] for start in starts)
-            return drawn[:_ID_LENGTH]
+            characters = self._source.randbytes(_ID_LENGTH * _IDS_AT_ONCE).translate(_TO_ID)
+            starts = range(_ID_LENGTH, len(characters), _ID_LENGTH)
+            self._pool.extend(characters[start : start + _ID_LENGTH] for start in starts)
+            return characters[:_ID_LENGTH]
 
 
 def head(answer: Answer, date: bytes, keep_alive: bool) -> bytes:

@@ -116,19 +116,19 @@ class FileCheckpoints:
     def board(self, consumer: str) -> Board:
         """Return the stored state of a consumer."""
         with self._locked():
-            kept = self._read().get(consumer, {})
-        lanes = {shard: _lane(consumer, shard, stored) for shard, stored in kept.get("lanes", {}).items()}
-        return Board(kept.get("begins_at_s"), kept.get("is_known", False), lanes, kept.get("runners", {}))
+            entries = self._read().get(consumer, {})
+        lanes = {shard: _lane(consumer, shard, stored) for shard, stored in entries.get("lanes", {}).items()}
+        return Board(entries.get("begins_at_s"), entries.get("is_known", False), lanes, entries.get("runners", {}))
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
         """Record that a consumer starts, and return True. If it has already started, change nothing and
         return False.
         """
 
-        def change(kept: dict[str, Any]) -> bool:
-            if kept.get("is_known"):
+        def change(entry: dict[str, Any]) -> bool:
+            if entry.get("is_known"):
                 return False
-            kept.update(is_known=True, begins_at_s=begins_at_s)
+            entry.update(is_known=True, begins_at_s=begins_at_s)
             return True
 
         return self._change(consumer, change)
@@ -136,14 +136,14 @@ class FileCheckpoints:
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
         """Acquire a shard for a consumer until `until_s`, and return the lane. Return None if the shard is not free."""
 
-        def change(kept: dict[str, Any]) -> Lane | None:
-            lanes = kept.setdefault("lanes", {})
+        def change(entry: dict[str, Any]) -> Lane | None:
+            lanes = entry.setdefault("lanes", {})
             lane = _lane(consumer, shard, lanes.get(shard, {}))
             if not lane.is_free(runner, now_s):
                 return None
-            taken = replace(lane, owner=runner, until_s=until_s, fence=lane.fence + 1)
-            lanes[shard] = _plain(taken)
-            return taken
+            acquired = replace(lane, owner=runner, until_s=until_s, fence=lane.fence + 1)
+            lanes[shard] = _plain(acquired)
+            return acquired
 
         return self._change(consumer, change)
 
@@ -157,30 +157,30 @@ class FileCheckpoints:
         """
         self._keep(lane, replace(lane, owner=None, until_s=0.0))
 
-    def _keep(self, held: Lane, then: Lane) -> None:
+    def _keep(self, current: Lane, then: Lane) -> None:
         """Replace the stored lane `held` with `then`. Raises LeaseLostError if another runner has acquired the lane."""
 
-        def change(kept: dict[str, Any]) -> None:
-            there = _lane(held.consumer, held.shard, kept.get("lanes", {}).get(held.shard, {}))
-            if (there.fence, there.owner) != (held.fence, held.owner):
-                raise LeaseLostError(f"{held.consumer}: {held.shard} is now read by {there.owner or 'nobody'}")
-            kept["lanes"][held.shard] = _plain(then)
+        def change(entry: dict[str, Any]) -> None:
+            stored = _lane(current.consumer, current.shard, entry.get("lanes", {}).get(current.shard, {}))
+            if (stored.fence, stored.owner) != (current.fence, current.owner):
+                raise LeaseLostError(f"{current.consumer}: {current.shard} is now read by {stored.owner or 'nobody'}")
+            entry["lanes"][current.shard] = _plain(then)
 
-        self._change(held.consumer, change)
+        self._change(current.consumer, change)
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
         """Record that a runner of the consumer is alive until `until_s`."""
-        self._change(consumer, lambda kept: kept.setdefault("runners", {}).update({runner: until_s}))
+        self._change(consumer, lambda document: document.setdefault("runners", {}).update({runner: until_s}))
 
     def withdraw(self, consumer: str, runner: str) -> None:
         """Remove a runner from the stored state of the consumer."""
-        self._change(consumer, lambda kept: kept.get("runners", {}).pop(runner, None))
+        self._change(consumer, lambda document: document.get("runners", {}).pop(runner, None))
 
     def _change(self, consumer: str, change: Callable[[dict[str, Any]], T]) -> T:
         with self._locked():
-            kept = self._read()
-            result = change(kept.setdefault(consumer, {}))
-            self._write(kept)
+            document = self._read()
+            result = change(document.setdefault(consumer, {}))
+            self._write(document)
             return result
 
     @contextmanager
@@ -204,15 +204,15 @@ class FileCheckpoints:
         if not self.path.exists():
             return {}
         try:
-            kept: _Kept = json.loads(self.path.read_bytes())
+            document: _Kept = json.loads(self.path.read_bytes())
         except ValueError as error:
             raise ChangesError(f"{self.path} is damaged, or not a file of checkpoints: {error}") from error
-        return kept
+        return document
 
-    def _write(self, kept: _Kept) -> None:
+    def _write(self, document: _Kept) -> None:
         new = self.path.with_name(self.path.name + ".new")
         with new.open("wb") as file:
-            file.write(json.dumps(kept, indent=1).encode())
+            file.write(json.dumps(document, indent=1).encode())
             file.flush()
             os.fsync(file.fileno())
         new.replace(self.path)

@@ -191,9 +191,9 @@ class TableCheckpoints:
         """Store the lane's position and end its lease. Raises LeaseLostError if the lane's fencing token is
         outdated.
         """
-        self._keep(lane, {}, gone=("owner", "until"))
+        self._keep(lane, {}, removed=("owner", "until"))
 
-    def _keep(self, lane: Lane, lease: Item, *, gone: tuple[str, ...] = ()) -> None:
+    def _keep(self, lane: Lane, lease: Item, *, removed: tuple[str, ...] = ()) -> None:
         """Store the lane's attributes and those in `lease`, and remove the attributes in `gone`.
 
         Raises LeaseLostError if the lane's fencing token is outdated.
@@ -206,14 +206,14 @@ class TableCheckpoints:
         if lane.done:
             sets["expires_at"] = {"N": str(int(self._service.clock.now()) + _KEPT_S)}
         update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
-        if gone:
-            update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
+        if removed:
+            update += " REMOVE " + ", ".join(f"#{name}" for name in removed)
         request = {
             "TableName": self.table,
             "Key": _key(lane.consumer, f"shard/{lane.shard}"),
             "UpdateExpression": update,
             "ConditionExpression": "#fence = :fence",
-            "ExpressionAttributeNames": {f"#{name}": name for name in ("fence", *sets, *gone)},
+            "ExpressionAttributeNames": {f"#{name}": name for name in ("fence", *sets, *removed)},
             "ExpressionAttributeValues": {
                 ":fence": {"N": str(lane.fence)},
                 **{f":{name}": value for name, value in sets.items()},

@@ -58,13 +58,13 @@ def filter_of(declared: ChangeFilter | None) -> Filter | None:
     return matches
 
 
-def has_changed(wanted: Changed, change: ItemChange[Any]) -> bool:
+def has_changed(requirement: Changed, change: ItemChange[Any]) -> bool:
     """Return True if the field's value has changed and, if `wanted` specifies a value, the new value equals it."""
     old, new = (
-        None if entity is None else absent_as_none(getattr(entity, wanted.field))
+        None if entity is None else absent_as_none(getattr(entity, requirement.field))
         for entity in (getattr(change, "old", None), getattr(change, "new", None))
     )
-    return old != new and (wanted.becomes is None or new == wanted.becomes)
+    return old != new and (requirement.becomes is None or new == requirement.becomes)
 
 
 Changes = tuple[ItemChange[Any], ...]
@@ -85,8 +85,8 @@ class Sorted:
 class RecordSorter:
     """A lookup of the entities to which the images in a stream record belong, shared by all consumers of a table."""
 
-    def __init__(self, table: Table, wanted: Sequence[EntitySpec]) -> None:
-        self._reader = Sorter(wanted, table.entities).reader
+    def __init__(self, table: Table, entities: Sequence[EntitySpec]) -> None:
+        self._reader = Sorter(entities, table.entities).reader
         self._by_key = table.schema.discriminator is None
 
     def sort(self, record: StreamRecord) -> Sorted:
@@ -185,12 +185,12 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 }
 
 
-def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
+def bind(table: Table, real_name: str, consumers: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
     """Return the table's consumers that have the `wanted` functions or names, or all consumers if `wanted` is None.
 
     Raises ConsumerSetupError if a consumer does not exist or cannot run.
     """
-    declared = table.consumers if wanted is None else [_named(table, name) for name in wanted]
+    declared = table.consumers if consumers is None else [_named(table, name) for name in consumers]
     if not declared:
         raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")
     names = [consumer.name for consumer in declared]
@@ -219,7 +219,7 @@ def with_handlers(
     table: Table, bound: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
 ) -> list[BoundConsumer]:
     """Return the consumers, in which `handlers` replace the declared functions."""
-    by_name = {_named(table, wanted).name: handler for wanted, handler in handlers.items()}
+    by_name = {_named(table, consumer_name).name: handler for consumer_name, handler in handlers.items()}
     for name, handler in by_name.items():
         _check_callable(name, handler)
     return [
@@ -248,29 +248,29 @@ def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
     )
 
 
-def _named(table: Table, wanted: Callable[..., Any] | str) -> Consumer:
+def _named(table: Table, name: Callable[..., Any] | str) -> Consumer:
     for consumer in table.consumers:
-        if wanted in (consumer.name, consumer.function):
+        if name in (consumer.name, consumer.function):
             return consumer
-    known = ", ".join(consumer.name for consumer in table.consumers) or "none"
-    raise ConsumerSetupError(f"table {table.name} has no consumer {wanted}; it has: {known}")
+    names = ", ".join(consumer.name for consumer in table.consumers) or "none"
+    raise ConsumerSetupError(f"table {table.name} has no consumer {name}; it has: {names}")
 
 
 def check_destinations(consumers: Sequence[BoundConsumer], destinations: Container[str]) -> None:
     """Raise ConsumerSetupError if the destination for a consumer's failed records is not in `destinations`."""
     for consumer in consumers:
-        wanted = consumer.declared.on_failure
-        if wanted is not None and wanted not in destinations:
+        destination = consumer.declared.on_failure
+        if destination is not None and destination not in destinations:
             raise ConsumerSetupError(
-                f'{consumer.name} sends failed records to "{wanted}", which the runner was not given:'
-                f' destinations={{"{wanted}": JsonLinesFolder(...)}}'
+                f'{consumer.name} sends failed records to "{destination}", which the runner was not given:'
+                f' destinations={{"{destination}": JsonLinesFolder(...)}}'
             )
 
 
-def check_views(consumer: BoundConsumer, taken: Sequence[Shard], streams: Sequence[TableStream]) -> None:
+def check_views(consumer: BoundConsumer, shards: Sequence[Shard], streams: Sequence[TableStream]) -> None:
     """Raise ConsumerSetupError if the consumer needs an image that the stream of one of the shards does not contain."""
     views = {stream.arn: stream.view for stream in streams}
-    for shard in taken:
+    for shard in shards:
         if consumer.needs_more_than(views[shard.arn]):
             needs = " and ".join(sorted(consumer.declared.needs))
             raise ConsumerSetupError(

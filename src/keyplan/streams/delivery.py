@@ -136,11 +136,11 @@ class Track:
 
     def halve_first(self) -> None:
         """Replace the first segment with its two halves."""
-        whole = self.segments.popleft()
-        middle = len(whole.records) // 2
-        left, right = whole.records[:middle], whole.records[middle:]
-        before = whole.before + whole.attempts
-        self.segments.appendleft(Segment(right, None, whole.upto, before=before))
+        segment = self.segments.popleft()
+        middle = len(segment.records) // 2
+        left, right = segment.records[:middle], segment.records[middle:]
+        before = segment.before + segment.attempts
+        self.segments.appendleft(Segment(right, None, segment.upto, before=before))
         self.segments.appendleft(Segment(left, None, left[-1].record.sequence, before=before))
 
 
@@ -262,9 +262,9 @@ class Delivery:
 
 def _call(consumer: BoundConsumer, segment: Segment) -> int:
     """Call the consumer's function with the changes of a segment, and return the number of changes."""
-    made = segment.changes
-    if made is None:
-        made = segment.changes = [consumer.changes(entry) for entry in segment.records]
-    changes = [change for of_record in made for change in of_record]
+    changes_of = segment.changes
+    if changes_of is None:
+        changes_of = segment.changes = [consumer.changes(entry) for entry in segment.records]
+    changes = [change for of_record in changes_of for change in of_record]
     consumer.hand_over(changes)
     return len(changes)

@@ -54,14 +54,14 @@ class JsonLinesFolder:
 
         A line that was truncated by a crash is ignored. Its record was not checkpointed, so it is delivered again.
         """
-        path, seen = self.path_of(consumer), set()
+        path, names = self.path_of(consumer), set()
         for line in path.read_bytes().splitlines() if path.exists() else ():
             try:
                 failure = Failure.from_plain(json.loads(line))
             except ValueError:
                 continue
-            if failure.record.event_id not in seen:
-                seen.add(failure.record.event_id)
+            if failure.record.event_id not in names:
+                names.add(failure.record.event_id)
                 yield failure
 
 

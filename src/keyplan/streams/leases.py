@@ -46,8 +46,8 @@ class Leases:
         board = self._kept.board(consumer.name)
         if board.is_known:
             return board, False
-        begun = self._kept.begin(consumer.name, self._clock.now() if latest else None)
-        return self._kept.board(consumer.name), begun
+        started_board = self._kept.begin(consumer.name, self._clock.now() if latest else None)
+        return self._kept.board(consumer.name), started_board
 
     def _announce(self, consumer: str) -> None:
         now_s = self._clock.now()
@@ -71,34 +71,34 @@ class Leases:
         self._let_go(consumer, board)
         return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
 
-    def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> None:
+    def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], count: int) -> None:
         """Acquire up to `wanted` free shards for the consumer. Each runner starts at a different shard."""
-        held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
+        shards = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
         ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}
         for shard in sorted((*ready[first:], *ready[:first]), key=lambda shard: shard.key not in ours):
-            if wanted <= 0:
+            if count <= 0:
                 break
             now_s = self._clock.now()
-            known = board.lanes.get(shard.key)
-            if shard.key in held or (known is not None and not known.is_free(self.runner, now_s)):
+            known_lane = board.lanes.get(shard.key)
+            if shard.key in shards or (known_lane is not None and not known_lane.is_free(self.runner, now_s)):
                 continue
             lane = self._kept.acquire(consumer.name, shard.key, self.runner, now_s, now_s + self.lease_s)
             if lane is not None:
                 self.tracks.append(Track(consumer, lane, board.begins_at_s, lane.position))
-                wanted -= 1
+                count -= 1
 
     def _let_go(self, consumer: BoundConsumer, board: Board) -> None:
         """Release shards that this runner held before a restart and does not use, so that other runners
         need not wait.
         """
-        held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
+        shards = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         for lane in board.lanes.values():
-            if lane.owner == self.runner and lane.shard not in held:
+            if lane.owner == self.runner and lane.shard not in shards:
                 now_s = self._clock.now()
-                taken = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
-                if taken is not None:
-                    self._kept.release(taken)
+                acquired = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
+                if acquired is not None:
+                    self._kept.release(acquired)
 
     def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
         """Close the consumer's lanes for shards that do not exist any longer, and report that the remaining records are
@@ -107,8 +107,8 @@ class Leases:
         Return the number of closed lanes.
         """
         listed = {shard.key for stream in streams for shard in stream.shards}
-        held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
-        unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed | held]
+        shards = {track.lane.shard for track in self.tracks if track.consumer is consumer}
+        unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed | shards]
         stem = streams[-1].arn.rpartition("/")[0]
         buried = 0
         for lane in unlisted:
@@ -117,10 +117,10 @@ class Leases:
             if not is_gone(self._call, arn, name):
                 continue
             now_s = self._clock.now()
-            taken = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
-            if taken is not None:
-                self._kept.release(replace(taken, done=True))
-                after = None if taken.position is None else str(taken.position)
+            acquired = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
+            if acquired is not None:
+                self._kept.release(replace(acquired, done=True))
+                after = None if acquired.position is None else str(acquired.position)
                 self._notify(Gap((consumer.name,), arn, name, after))
                 buried += 1
         return buried
@@ -154,9 +154,9 @@ class Leases:
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:
             self._looked_at_s = now_s
-            for held in [other for other in self.tracks if other.lane.until_s - now_s < self.lease_s * 2 / 3]:
+            for expiring in [other for other in self.tracks if other.lane.until_s - now_s < self.lease_s * 2 / 3]:
                 with suppress(LeaseLostError):
-                    self.save(held)
+                    self.save(expiring)
             for consumer in list(self._announced):
                 self._announce(consumer)
         self._check_held(track)

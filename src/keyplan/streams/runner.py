@@ -315,10 +315,10 @@ class Runner:
 
     def _tell_of_new_stream(self, board: Board, streams: Sequence[TableStream]) -> None:
         newest = label_of(streams[-1].arn)
-        known = {shard.partition("/")[0] for shard in board.lanes}
-        if known and newest not in known and newest not in self._told_of:
+        stream_labels = {shard.partition("/")[0] for shard in board.lanes}
+        if stream_labels and newest not in stream_labels and newest not in self._told_of:
             self._told_of.add(newest)
-            self._notify(StreamReplaced(self._name, max(known), newest))
+            self._notify(StreamReplaced(self._name, max(stream_labels), newest))
 
 
 def redrive(

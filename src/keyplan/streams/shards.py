@@ -78,21 +78,21 @@ class Reading:
         """
         mine = {id(track) for track in self.claims.tracks}
         by_place: dict[tuple[str, int | None, bool], Cohort] = {}
-        kept = []
+        kept_lanes = []
         for cohort in self.cohorts:
             cohort.tracks = [track for track in cohort.tracks if id(track) in mine]
             if not cohort.tracks:
                 continue
             if not cohort.can_join:
-                kept.append(cohort)
+                kept_lanes.append(cohort)
                 continue
             place = (cohort.cursor.shard.key, cohort.cursor.position, cohort.cursor.from_latest)
             if place in by_place:
                 by_place[place].tracks += cohort.tracks
             else:
                 by_place[place] = cohort
-                kept.append(cohort)
-        self.cohorts = kept
+                kept_lanes.append(cohort)
+        self.cohorts = kept_lanes
 
     def turn(self, cohort: Cohort, counts: Counts, limit: int) -> bool:
         """Deliver records to a group of consumers, and then read more. Return True if more work may be possible now."""

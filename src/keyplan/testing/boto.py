@@ -273,10 +273,10 @@ def make_client(service: str, engine: Answering) -> Any:
 
 def make_resource(engine: Answering) -> Any:
     """Return a boto3 resource for DynamoDB whose calls the engine answers."""
-    made = _resource()
-    resource = copy.copy(made)
-    resource.meta = copy.copy(made.meta)
-    resource.meta.client = _copy_of(made.meta.client)
+    created = _resource()
+    resource = copy.copy(created)
+    resource.meta = copy.copy(created.meta)
+    resource.meta.client = _copy_of(created.meta.client)
     attach(resource, engine)
     return resource
 

@@ -63,12 +63,12 @@ class _Copies:
         The copy is created on first use and closed when the instance is deleted.
         """
         test = args[0]
-        kept = vars(test).get(_KEPT)
-        if kept is None or kept[0] is not self:
+        cached = vars(test).get(_KEPT)
+        if cached is None or cached[0] is not self:
             engine, close = self._make()
             weakref.finalize(test, close)
-            kept = vars(test)[_KEPT] = (self, engine)
-        return self._block(kept[1])
+            cached = vars(test)[_KEPT] = (self, engine)
+        return self._block(cached[1])
 
     @contextmanager
     def once(self) -> Iterator[Answering]:
@@ -107,13 +107,13 @@ class _Copies:
 
 def _members(decorated: type) -> Iterator[tuple[str, Any]]:
     """Yield the members of a class and its base classes, except members of unittest and object."""
-    seen = set()
+    names = set()
     for owner in decorated.__mro__:
         if owner is object or owner.__module__.partition(".")[0] == "unittest":
             continue
         for name, member in vars(owner).items():
-            if name not in seen:
-                seen.add(name)
+            if name not in names:
+                names.add(name)
                 yield name, member
 
 

@@ -51,14 +51,14 @@ def exchange(
     events = client.meta.events
     context = operation.context(client)
     if operation.provide_params.is_heard(events):
-        given = yield partial(
+        response = yield partial(
             events.emit,
             operation.provide_params.name,
             params=params,
             model=operation.model,
             context=context,
         )
-        params = first_non_none_response(given, default=params)
+        params = first_non_none_response(response, default=params)
     if operation.before_build.is_heard(events):
         yield partial(
             events.emit,

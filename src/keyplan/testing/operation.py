@@ -55,11 +55,11 @@ class Event:
         if handlers is None:
             handlers = inner._handlers.prefix_search(self.name)
             inner._lookup_cache[self.name] = handlers
-        last, heard = self._last
+        last, handles = self._last
         if handlers is not last:
-            heard = not self._idle.issuperset(handlers)
-            self._last = (handlers, heard)
-        return heard
+            handles = not self._idle.issuperset(handlers)
+            self._last = (handlers, handles)
+        return handles
 
 
 class Operation:

@@ -162,12 +162,12 @@ def _map_check(shape: MapShape, above: tuple[str, ...]) -> Check:
         return _are_named
 
     def check(value: Any) -> bool:
-        for name, given in value.items():
-            if type(given) is not plain or type(name) is not str:
+        for name, member in value.items():
+            if type(member) is not plain or type(name) is not str:
                 return False
             if key_check is not None and not key_check(name):
                 return False
-            if deeper is not None and not deeper(given):
+            if deeper is not None and not deeper(member):
                 return False
         return True
 
@@ -180,66 +180,66 @@ def _list_check(shape: ListShape, above: tuple[str, ...]) -> Check:
     least = shape.metadata.get("min", 0)
 
     def check(value: Any) -> bool:
-        for given in value:
-            if type(given) is not plain or (deeper is not None and not deeper(given)):
+        for element in value:
+            if type(element) is not plain or (deeper is not None and not deeper(element)):
                 return False
         return bool(len(value) >= least)
 
     return check
 
 
-def _holds(shape: Shape, wanted: str, above: tuple[str, ...] = ()) -> bool:
+def _holds(shape: Shape, kind: str, above: tuple[str, ...] = ()) -> bool:
     """Return True if a shape contains a scalar of the type `wanted` at any depth."""
-    if shape.type_name == wanted:
+    if shape.type_name == kind:
         return True
     if shape.name in above:
         return False
     above = (*above, shape.name)
     if isinstance(shape, StructureShape):
-        return any(_holds(member, wanted, above) for member in shape.members.values())
+        return any(_holds(member, kind, above) for member in shape.members.values())
     if isinstance(shape, MapShape):
-        return _holds(shape.value, wanted, above)
-    return isinstance(shape, ListShape) and _holds(shape.member, wanted, above)
+        return _holds(shape.value, kind, above)
+    return isinstance(shape, ListShape) and _holds(shape.member, kind, above)
 
 
-def _reader(shape: Shape, wanted: str, convert: Reader, known: dict[str, Reader]) -> Reader:
+def _reader(shape: Shape, kind: str, convert: Reader, readers: dict[str, Reader]) -> Reader:
     """Return a function that copies a value and converts every scalar of the type `wanted`.
 
     A value that does not match the shape is returned unchanged. If botocore's validation is turned off, a request can
     contain any value, and the engine rejects it.
     """
-    if shape.type_name == wanted:
+    if shape.type_name == kind:
         return convert
-    if shape.name in known:
-        return known[shape.name]
+    if shape.name in readers:
+        return readers[shape.name]
     # A shape may contain itself, so it is registered before it is built.
-    known[shape.name] = lambda value: built(value)  # noqa: PLW0108  bound further down
+    readers[shape.name] = lambda value: built(value)  # noqa: PLW0108  bound further down
     if isinstance(shape, StructureShape):
-        built = _structure_reader(shape, wanted, convert, known)
+        built = _structure_reader(shape, kind, convert, readers)
     elif isinstance(shape, MapShape):
-        built = _map_reader(_reader(shape.value, wanted, convert, known))
+        built = _map_reader(_reader(shape.value, kind, convert, readers))
     elif isinstance(shape, ListShape):
-        built = _list_reader(_reader(shape.member, wanted, convert, known))
+        built = _list_reader(_reader(shape.member, kind, convert, readers))
     else:
-        raise TypeError(f"{shape.name} holds no {wanted}")
-    known[shape.name] = built
+        raise TypeError(f"{shape.name} holds no {kind}")
+    readers[shape.name] = built
     return built
 
 
-def _structure_reader(shape: StructureShape, wanted: str, convert: Reader, known: dict[str, Reader]) -> Reader:
+def _structure_reader(shape: StructureShape, kind: str, convert: Reader, readers_known: dict[str, Reader]) -> Reader:
     readers = {
-        name: _reader(member, wanted, convert, known)
+        name: _reader(member, kind, convert, readers_known)
         for name, member in shape.members.items()
-        if _holds(member, wanted)
+        if _holds(member, kind)
     }
-    keeps_all = wanted != "timestamp"  # of an answer, botocore's parser returns only members of its model
+    keeps_all = kind != "timestamp"  # of an answer, botocore's parser returns only members of its model
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         return {
-            name: readers[name](given) if name in readers else given
-            for name, given in value.items()
+            name: readers[name](member) if name in readers else member
+            for name, member in value.items()
             if keeps_all or name in shape.members
         }
 
@@ -250,7 +250,7 @@ def _map_reader(inner: Reader) -> Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {name: inner(given) for name, given in value.items()}
+        return {name: inner(member) for name, member in value.items()}
 
     return read
 
@@ -259,6 +259,6 @@ def _list_reader(inner: Reader) -> Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, list):
             return value
-        return [inner(given) for given in value]
+        return [inner(element) for element in value]
 
     return read

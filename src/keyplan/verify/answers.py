@@ -121,7 +121,7 @@ class ReadMeaning:
         self, stored_entities: StoredEntities, arguments: Arguments, now_s: int
     ) -> list[tuple[EntitySpec, Entity]] | None:
         """Return all entity objects that a call should return, each with its entity, or None if this is unknown."""
-        found = []
+        items = []
         for spec in self.plan.entities:
             exact = [
                 key_test
@@ -137,8 +137,8 @@ class ReadMeaning:
                 if verdict is None:
                     return None
                 if verdict:
-                    found.append((spec, entity))
-        return found
+                    items.append((spec, entity))
+        return items
 
     def text(self, arguments: Arguments) -> str:
         """Return a description of all tests with the argument values of a call."""
@@ -277,8 +277,8 @@ def _last(op: str, low: AlignedPart, high: AlignedPart | None) -> KeyTest:
     if low.literal is not None or op == "=":
         return _equal(low)
     if op == "begins_with":
-        whole = low.closed or (isinstance(low.source, Param) and repr(low.source) == low.field)
-        if whole and not low.is_part:
+        is_complete = low.closed or (isinstance(low.source, Param) and repr(low.source) == low.field)
+        if is_complete and not low.is_part:
             return KeyTest(low.field, "=", low.source)
         return KeyTest(low.field, "begins_with", low.source, encoded=low.encoded, written=low.written)
     if high is not None:
@@ -386,7 +386,7 @@ def _differences(
     if plan.view is not None:
         for place, entity in by_place.items():
             if place in expected_by_place and any(
-                getattr(expected_by_place[place], name) != held for name, held in entity
+                getattr(expected_by_place[place], name) != stored for name, stored in entity
             ):
                 yield f"returns {entity!r}, but {expected_by_place[place]!r} was stored"
     elif plan.index is None or plan.hydrated or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
@@ -481,8 +481,8 @@ def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
 
 
 def _spelled(values: Sequence[Any], name: str) -> str:
-    shown = ", ".join(str(plain_value(value)) for value in dict.fromkeys(values))
-    return f"is in the alphabetical order {shown}, not in the order of {name}"
+    values_text = ", ".join(str(plain_value(value)) for value in dict.fromkeys(values))
+    return f"is in the alphabetical order {values_text}, not in the order of {name}"
 
 
 def _rises(values: Sequence[Any]) -> bool:

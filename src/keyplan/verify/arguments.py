@@ -91,19 +91,19 @@ class ArgumentGenerator:
     # Reads.
 
     def _read(self, pattern: Pattern[..., Any], binding: Binding) -> bool:
-        found = self._found(pattern, binding)
-        if found is None:
+        item = self._found(pattern, binding)
+        if item is None:
             return not uses_of(pattern)  # a read without parameters needs no item
-        spec, target = found
+        spec, target = item
         arguments = self._arguments(pattern, binding)
         return meaning_of(pattern).of(spec, target, arguments, int(self._value_generator.now_s)) is not False
 
     def _found(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
         """Choose an item that a read can return, bind the parameters to its values, and return the item, or None."""
-        drawn = self._pick(meaning_of(pattern))
-        if drawn is not None:
-            self._parameter_values.bind(*drawn, uses_of(pattern, drawn[0]), binding, pattern)
-        return drawn
+        chosen = self._pick(meaning_of(pattern))
+        if chosen is not None:
+            self._parameter_values.bind(*chosen, uses_of(pattern, chosen[0]), binding, pattern)
+        return chosen
 
     def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
         """Return arguments for a read if none of the stored items passes its filter.
@@ -112,15 +112,15 @@ class ArgumentGenerator:
         valid result.
         """
         binding, now_s = Binding(), int(self._value_generator.now_s)
-        found = self._found(pattern, binding)
+        item = self._found(pattern, binding)
         arguments = self._arguments(pattern, binding)
         if (
-            found is None
+            item is None
             or pattern.plan.filter is None
             or meaning_of(pattern).all(self._stored_entities, arguments, now_s)
         ):
             return arguments
-        self._targets.make_satisfy(*found, fill(pattern.plan.filter, arguments))
+        self._targets.make_satisfy(*item, fill(pattern.plan.filter, arguments))
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
@@ -151,8 +151,8 @@ class ArgumentGenerator:
         pattern = call.pattern
         if repeated is None or not isinstance(repeated.values, Param):
             return self._write(pattern, call.arguments, binding)
-        known, _ = binding.find(repeated.values)
-        if known:
+        stored_values, _ = binding.find(repeated.values)
+        if stored_values:
             return True
         values = []
         (name,) = [name for name, source in call.arguments.items() if isinstance(source, Each)]
@@ -167,7 +167,7 @@ class ArgumentGenerator:
         binding.set(repeated.values, values)
         return len({repr(value) for value in values}) == len(values)
 
-    def _write(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
+    def _write(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
         """Choose arguments for a pattern that writes. Return False if no suitable arguments were found.
 
         `given` contains the sources that a transaction passes to the pattern.
@@ -175,27 +175,27 @@ class ArgumentGenerator:
         plan = pattern.plan
         spec = plan.entity
         if plan.item is not None:
-            return self._put(pattern, given, binding)
-        uses = [replace(use, source=substitute(use.source, given)) for use in uses_of(pattern)]
-        known = [
+            return self._put(pattern, sources, binding)
+        uses = [replace(use, source=substitute(use.source, sources)) for use in uses_of(pattern)]
+        known_values = [
             (use.field, binding.find(use.source)[1])
             for use in uses
             if use.role in {"equal", "own"} and not use.nested and binding.find(use.source)[0]
         ]
-        target = self._targets.of(plan, known)
+        target = self._targets.of(plan, known_values)
         if target is None:
             return False
         self._parameter_values.bind(spec, target, uses, binding, pattern)
-        for name, source in given.items():
+        for name, source in sources.items():
             if isinstance(source, Param) and not source._path and not binding.knows_part_of(source):
                 annotation = annotation_of(source) or annotation_of(pattern.parameters[name])
                 binding.set(source, self._parameter_values.any(annotation, name))
-        return self._targets.allowed(plan, target, self._known(pattern, given, binding))
+        return self._targets.allowed(plan, target, self._known(pattern, sources, binding))
 
-    def _put(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
+    def _put(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
         """Choose the item, or the list of items, that a pattern puts. Return False if no suitable item was found."""
         plan = pattern.plan
-        source = substitute(plan.item, given)
+        source = substitute(plan.item, sources)
         if binding.find(source)[0]:
             return True
         if plan.operation == "BatchWriteItem":
@@ -205,11 +205,13 @@ class ArgumentGenerator:
             return True
         item = self._targets.item(plan, changes=plan.exists == "must")
         if isinstance(source, Param) and not source._path:
-            known = {path[0]: value for path, value in binding.parts.get(source._name, {}).items() if len(path) == 1}
-            item = item.model_copy(update=known)  # other steps of the transaction already use these values
+            known_values = {
+                path[0]: value for path, value in binding.parts.get(source._name, {}).items() if len(path) == 1
+            }
+            item = item.model_copy(update=known_values)  # other steps of the transaction already use these values
         binding.set(source, item)
         return self._targets.use(plan.entity, item) and self._may_be_put(
-            pattern, item, self._known(pattern, given, binding)
+            pattern, item, self._known(pattern, sources, binding)
         )
 
     def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
@@ -219,12 +221,12 @@ class ArgumentGenerator:
         stored = self._stored_entities.at(pattern.plan.entity, item)
         return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
 
-    def _known(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
+    def _known(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
         """Return the arguments that the pattern would have with the values chosen so far, without binding
         more values.
         """
         trial = binding.copy()
-        return {name: self._source(substitute(param, given), trial) for name, param in pattern.parameters.items()}
+        return {name: self._source(substitute(param, sources), trial) for name, param in pattern.parameters.items()}
 
     def _source(self, source: Source, binding: Binding) -> Any:
         if not isinstance(source, Param):

@@ -72,14 +72,14 @@ def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) 
     unit = "RCU" if reads else "WCU"
     times = max(1.0, figures.items) if claimed.each else 1.0
     mean = sum(spent) / len(spent) / times
-    each = " per item" if claimed.each else ""
+    suffix = " per item" if claimed.each else ""
     if reads and figures.at_scale is not None and not _within(figures.at_scale, claimed):
         reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"
         if figures.assumed:
             return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
         return JudgedClaim(claim, "fails" if figures.at_scale > claimed.high else "less", reason)
     fits = mean <= claimed.high + _CLOSE
-    reason = f"{mean:,.4g} {unit}{each} on average" + ("" if fits else f": {figures.split}")
+    reason = f"{mean:,.4g} {unit}{suffix} on average" + ("" if fits else f": {figures.split}")
     if reads and figures.assumed:
         return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
     if fits:

@@ -194,10 +194,10 @@ class EntityGenerator:
         """Return a generator of arbitrary values for a field, or of the values in the model's examples."""
 
         def make(_number: int) -> Any:
-            known = [value for example in self._examples if (value := getattr(example, name)) is not None]
+            values = [value for example in self._examples if (value := getattr(example, name)) is not None]
             return (
-                self.value_generator.random.choice(known)
-                if known
+                self.value_generator.random.choice(values)
+                if values
                 else self.value_generator.field(self.spec.model, name)
             )
 
@@ -295,9 +295,9 @@ class EntityGenerator:
 
     def _shuffled(self, shares: Mapping[object, float]) -> list[object]:
         """Return a list with each value in proportion to its share, but at least once, in random order."""
-        whole = sum(shares.values())
+        total = sum(shares.values())
         count = max(1, self.amount.count)
-        shuffled = [value for value, share in shares.items() for _ in range(max(1, round(share / whole * count)))]
+        shuffled = [value for value, share in shares.items() for _ in range(max(1, round(share / total * count)))]
         self.value_generator.random.shuffle(shuffled)
         return shuffled
 

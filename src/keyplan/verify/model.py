@@ -105,9 +105,9 @@ class ModelTable:
 
     def _entries(self, index: Index | None) -> Iterator[Entry]:
         for item in self._items.values():
-            held = item if index is None else entry_of(self.schema, index, item)
-            if held is not None:
-                yield Entry(place_in(self.schema, index, item), held, item)
+            entry = item if index is None else entry_of(self.schema, index, item)
+            if entry is not None:
+                yield Entry(place_in(self.schema, index, item), entry, item)
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,12 @@ class Recorder:
         if operation not in _DATA:
             return self.engine.call(operation, request)
         targets = list(_targets(operation, request))
-        held = tuple(
+        entries = tuple(
             (table, strong, self.model_tables[table].at(key)) for table, key, strong in _keys(operation, request)
         )
         answer = self.engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
         written = tuple(self._written(table, key, operation) for table, key in targets)
-        self.exchanges.append(Exchange(operation, request, answer, written, held, of_receipts(operation, answer)))
+        self.exchanges.append(Exchange(operation, request, answer, written, entries, of_receipts(operation, answer)))
         return answer
 
     def pop_exchanges(self) -> list[Exchange]:

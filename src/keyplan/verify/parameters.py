@@ -83,8 +83,8 @@ class Binding:
             for part in source._path:
                 value = getattr(value, part)
             return True, value
-        known = self.parts.get(source._name, {})
-        return source._path in known, known.get(source._path)
+        values = self.parts.get(source._name, {})
+        return source._path in values, values.get(source._path)
 
     def set(self, source: Source, value: Any) -> None:
         """Set the value of a source unless it already has one."""

@@ -106,15 +106,15 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
     return max(counts, default=None)
 
 
-def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
+def _followed(amounts_of: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
     """Set the number of items of an entity without a declared number to the number of values that refer to it."""
-    for spec, amount in found.items():
+    for spec, amount in amounts_of.items():
         if amount.declared is None and len(spec.key.fields) == 1:
             name = spec.key.fields[0]
-            counts = [other.values[name] for other in found.values() if name in other.values]
+            counts = [other.values[name] for other in amounts_of.values() if name in other.values]
             if counts:
-                found[spec] = Amount(max(counts), None)
-    return found
+                amounts_of[spec] = Amount(max(counts), None)
+    return amounts_of
 
 
 def _number(items: Volume, name: str) -> int | None:
@@ -266,8 +266,8 @@ class References:
             key = target.find(number)
             return [] if key is None else [key]
         before = [name for name in target.names if name in settled]
-        kept = before[0] if before else self._kept(target)
-        alike = target.having(kept).get(None if kept is None else values[kept], [])
+        entities = before[0] if before else self._kept(target)
+        alike = target.having(entities).get(None if entities is None else values[entities], [])
         if before:
             return [key for key in alike if all(key[name] == values[name] for name in before)]
         return alike or target.having(None).get(None, [])

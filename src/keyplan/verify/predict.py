@@ -72,9 +72,9 @@ def _range(exchange: Exchange, plan: Plan, model_table: ModelTable) -> Predicted
     units = page_read([entry.size for entry in page], consistent=plan.consistent)
     table = request["TableName"]
     read = {table if plan.index is None else f"{table}/{plan.index.name}": units.read}
-    whole = _fetched(plan, page)
-    if whole:
-        read[table] = whole
+    page_range = _fetched(plan, page)
+    if page_range:
+        read[table] = page_range
     return Predicted(Spent(read=read), len(page), _more(page, rest, request.get("Limit")))
 
 
@@ -84,8 +84,8 @@ def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence
     if plan.key is not None:
         text, names = request["KeyConditionExpression"], request.get("ExpressionAttributeNames")
         condition = compile_condition(text, names, "KeyConditionExpression")
-        given = request["ExpressionAttributeValues"]
-        values = canonical({name: given[name] for name in condition.values_used})
+        attribute_values = request["ExpressionAttributeValues"]
+        values = canonical({name: attribute_values[name] for name in condition.values_used})
         entries = [entry for entry in entries if condition.test(entry.item, values)]
     return list(reversed(entries)) if plan.descending else entries
 

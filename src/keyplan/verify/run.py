@@ -204,7 +204,7 @@ def verify(
         run = _Run(
             design, Recorder(engine), StoredEntities(design.entities), value_generator, items, progress, running, ends_s
         )
-        results = {each: run.pattern(each) for each in sorted(patterns, key=_turn)}
+        results = {name: run.pattern(name) for name in sorted(patterns, key=_turn)}
         incomplete = "" if seconds is None else run.incomplete(patterns, seconds)
     reads = [read for read in patterns if read.plan.reading and not all_faults(read.plan)]
     long = [(read.name, pages(read)) for read in reads]
@@ -213,7 +213,7 @@ def verify(
         design=design.name,
         seed=seed,
         tables=run.loaded.results,
-        patterns=tuple(results[each] for each in patterns),
+        patterns=tuple(results[name] for name in patterns),
         claims=tuple(judge_of_design(claim, month, prices, long, assumed) for claim in design.claims)
         if not pattern
         else (),
@@ -332,14 +332,16 @@ class _Run:
         read = self._connection.all if listing and plan.page_size is None else self._connection.run
         answer: Any = read(call)
         exchanges = self.recorder.pop_exchanges()
-        known = {**arguments, NOW: int(self.value_generator.now_s)}
+        with_time = {**arguments, NOW: int(self.value_generator.now_s)}
         call_result = _Call(measured=total(exchange.spent for exchange in exchanges))
         self._hold_against_prediction(call_result, pattern, exchanges)
         if plan.reading:
             # A call with a page size costs one page. Its result is correct if the results of all pages are.
-            whole = self._connection.all(call) if listing and plan.page_size is not None else answer
-            call_result.returned, call_result.found = _count(answer), _count(whole)
-            call_result.wrong = difference(pattern, self.stored_entities, known, whole, int(self.value_generator.now_s))
+            entities = self._connection.all(call) if listing and plan.page_size is not None else answer
+            call_result.returned, call_result.found = _count(answer), _count(entities)
+            call_result.wrong = difference(
+                pattern, self.stored_entities, with_time, entities, int(self.value_generator.now_s)
+            )
         else:
             call_result.returned = call_result.evaluated
             call_result.wrong = self._written(exchanges)

@@ -37,9 +37,9 @@ def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
     """
     sigma = _sigma(declared)
     middle = math.log(max(1, declared.average)) - sigma * sigma / 2
-    found = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
+    targets = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
     most = declared.most if declared.most is not None else _MOST
-    sizes = [min(most, round(size)) for size in found]
+    sizes = [min(most, round(size)) for size in targets]
     chance.shuffle(sizes)
     return sizes
 
@@ -91,8 +91,8 @@ def _stretch_text(text: str, by: int, least: int, most: int) -> tuple[str, int]:
     if by >= 0:
         by = min(by, max(0, most - len(text)))
         return text + (FILLER * (by // len(FILLER) + 1))[:by], by
-    kept = text[: max(least, len(text) + by)]
-    return kept, len(kept.encode()) - len(text.encode())
+    shortened = text[: max(least, len(text) + by)]
+    return shortened, len(shortened.encode()) - len(text.encode())
 
 
 def _stretch_model(model: BaseModel, by: int) -> tuple[BaseModel, int]:

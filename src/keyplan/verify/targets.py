@@ -197,25 +197,27 @@ class WriteTargets:
         self._used.add(place)
         return True
 
-    def of(self, plan: Plan, known: Known) -> Entity | None:
+    def of(self, plan: Plan, known_values: Known) -> Entity | None:
         """Return a suitable item for a write and mark it as used, or return None."""
-        entity = self._of(plan, known)
+        entity = self._of(plan, known_values)
         return entity if entity is not None and self.use(plan.entity, entity) else None
 
-    def _of(self, plan: Plan, known: Known) -> Entity | None:
+    def _of(self, plan: Plan, known_values: Known) -> Entity | None:
         spec = plan.entity
         if plan.exists == "must_not":
             return self._entity_generators[spec].make()
         now_s = int(self._value_generator.now_s)
         every = self._stored_entities.all(spec)
-        if known:
-            every = [entity for entity in every if all(getattr(entity, field) == value for field, value in known)]
+        if known_values:
+            every = [
+                entity for entity in every if all(getattr(entity, field) == value for field, value in known_values)
+            ]
         live = [entity for entity in self._some(spec, every) if not has_expired(spec, entity, now_s)]
         if live:
             return live[0]
         if plan.exists == "may" and plan.operation == "UpdateItem":
-            return _with(spec, self._entity_generators[spec].make(), dict(known))
-        return self._added(spec, dict(known))
+            return _with(spec, self._entity_generators[spec].make(), dict(known_values))
+        return self._added(spec, dict(known_values))
 
     def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
         """Store and return a new item with these field values, or return None if the item is invalid or its

@@ -97,9 +97,9 @@ def leaves_out(model: type[BaseModel], names: Iterable[str]) -> bool:
     """Return True if an example of a model has none of these fields, which shows that stored items can omit them."""
     fields = {name: model.model_fields[name] for name in names}
     aliases = [alias for field in fields.values() for alias in (field.alias, field.validation_alias)]
-    known = {*fields, *(alias for alias in aliases if isinstance(alias, str))}
+    known_names = {*fields, *(alias for alias in aliases if isinstance(alias, str))}
     return any(
-        isinstance(example, Mapping) and known.isdisjoint(example) for example in _declared_examples(model) or ()
+        isinstance(example, Mapping) and known_names.isdisjoint(example) for example in _declared_examples(model) or ()
     )
 
 
@@ -158,10 +158,10 @@ class TypeGenerators:
         if origin is tuple and arguments and arguments[-1] is not Ellipsis:
             parts = [self.of(part) for part in arguments]
             return lambda: tuple(part() for part in parts)
-        whole = origin or kind
-        if whole in _MANY:
-            return self._many(_MANY[whole], self.of(arguments[0] if arguments else str), marks)
-        if whole in {dict, Mapping}:
+        type_ = origin or kind
+        if type_ in _MANY:
+            return self._many(_MANY[type_], self.of(arguments[0] if arguments else str), marks)
+        if type_ in {dict, Mapping}:
             of_names, of_values = arguments or (str, str)
             names, values = self._many(tuple, self.of(of_names), marks), self.of(of_values)
             return lambda: {name: values() for name in names()}
@@ -260,7 +260,7 @@ class TypeGenerators:
         return make
 
     def _by_polyfactory(self, kind: Any, marks: Sequence[Any]) -> MakeValue:
-        known = {**self._factory.get_provider_map(), **self._plain}
+        providers = {**self._factory.get_provider_map(), **self._plain}
         try:
             holder = _holder(kind, marks)
         except Exception as error:  # whatever pydantic raises for a foreign type
@@ -273,7 +273,7 @@ class TypeGenerators:
             __faker__=self._faker,
             __allow_none_optionals__=False,
             __check_model__=False,
-            get_provider_map=classmethod(lambda _factory: known),
+            get_provider_map=classmethod(lambda _factory: providers),
         )
         (meta,) = factory.get_model_fields()
 
@@ -337,8 +337,8 @@ def _letters(match: re.Match[str]) -> str:
 
 def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
     """Return a model with a single field of this type."""
-    whole: Any = Annotated[(annotation, *marks)] if marks else annotation
-    return create_model("Holder", __config__=ConfigDict(arbitrary_types_allowed=True), value=(whole, ...))
+    full_annotation: Any = Annotated[(annotation, *marks)] if marks else annotation
+    return create_model("Holder", __config__=ConfigDict(arbitrary_types_allowed=True), value=(full_annotation, ...))
 
 
 def checked_choice(
@@ -492,7 +492,7 @@ class ValueGenerator:
                 return value
         raise SampleError(f"{model.__name__}.{name} has only {len(pool)} different values, and more are needed")
 
-    def model(self, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
+    def model(self, model: type[BaseModel], fields: Mapping[str, Any]) -> BaseModel:
         """Return an object of a model with the given field values. Other values come from an example of the model, if
         any.
         """
@@ -500,10 +500,10 @@ class ValueGenerator:
         reason: ValidationError | None = None
         for attempt in range(_MODEL_TRIES):
             values = (
-                dict(self.random.choice(examples)) if examples else self._values(model, given, whole=attempt % 2 == 0)
+                dict(self.random.choice(examples)) if examples else self._values(model, fields, whole=attempt % 2 == 0)
             )
             try:
-                return model.model_validate({**values, **given}, by_name=True)
+                return model.model_validate({**values, **fields}, by_name=True)
             except ValidationError as error:
                 reason = error
         raise SampleError(
@@ -511,14 +511,14 @@ class ValueGenerator:
             ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
         ) from reason
 
-    def _values(self, model: type[BaseModel], given: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
+    def _values(self, model: type[BaseModel], fields: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
         """Return values for the fields that are not given. If `whole` is True, optional fields are included."""
         self._depth += 1
         try:
             return {
                 name: self.field(model, name)
                 for name, info in model.model_fields.items()
-                if name not in given
+                if name not in fields
                 and (info.is_required() or (self._depth <= DEEP and (whole or self.random.random() < _PRESENT)))
             }
         finally:

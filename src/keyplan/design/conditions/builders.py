@@ -75,12 +75,12 @@ def check_key_text(word: str, words: object) -> None:
         )
 
 
-def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, Source]:
+def merge_fields(first: dict[str, Source], second: dict[str, Source]) -> dict[str, Source]:
     """Merge the fields of two parts of a method chain. Raises DesignError if a field is in both parts."""
-    for name in other:
-        if name in one:
+    for name in second:
+        if name in first:
             refuse(f"the pattern states {name} twice", "state it once")
-    return {**one, **other}
+    return {**first, **second}
 
 
 def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
@@ -486,20 +486,20 @@ class ItemKey(ItemWrite):
 
 
 @overload
-def item(whole: object, /) -> ItemWrite: ...
+def item(entity: object, /) -> ItemWrite: ...
 @overload
 def item(**fields: object) -> ItemKey: ...
-def item(*whole: object, **fields: object) -> ItemWrite:
+def item(*entity: object, **fields: object) -> ItemWrite:
     """Start a read by key or a write.
 
     Pass the primary key fields, as in `item(user_id=user_id, task_id=task_id)`. In a batch, the value of one field can
     be each(...). To create, put or replace a whole item, pass the item itself, as in `item(task)`.
     """
-    if whole:
-        if fields or len(whole) > 1:
+    if entity:
+        if fields or len(entity) > 1:
             refuse(
-                f"item(...) is given {whole[0]!r} and other arguments",
+                f"item(...) is given {entity[0]!r} and other arguments",
                 "write item(task) for a whole item, or name every field: item(user_id=user_id, task_id=task_id)",
             )
-        return ItemWrite(whole=whole[0])
+        return ItemWrite(whole=entity[0])
     return ItemKey(key=dict(fields), places=calling_places(fields))

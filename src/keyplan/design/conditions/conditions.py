@@ -358,9 +358,9 @@ def _check_path_part(path: object, part: object) -> None:
     )
 
 
-def join_conditions(one: Condition | None, other: Condition | None) -> Condition | None:
+def join_conditions(first: Condition | None, second: Condition | None) -> Condition | None:
     """Return two conditions joined by &. A condition that is None is ignored."""
-    return other if one is None else one if other is None else one & other
+    return second if first is None else first if second is None else first & second
 
 
 def check_condition(condition: Condition, word: str) -> Condition:

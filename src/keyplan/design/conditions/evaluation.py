@@ -206,8 +206,8 @@ def _timestamps(left: Any, right: Any) -> tuple[datetime, datetime] | None:
 def _equal(left: Any, right: Any) -> bool:
     if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
         return bool(left == right)
-    one, other = _timestamps(left, right) or (_comparable(left), _comparable(right))
-    return bool(one == other)
+    first, second = _timestamps(left, right) or (_comparable(left), _comparable(right))
+    return bool(first == second)
 
 
 def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
@@ -217,8 +217,8 @@ def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool
     timestamps = _timestamps(left, right)
     if timestamps is not None:
         return accepts(*timestamps)
-    (one, low), (other, high) = _comparable(left), _comparable(right)
-    return one == other and one in KEY_TYPES and accepts(low, high)
+    (first, low), (second, high) = _comparable(left), _comparable(right)
+    return first == second and first in KEY_TYPES and accepts(low, high)
 
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
@@ -256,8 +256,10 @@ def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
         return None
     if results[0] is MISSING:
         return False
-    known = [result for result in results[1:] if result is not UNKNOWN and result is not MISSING]
-    return True if any(_equal(results[0], result) for result in known) else None if UNKNOWN in results else False
+    known_results = [result for result in results[1:] if result is not UNKNOWN and result is not MISSING]
+    return (
+        True if any(_equal(results[0], result) for result in known_results) else None if UNKNOWN in results else False
+    )
 
 
 def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool | None:
@@ -276,17 +278,17 @@ def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool |
 
 
 def _begins(value: Any, prefix: Any) -> bool:
-    (one, text), (other, start) = _comparable(value), _comparable(prefix)
-    return one == other and one in {"S", "B"} and bool(text.startswith(start))
+    (value_kind, text), (prefix_kind, start) = _comparable(value), _comparable(prefix)
+    return value_kind == prefix_kind and value_kind in {"S", "B"} and bool(text.startswith(start))
 
 
 def _contains(value: Any, part: Any) -> bool:
-    (one, whole), (other, content) = _comparable(value), _comparable(part)
-    if one == other and one in {"S", "B"}:
-        return bool(content in whole)
-    if one in {"SS", "NS", "BS"}:
-        return one[0] == other and content in whole
-    return one == "L" and (other, content) in whole
+    (container_kind, container), (part_kind, content) = _comparable(value), _comparable(part)
+    if container_kind == part_kind and container_kind in {"S", "B"}:
+        return bool(content in container)
+    if container_kind in {"SS", "NS", "BS"}:
+        return container_kind[0] == part_kind and content in container
+    return container_kind == "L" and (part_kind, content) in container
 
 
 _EVALUATE: dict[type, Callable[[Any, Mapping[str, Any]], bool | None]] = {

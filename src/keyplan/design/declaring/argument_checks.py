@@ -44,8 +44,8 @@ class ArgumentCheck(NamedTuple):
 
     def error(self, call: str, value: object) -> TypeError:
         """Return the error for an invalid value. `call` is the text of the call that the message quotes."""
-        shown = f"{type(value).__name__}: {shorten(value)}"
-        return TypeError(f"{call} expects {self.parameter} as {type_name(self.expected)}, got {shown}")
+        value_text = f"{type(value).__name__}: {shorten(value)}"
+        return TypeError(f"{call} expects {self.parameter} as {type_name(self.expected)}, got {value_text}")
 
 
 def type_name(annotation: Any) -> str:
@@ -246,7 +246,7 @@ def compared_types(condition: Condition | None, fields: Mapping[str, StoredField
         yield condition.argument, _prefix_type(kind) if condition.name == "begins_with" else _part_type(kind)
         return
     operands = condition.operands()
-    beside = next((one for one in operands if isinstance(one, (FieldPath, FieldSize))), None)
+    beside = next((compared for compared in operands if isinstance(compared, (FieldPath, FieldSize))), None)
     kind = object
     if isinstance(beside, FieldSize):
         kind = _NUMBER
@@ -302,9 +302,9 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
         return lambda value: isinstance(value, kind) or values(value)
     if issubclass(kind, _NUMBERS):
         return _number_check(kind)
-    taken = next((taken for base, taken in _SCALARS if issubclass(kind, base)), None)
-    if taken is not None:
-        return lambda value: isinstance(value, taken)
+    accepted = next((candidate for base, candidate in _SCALARS if issubclass(kind, base)), None)
+    if accepted is not None:
+        return lambda value: isinstance(value, accepted)
     return _members_check(parts) if issubclass(kind, Iterable) else None
 
 
@@ -317,11 +317,11 @@ def _choice_check(choices: tuple[Any, ...]) -> TypeCheck:
     stored = [plain_value(choice) for choice in choices]
 
     def accept(value: Any) -> bool:
-        given = plain_value(value)
+        plain = plain_value(value)
         # Compare types too, because True == 1.
         return any(
-            isinstance(given, type(one)) and isinstance(given, bool) == isinstance(one, bool) and given == one
-            for one in stored
+            isinstance(plain, type(choice)) and isinstance(plain, bool) == isinstance(choice, bool) and plain == choice
+            for choice in stored
         )
 
     return accept
@@ -349,7 +349,7 @@ def _members_check(parts: tuple[Any, ...]) -> TypeCheck:
             return False
         if accept_one is None or not isinstance(value, Collection):
             return True
-        return all(type(one) in exact or accept_one(one) for one in value)
+        return all(type(element) in exact or accept_one(element) for element in value)
 
     return accept
 

@@ -222,10 +222,10 @@ def _annotation(function: Callable[..., Any], place: Place) -> Any:
             place=place,
             fix="define or import the name before the consumer, and not under TYPE_CHECKING",
         ) from None
-    taken = [hint for name, hint in hints.items() if name != "return"]
-    if len(taken) != 1 or len(inspect.signature(function).parameters) != 1:
+    parameter_types = [hint for name, hint in hints.items() if name != "return"]
+    if len(parameter_types) != 1 or len(inspect.signature(function).parameters) != 1:
         raise _unclear_events(function, place)
-    return taken[0]
+    return parameter_types[0]
 
 
 def _check_entities(

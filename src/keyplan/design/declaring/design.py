@@ -161,10 +161,10 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
     """Return the objects in a module's variable `name`. Raises DesignError if an object is not of type `kind`."""
     value = getattr(module, name, ())
     listed = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    for one in listed:
-        if not isinstance(one, kind):
+    for item_value in listed:
+        if not isinstance(item_value, kind):
             raise DesignError(
-                f"the module's {name} hold {one!r}, which is not a {kind.__name__}",
+                f"the module's {name} hold {item_value!r}, which is not a {kind.__name__}",
                 place=Place(_file(module), 1, name),
                 fix=f"write {example}, and rename other variables",
             )

@@ -105,11 +105,11 @@ class CheckOptions(TypedDict, total=False):
     """Whether the item must exist, must not exist, or may exist."""
 
 
-def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
+def check_options(options: Mapping[str, Any], known_options: frozenset[str]) -> None:
     """Raise DesignError for options that are not in `known`, and for options with invalid values."""
     for name in options:
-        if name not in known:
-            raise unknown_option(name, known)
+        if name not in known_options:
+            raise unknown_option(name, known_options)
     for name in ("limit", "page_size"):
         value = options.get(name)
         if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):

@@ -109,8 +109,12 @@ def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
 
 
 def _is_lazily_annotated(tree: ast.Module) -> bool:
-    imports = (one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__")
-    return any(alias.name == "annotations" for one in imports for alias in one.names)
+    imports = (
+        statement
+        for statement in tree.body
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+    )
+    return any(alias.name == "annotations" for statement in imports for alias in statement.names)
 
 
 def _used_names(statement: ast.stmt) -> Iterator[str]:
@@ -120,7 +124,9 @@ def _used_names(statement: ast.stmt) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.keyword) and node.arg in {"guards", "after"}:
             yield from (
-                one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                constant.value
+                for constant in ast.walk(node)
+                if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
             )
 
 

@@ -287,8 +287,8 @@ class Call(Generic[R_co]):
         self.pattern, self.arguments = pattern, arguments
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        return f"{self.pattern.name}({shown})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"{self.pattern.name}({arguments})"
 
 
 class WriteCall(Call[R_co]):
@@ -354,8 +354,8 @@ class Pattern(Generic[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         if not kwargs and len(args) == self._count:
-            made: Call[R] = self._call(*args)
-            return made
+            call: Call[R] = self._call(*args)
+            return call
         return self.call_with(self.arguments(args, kwargs))
 
     def _first_call(self, *args: Any) -> Any:
@@ -470,8 +470,8 @@ def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
         lines.append("    return call")
     head = f"def made({', '.join(f'a{place}' for place in range(len(pattern.parameters)))}):"
     exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source contains only parameter names, formatted by repr
-    made: Callable[..., Any] = scope["made"]
-    return made
+    maker: Callable[..., Any] = scope["made"]
+    return maker
 
 
 class Read(Pattern[P, R]):
@@ -485,8 +485,8 @@ class Write(Pattern[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> WriteCall[R]:
         if not kwargs and len(args) == self._count:
-            made: WriteCall[R] = self._call(*args)
-            return made
+            call: WriteCall[R] = self._call(*args)
+            return call
         return self.call_with(self.arguments(args, kwargs))
 
     def call_with(self, arguments: Mapping[str, Any]) -> WriteCall[R]:

@@ -66,17 +66,17 @@ def _names(table: DeclaredTable) -> Iterator[Fault]:
                 "choose another name",
                 place.at(f'"{name}"'),
             )
-    seen: dict[str, Index] = {}
+    places: dict[str, Index] = {}
     for index in table.schema.indexes:
-        if index.name in seen:
+        if index.name in places:
             yield Fault(
                 "KP109",
                 f"table {table.schema.name} has two indexes called {index.name}",
                 "give one of them another name",
                 index.place.at(f'"{index.name}"'),
-                seen[index.name].place,
+                places[index.name].place,
             )
-        seen.setdefault(index.name, index)
+        places.setdefault(index.name, index)
 
 
 def _numbers_of_indexes(table: DeclaredTable) -> Iterator[Fault]:
@@ -159,7 +159,7 @@ def _bound_keys(table: DeclaredTable) -> Iterator[tuple[str, BoundKey]]:
 
 
 def _key_types(table: DeclaredTable) -> Iterator[Fault]:
-    seen: dict[str, tuple[str, str, BoundKey]] = {}
+    types: dict[str, tuple[str, str, BoundKey]] = {}
     for entity, bound in _bound_keys(table):
         for part in bound.attributes:
             code = part.type_code
@@ -174,8 +174,8 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
                     bound.place,
                     table.schema.place_of(bound.index),
                 )
-            elif part.attribute in seen and seen[part.attribute][0] != code:
-                other_code, other_entity, other = seen[part.attribute]
+            elif part.attribute in types and types[part.attribute][0] != code:
+                other_code, other_entity, other = types[part.attribute]
                 yield Fault(
                     "KP115",
                     f"{part.attribute} is {code} for {entity} and {other_code} for {other_entity}: a key attribute has"
@@ -184,7 +184,7 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
                     bound.place,
                     other.place,
                 )
-            seen.setdefault(part.attribute, (code, entity, bound))
+            types.setdefault(part.attribute, (code, entity, bound))
     for spec in table.entities:
         yield from _sentinel_types(spec)
 

@@ -48,10 +48,10 @@ class TransactionStep:
 
 
 def _step_arguments(
-    sources: Mapping[str, Source], arguments: Mapping[str, Any], one: tuple[Any] | None
+    sources: Mapping[str, Source], arguments: Mapping[str, Any], element: tuple[Any] | None
 ) -> dict[str, Any]:
     return {
-        name: one[0] if one is not None and isinstance(source, Each) else value_of(source, arguments)
+        name: element[0] if element is not None and isinstance(source, Each) else value_of(source, arguments)
         for name, source in sources.items()
     }
 

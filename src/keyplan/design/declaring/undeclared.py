@@ -96,8 +96,8 @@ class UndeclaredPattern(Pattern[..., Any]):
         """
         if arguments.keys() != self.parameters.keys():
             self._refuse_key(arguments)
-        made: Call[Any] = self._call(*[arguments[name] for name in self._names])
-        return made
+        terms: Call[Any] = self._call(*[arguments[name] for name in self._names])
+        return terms
 
     def _refuse_key(self, key: Mapping[str, Any]) -> NoReturn:
         """Raise DesignError because a key has missing or unknown fields."""
@@ -259,8 +259,8 @@ class _QueryShape:
         return pattern.call(self._values)
 
     def _pattern(self) -> UndeclaredPattern:
-        known = FindOptions if self._kind == "query" else FindCountOptions
-        check_options(self._options, frozenset(known.__annotations__))
+        options_type = FindOptions if self._kind == "query" else FindCountOptions
+        check_options(self._options, frozenset(options_type.__annotations__))
         specs = [_spec_of(entity) for entity in self._entities]
         index = self._options.get("index")
         names = ", ".join(spec.name for spec in specs)
@@ -325,7 +325,7 @@ class _QueryShape:
 
     def _range(self, span: Range, sort: Mapping[str, Source]) -> Range:
         name = span.field or next(
-            (one for one in _sort_fields(self._entities, self._options.get("index")) if one not in sort), "sk"
+            (field for field in _sort_fields(self._entities, self._options.get("index")) if field not in sort), "sk"
         )
         self._shape += ("range", span.op, span.field)
         low = self._value(span.low, name)

@@ -537,11 +537,16 @@ def check_round_trip(annotation: Any) -> None:
 
 def _check_union(parts: tuple[Any, ...]) -> None:
     for part, other in permutations(parts, 2):
-        one, two = _class_of(part), _class_of(other)
-        for lost, read in _READ_AS:
-            if two is read and one is not two and issubclass(one, lost) and not _is_same_value(one, read):
+        first, second = _class_of(part), _class_of(other)
+        for removed, read in _READ_AS:
+            if (
+                second is read
+                and first is not second
+                and issubclass(first, removed)
+                and not _is_same_value(first, read)
+            ):
                 raise UnstorableTypeError(
-                    f"a {one.__name__} of the union would be read back as {two.__name__}: both are stored alike",
+                    f"a {first.__name__} of the union would be read back as {second.__name__}: both are stored alike",
                     "declare one of them, or a field for each",
                 )
 

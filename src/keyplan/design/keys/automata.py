@@ -89,13 +89,13 @@ class AutomatonBuilder:
         return _trimmed(Automaton(0, edges, ends))
 
     def _closure(self, state: int) -> set[int]:
-        seen, waiting = {state}, [state]
+        reached, waiting = {state}, [state]
         while waiting:
             for target in self._skips[waiting.pop()]:
-                if target not in seen:
-                    seen.add(target)
+                if target not in reached:
+                    reached.add(target)
                     waiting.append(target)
-        return seen
+        return reached
 
     def _added(self, language: Language, at: int) -> int:
         match language:
@@ -172,8 +172,8 @@ def _trimmed(machine: Automaton) -> Automaton:
             if source not in alive:
                 alive.add(source)
                 waiting.append(source)
-    kept = [tuple(edge for edge in leaving if edge[0] and edge[1] in alive) for leaving in machine.edges]
-    return Automaton(machine.start, tuple(kept), machine.ends)
+    edges = [tuple(edge for edge in leaving if edge[0] and edge[1] in alive) for leaving in machine.edges]
+    return Automaton(machine.start, tuple(edges), machine.ends)
 
 
 def without_empty(machine: Automaton) -> Automaton:
@@ -217,17 +217,17 @@ def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety:
     Higher limits yield more of the shared words, but not all. `visits` limits the visits to each pair of states, and
     `variety` the number of example characters for each transition.
     """
-    seen: Counter[tuple[int, int]] = Counter()
+    counts: Counter[tuple[int, int]] = Counter()
     waiting = deque([(left.start, right.start, "")])
     while waiting:
         a, b, word = waiting.popleft()
-        if seen[a, b] >= visits:
+        if counts[a, b] >= visits:
             continue
-        seen[a, b] += 1
+        counts[a, b] += 1
         if word and a in left.ends and b in right.ends:
             yield word
         for chars, next_a in left.edges[a]:
             for others, next_b in right.edges[b]:
-                if seen[next_a, next_b] < visits:
+                if counts[next_a, next_b] < visits:
                     common = chars.meet(others)
                     waiting.extend((next_a, next_b, word + c) for c in (common.examples(variety) if common else ""))

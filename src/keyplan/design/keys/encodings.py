@@ -175,11 +175,11 @@ def encoding_of(
     )  # fmt: skip
 
 
-def wrong_type(field: DeclaredField, value: Any, wanted: str) -> Exception:
+def wrong_type(field: DeclaredField, value: Any, expected: str) -> Exception:
     """Return KeyPartError for a value of the wrong type, or MissingField if the value is None."""
     if value is None:
         return MissingField(field.name)
-    return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {wanted} is needed")
+    return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {expected} is needed")
 
 
 _MAX_DIGITS = 38  # the maximum precision of a DynamoDB Number
@@ -223,9 +223,9 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
     def decode(text: str) -> Any:
         return _choice_of_number(field, int(text))
 
-    found = encoding_of(f"0{width}d", encode, decode, Run(DIGITS, width, width), f"[0-9]{{{width}}}")
+    encoding = encoding_of(f"0{width}d", encode, decode, Run(DIGITS, width, width), f"[0-9]{{{width}}}")
     inline = Inline(f"v.__class__ is int and -1 < v < {limit}", f"{{v:0{width}d}}", is_number=True)
-    return found if field.choices is not None else replace(found, inline=inline)
+    return encoding if field.choices is not None else replace(encoding, inline=inline)
 
 
 def uuid_encoding(field: DeclaredField) -> Encoding:

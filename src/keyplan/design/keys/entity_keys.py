@@ -192,11 +192,11 @@ def _bound(
 
 def _same_length(parts: tuple[KeyPart, ...], names: tuple[str, ...], what: str, role: str, place: Place) -> None:
     if len(parts) != len(names):
-        got = f"{len(parts)} template{'' if len(parts) == 1 else 's'}"
+        actual = f"{len(parts)} template{'' if len(parts) == 1 else 's'}"
         raise DesignError(
-            f"the {role} key of {what} consists of {', '.join(names)}, got {got}"
+            f"the {role} key of {what} consists of {', '.join(names)}, got {actual}"
             if names
-            else f"{what} does not have a {role} key, got {got}",
+            else f"{what} does not have a {role} key, got {actual}",
             place=place,
             fix=f"write one template for each of {', '.join(names)}" if names else f"omit the {role} key",
         )
@@ -250,18 +250,21 @@ def find_index(schema: Schema, name: str, place: Place) -> Index:
     """Return the index with this name. Raises DesignError at the given location if the table has no such index."""
     index = schema.index(name)
     if index is None:
-        known = ", ".join(one.name for one in schema.indexes) or "none"
+        names = ", ".join(candidate.name for candidate in schema.indexes) or "none"
         raise DesignError(
             f"table {schema.name} has no index {name}",
             place=place.at(f'"{name}"', 1, len(name)),
             other=schema.place,
-            fix=f"declare it in the table's indexes, or use one of them: {known}",
+            fix=f"declare it in the table's indexes, or use one of them: {names}",
         )
     return index
 
 
-def unknown_field_error(name: str, known: Iterable[str], entity: str, place: Place) -> DesignError:
+def unknown_field_error(name: str, known_names: Iterable[str], entity: str, place: Place) -> DesignError:
     """Return the error for a field that an entity does not have."""
     return DesignError(
-        f"{entity} has no field {name}", place=place, fix=f"use one of its fields: {', '.join(known)}", code="KP201"
+        f"{entity} has no field {name}",
+        place=place,
+        fix=f"use one of its fields: {', '.join(known_names)}",
+        code="KP201",
     )

@@ -70,33 +70,33 @@ def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) 
     return None
 
 
-def captures(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> str | None:
+def captures(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> str | None:
     """Return a key of `other` that begins_with(prefix) would return for the known fields, or None.
 
     If possible, the result is a key that `prefix` itself cannot produce. `BoundTemplate.prefix` defines the prefix of a
     template.
     """
-    overlap = captured(prefix, other, known)
+    overlap = captured(prefix, other, known_fields)
     return overlap.text if overlap is not None else None
 
 
-def captured(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> Overlap | None:
+def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> Overlap | None:
     """Return the key that `captures` returns as an Overlap, with the values of `other` on the right side, or None."""
-    parts = _known_parts(prefix, known)
+    parts = _known_parts(prefix, known_fields)
     return _first_captured(parts, lambda _: None, prefix, other)
 
 
-def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collection[str]) -> str | None:
+def range_captures(template: BoundTemplate, other: BoundTemplate, known_fields: Collection[str]) -> str | None:
     """Return a key of `other` that a range query would return, or None.
 
     The range is over the field after the known fields.
 
     The range can be open at one end, with the bounds `lower` and `after`, or `before` and `upper`, of `BoundTemplate`.
     """
-    parts = _known_parts(template, known)
+    parts = _known_parts(template, known_fields)
     next_placeholder = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundPlaceholder)), None)
     if next_placeholder is None or next_placeholder.encoding.may_be_empty:
-        return captures(template, other, known)
+        return captures(template, other, known_fields)
     first = next_placeholder.encoding.first
     between = CharSet.between(chr(first.lowest), chr(first.highest))
     overlap = _first_captured(parts, lambda builder: builder.add(Run(between, 1, 1)), template, other)
@@ -118,19 +118,19 @@ def _part_text(part: BoundPart) -> tuple[str, str, str]:
 
 
 def _first_captured(
-    parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], wanted: Prefix, other: BoundTemplate
+    parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], known_prefix: Prefix, other: BoundTemplate
 ) -> Overlap | None:
     """Return a key of `other` that starts with `parts`, followed by what `then` adds and by any string, or None."""
     punctuation = _punctuation((*parts, *other.parts))
-    asked = BoundTemplate(other.template, parts)
+    parts_template = BoundTemplate(other.template, parts)
 
     def made(texts: tuple[str, ...]) -> Overlap | None:
         right = _values((other,), texts)
-        left = _values_of_prefix(asked, texts[0])
+        left = _values_of_prefix(parts_template, texts[0])
         return Overlap(texts, left, right) if left is not None and right is not None else None
 
     def foreign(texts: tuple[str, ...]) -> Overlap | None:
-        own = isinstance(wanted, BoundTemplate) and _values((wanted,), texts) is not None
+        own = isinstance(known_prefix, BoundTemplate) and _values((known_prefix,), texts) is not None
         return None if own else made(texts)
 
     for barred in (punctuation, _NOTHING):
@@ -147,16 +147,16 @@ def _first_captured(
     return None
 
 
-def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | None:
+def _values_of_prefix(parts_template: BoundTemplate, text: str) -> Mapping[str, Any] | None:
     """Return values from which a template produces a prefix of a string, or None."""
-    if not asked.placeholders:
+    if not parts_template.placeholders:
         return {}
-    candidates = (_values((asked,), (text[:end],)) for end in range(len(text) + 1))
+    candidates = (_values((parts_template,), (text[:end],)) for end in range(len(text) + 1))
     return next((values for values in candidates if values is not None), None)
 
 
 def _first_shared(
-    left: Automaton, right: Automaton, made: Callable[[tuple[str, ...]], Overlap | None]
+    left: Automaton, right: Automaton, make: Callable[[tuple[str, ...]], Overlap | None]
 ) -> Overlap | None:
     """Return the first shared key that can be verified, an uncertain one if none can be, or None if no key is shared.
 
@@ -167,7 +167,7 @@ def _first_shared(
     more = shared_words(left, right, visits=12, variety=3)
     for word in chain(islice(few, 3), islice(more, _CANDIDATES)):
         texts = tuple(word.split(_BETWEEN))
-        overlap = made(texts)
+        overlap = make(texts)
         if overlap is not None:
             return overlap
         first = first or texts
@@ -180,11 +180,11 @@ def _shared_values(
     """Return an overlap with these strings, or with the strings rendered from one side's values, or None."""
     for side in (left, right):
         for values in _possible_values(side, texts):
-            made = _rendered(side, values)
-            if made is not None:
-                ours, theirs = _values(left, made), _values(right, made)
+            values_of_side = _rendered(side, values)
+            if values_of_side is not None:
+                ours, theirs = _values(left, values_of_side), _values(right, values_of_side)
                 if ours is not None and theirs is not None:
-                    return Overlap(made, ours, theirs)
+                    return Overlap(values_of_side, ours, theirs)
     return None
 
 
@@ -200,16 +200,16 @@ def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...])
 
     For a repeated field, the first and the last placeholder are tried. Reversible placeholders take precedence.
     """
-    said: list[tuple[BoundPlaceholder, Any]] = []
+    decoded: list[tuple[BoundPlaceholder, Any]] = []
     for template, text in zip(templates, texts, strict=True):
         pieces = template.pieces(text)
         if pieces is None:
             return
         try:
-            said += [(placeholder, placeholder.encoding.decode(piece)) for placeholder, piece in pieces]
+            decoded += [(placeholder, placeholder.encoding.decode(piece)) for placeholder, piece in pieces]
         except (ValueError, OverflowError):
             return
-    for order in (said, said[::-1]):
+    for order in (decoded, decoded[::-1]):
         by_trust = sorted(order, key=lambda pair: pair[0].encoding.reversible)
         yield {placeholder.name: value for placeholder, value in by_trust}
 
@@ -271,12 +271,12 @@ def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: Ch
             builder.add(part.language)
 
 
-def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...]:
+def _known_parts(prefix: Prefix, known_fields: Collection[str]) -> tuple[BoundPart, ...]:
     """Return the leading parts of a template whose fields are all known, or a literal prefix as one part."""
     if isinstance(prefix, str):
         return (Text(prefix),) if prefix else ()
     for index, part in enumerate(prefix.parts):
-        if isinstance(part, BoundPlaceholder) and part.name not in known:
+        if isinstance(part, BoundPlaceholder) and part.name not in known_fields:
             return prefix.parts[:index]
     return prefix.parts
 

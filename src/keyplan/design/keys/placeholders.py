@@ -131,7 +131,7 @@ _DATE_OR_DATETIME = (date, datetime)
 _TEXT = (str,)
 
 SPECS: tuple[Spec, ...] = (
-    _spec("010d", r"0([1-9][0-9]?)d", (int,), lambda field, found, *_: padded_encoding(field, int(found[1]))),
+    _spec("010d", r"0([1-9][0-9]?)d", (int,), lambda field, match, *_: padded_encoding(field, int(match[1]))),
     _spec("utc_s", "utc_s", _DATETIME, _time_spec(time.UTC_S)),
     _spec("utc_ms", "utc_ms", _DATETIME, _time_spec(time.UTC_MS)),
     _spec("utc_us", "utc_us", _DATETIME, _time_spec(time.UTC_US)),
@@ -146,8 +146,8 @@ SPECS: tuple[Spec, ...] = (
     _spec("lower", "lower", _TEXT, lambda field, *_: text.case_encoding(field, "lower")),
     _spec("quote", "quote", _TEXT, lambda field, _, after: text.quote_encoding(field, after)),
     _spec("shard(8)", r"shard\(([1-9][0-9]{0,3})\)", (str, int, UUID, date),
-          lambda field, found, *_: shard_encoding(field, int(found[1]))),
-    _spec("rank(a,b,c)", r"rank\((.*)\)", _TEXT, lambda field, found, *_: rank_encoding(field, found[1])),
+          lambda field, match, *_: shard_encoding(field, int(match[1]))),
+    _spec("rank(a,b,c)", r"rank\((.*)\)", _TEXT, lambda field, match, *_: rank_encoding(field, match[1])),
 )  # fmt: skip
 
 _PLAIN: dict[type, Callable[[DeclaredField], Encoding]] = {
@@ -178,11 +178,11 @@ def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> E
         raise EncodingError(f"no {field.name} is from {field.minimum} to {field.maximum}", "correct the limits")
     if not spec:
         return _plain_encoding(field, kind)
-    for known in SPECS:
-        match = known.syntax.fullmatch(spec)
+    for candidate in SPECS:
+        match = candidate.syntax.fullmatch(spec)
         if match is not None:
-            _check_takes(known, spec, field, kind)
-            return known.build(field, match, delimiter)
+            _check_takes(candidate, spec, field, kind)
+            return candidate.build(field, match, delimiter)
     names = ", ".join(known.written for known in SPECS)
     raise EncodingError(f"unknown spec {spec!r}", f"use one of {names}")
 
@@ -213,13 +213,13 @@ def _plain_encoding(field: DeclaredField, kind: type | None) -> Encoding:
     return build(field)
 
 
-def _check_takes(known: Spec, spec: str, field: DeclaredField, kind: type | None) -> None:
-    if kind in known.takes:
+def _check_takes(known_spec: Spec, spec: str, field: DeclaredField, kind: type | None) -> None:
+    if kind in known_spec.takes:
         return
     if kind is not datetime:
         _check_allowed(field, kind)
-    takes = " or ".join(taken.__name__ for taken in known.takes)
-    fits = [each.written for each in SPECS if kind in each.takes]
+    takes = " or ".join(type_.__name__ for type_ in known_spec.takes)
+    fits = [candidate.written for candidate in SPECS if kind in candidate.takes]
     instead = f"write {{{field.name}}}" if kind in _PLAIN else ""
     instead += f"{' or use' if instead else 'use'} one of {', '.join(fits)}" if fits else ""
     problem = f"{spec} takes {takes}, but {field.name} is {field.type_name}"
@@ -302,8 +302,8 @@ class BoundPlaceholder:
             return encoding.pattern
         if encoding.choices is not None:
             refused = _ambiguous(encoding.choices, self.delimiter)
-            kept = sorted((text for text in encoding.choices if text not in refused), key=len, reverse=True)
-            return "|".join(map(re.escape, kept)) or _NEVER
+            choices = sorted((text for text in encoding.choices if text not in refused), key=len, reverse=True)
+            return "|".join(map(re.escape, choices)) or _NEVER
         # Any characters up to the delimiter, because nothing else marks the end of the string.
         stop = re.escape(self.delimiter)
         character = f"[^{stop}]" if len(self.delimiter) == 1 else rf"(?:(?!{stop})[\s\S])"

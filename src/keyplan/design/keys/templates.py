@@ -56,8 +56,8 @@ def _compiled(
     template: BoundTemplate, otherwise: Callable[[Mapping[str, Any]], str]
 ) -> Callable[[Mapping[str, Any]], str]:
     """Return a generated function that renders keys quickly, and passes values that it cannot render to `otherwise`."""
-    made: Callable[[Mapping[str, Any]], str] = _generated([template], "text0", otherwise)
-    return made
+    functions: Callable[[Mapping[str, Any]], str] = _generated([template], "text0", otherwise)
+    return functions
 
 
 def compile_key(
@@ -68,10 +68,10 @@ def compile_key(
     It passes values that the generated code cannot render to `otherwise`.
     """
     members = ", ".join(f"{attribute!r}: {{'S': text{number}}}" for number, (attribute, _) in enumerate(parts))
-    made: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generated(
+    functions: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generated(
         [template for _, template in parts], f"{{{members}}}", otherwise
     )
-    return made
+    return functions
 
 
 def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Callable[[Mapping[str, Any]], Any]) -> Any:
@@ -371,16 +371,16 @@ class BoundTemplate:
         return _below(cut.known, fixed=encoding.width is not None)
 
     def _cut(self, values: Mapping[str, Any]) -> _Cut:
-        known, literal, last, name = "", "", None, ""
+        prefix, literal, last, name = "", "", None, ""
         for index, part in enumerate(self.parts):
             if isinstance(part, Text):
                 literal = part.text
             elif values.get(part.name) is None:
-                return _Cut(known, literal, part, last, name)
+                return _Cut(prefix, literal, part, last, name)
             else:
-                known, literal = known + literal + part.encode(values[part.name]), ""
+                prefix, literal = prefix + literal + part.encode(values[part.name]), ""
                 last, name = index, part.name
-        return _Cut(known, literal, None, last, name)
+        return _Cut(prefix, literal, None, last, name)
 
     def _ordered_last(self, cut: _Cut) -> BoundPlaceholder:
         """Return the last given placeholder.

@@ -242,8 +242,8 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     Punctuation in the following delimiter is escaped too, so that no value contains the delimiter. This does not apply
     to "%" and to delimiters of letters and digits.
     """
-    kept = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
-    special = re.compile("[^" + _class_of(kept)[1:])
+    unquoted = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
+    special = re.compile("[^" + _class_of(unquoted)[1:])
 
     def quote(value: str) -> str:
         return special.sub(_percent, value)
@@ -263,10 +263,10 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
 
     low, high = _lengths(field)
     escape = Chain((Word("%"), Run(_HEX, 2, 2)))
-    language = Repeat(OneOf((Run(kept, 1, 1), escape)), low, None if high is None else high * _ESCAPES)
+    language = Repeat(OneOf((Run(unquoted, 1, 1), escape)), low, None if high is None else high * _ESCAPES)
     encoding = _open_encoding("quote", field, encode, decode, language)
     # The following text may contain the delimiter, so only the set of quoted characters marks the end of the string.
-    pattern = f"(?:{_class_of(kept)}|%[0-9A-F]{{2}}){encoding.pattern[-1]}"
+    pattern = f"(?:{_class_of(unquoted)}|%[0-9A-F]{{2}}){encoding.pattern[-1]}"
     return replace(encoding, pattern=pattern, keeps_order=False, reachable=chars_of(language))
 
 
@@ -275,8 +275,8 @@ def _class_of(chars: CharSet) -> str:
     return "[" + "".join(re.escape(chr(p)) for a, b in chars.ranges for p in range(a, b + 1)) + "]"
 
 
-def _percent(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
 
 
 def _open_encoding(

@@ -56,12 +56,12 @@ def index_effects(
     if entity.version is not None:
         changed.add(entity.version)
     faults = [_key_change(pattern, entity, name) for name in entity.key.fields if name in changed]
-    said = stated_values(change.required, entity.fields)
-    values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
+    stated = stated_values(change.required, entity.fields)
+    values = {name: stated[name] for name in stated.keys() - changed} | _values_after(change)
     if entity.version is not None:
         values[entity.version] = UNKNOWN  # the update increments it
     choices = listed_constants(change.required)
-    before = _cases(said | change.assumed | change.key, choices)
+    before = _cases(stated | change.assumed | change.key, choices)
     after = _cases(values, {name: choices[name] for name in choices.keys() - changed})
     effects = []
     for bound in entity.indexes if indexes is None else indexes:
@@ -97,12 +97,14 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
         varying = [name for name in bound.depends_on if name in optional]
         sizes = range(len(varying) + 1) if len(varying) <= _MOST_VARYING else (0, 1, len(varying) - 1)
         for left_out in chain.from_iterable(combinations(varying, size) for size in sizes):
-            actions = tuple(one for one in change.actions if not (one.optional and one.path.field in left_out))
+            actions = tuple(
+                action for action in change.actions if not (action.optional and action.path.field in left_out)
+            )
             if not creates and all(action.source is WRITE_TIME for action in actions):
                 continue  # the call changes nothing
             passed = replace(change, actions=actions)
-            _, found = index_effects(pattern, passed, creates=creates, indexes=(bound,), left_out=left_out)
-            stale = [fault for fault in found if fault.code == "KP401"]
+            _, found_faults = index_effects(pattern, passed, creates=creates, indexes=(bound,), left_out=left_out)
+            stale = [fault for fault in found_faults if fault.code == "KP401"]
             if stale:
                 faults += stale if left_out else []  # otherwise the caller already reported it
                 break
@@ -182,7 +184,7 @@ def _fields_given(change: ItemWrite) -> set[str]:
     }
 
 
-def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], there: set[str]) -> list[str]:
+def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], present: set[str]) -> list[str]:
     """Return the fields that must be known to compute an index key, but are not.
 
     `there` are the fields with some value.
@@ -193,7 +195,7 @@ def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, So
     if any(values.get(name, UNKNOWN) is None for name in bound.fields):
         return []
     made_of = _key_fields(bound, entity)
-    needed = [name for name in bound.fields if name in made_of or name not in there]
+    needed = [name for name in bound.fields if name in made_of or name not in present]
     if inside is None:
         needed += [path.field for path in paths_of(bound.only_if)]
     return [name for name in dict.fromkeys(needed) if values.get(name, UNKNOWN) is UNKNOWN]
@@ -319,15 +321,15 @@ def fetched_attributes(plan: Plan) -> tuple[str, ...]:
     index = plan.index
     if index is None or index.kind != "LSI":
         return ()
-    wanted: list[str] = []
+    attributes: list[str] = []
     if plan.select == "all":
-        wanted += requested_attributes(plan) or ()
+        attributes += requested_attributes(plan) or ()
     if needs_whole_items(plan):
-        wanted += [spec.fields[name].attribute for spec in plan.entities for name in missing_in_plan(plan, spec)]
+        attributes += [spec.fields[name].attribute for spec in plan.entities for name in missing_in_plan(plan, spec)]
     if plan.select == "count":  # expired items and other entities are not counted
-        wanted += [plan.schema.ttl] if drops_expired(plan) and plan.schema.ttl is not None else []
-        wanted += [plan.schema.discriminator] if plan.schema.discriminator is not None else []
-    return tuple(dict.fromkeys(name for name in wanted if not index.projects(name, plan.schema.key)))
+        attributes += [plan.schema.ttl] if drops_expired(plan) and plan.schema.ttl is not None else []
+        attributes += [plan.schema.discriminator] if plan.schema.discriminator is not None else []
+    return tuple(dict.fromkeys(name for name in attributes if not index.projects(name, plan.schema.key)))
 
 
 def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
@@ -342,8 +344,8 @@ def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
     names.update(dict.fromkeys(_identifying(plan, fetches=not plan.hydrated)))
     if not plan.hydrated:
         names.update(dict.fromkeys(_view_attributes(plan)))
-    held = {stored.attribute for spec in plan.entities for stored in spec.fields.values()}
-    saves = any(index_holds(plan, name) for name in held - names.keys())
+    stored_attributes = {stored.attribute for spec in plan.entities for stored in spec.fields.values()}
+    saves = any(index_holds(plan, name) for name in stored_attributes - names.keys())
     return tuple(names) if saves or not all(index_holds(plan, name) for name in names) else None
 
 
@@ -422,10 +424,10 @@ def _may_be_in(plan: Plan, index: Index, spec: EntitySpec) -> bool:
     )
 
 
-def _can_be_equal(one: KeyValue | BoundKeyAttribute, other: BoundKeyAttribute) -> bool:
-    if one.type_code != other.type_code:
+def _can_be_equal(first: KeyValue | BoundKeyAttribute, second: BoundKeyAttribute) -> bool:
+    if first.type_code != second.type_code:
         return False
-    return one.template is None or other.template is None or can_equal(one.template, other.template) is not None
+    return first.template is None or second.template is None or can_equal(first.template, second.template) is not None
 
 
 def range_faults(plan: Plan) -> list[Fault]:

@@ -52,9 +52,9 @@ class KeyValue:
     part: TextPart = "whole"
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={source!r}" for name, source in self.sources.items())
+        sources_text = ", ".join(f"{name}={source!r}" for name, source in self.sources.items())
         shape = "" if self.template is None else f" of {self.template.text}"
-        return f"<{self.attribute}: {self.part}{shape} with {shown or 'nothing'}>"
+        return f"<{self.attribute}: {self.part}{shape} with {sources_text or 'nothing'}>"
 
     @property
     def type_code(self) -> TypeCode:
@@ -245,8 +245,8 @@ def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextP
 
     `how` selects the part of the template's string, as in `KeyValue.part`.
     """
-    known = {name: sources[name] for name in part.fields if name in sources}
-    return KeyValue(part.attribute, known, part.template, part.field, how)
+    known_sources = {name: sources[name] for name in part.fields if name in sources}
+    return KeyValue(part.attribute, known_sources, part.template, part.field, how)
 
 
 FieldUse = Literal["key", "prefix", "compared", "set", "changed"]
@@ -288,7 +288,7 @@ def _compared_fields(condition: Condition | None) -> Iterator[tuple[str, Source]
     if isinstance(condition, CompareCondition) and _is_field(condition.left):
         yield condition.left.field, condition.right  # type: ignore[attr-defined]  # _is_field looked
     if isinstance(condition, (BetweenCondition, InCondition)) and _is_field(condition.operand):
-        yield from ((condition.operand.field, one) for one in condition.operands()[1:])  # type: ignore[attr-defined]
+        yield from ((condition.operand.field, compared) for compared in condition.operands()[1:])  # type: ignore[attr-defined]
 
 
 def _is_field(operand: object) -> bool:

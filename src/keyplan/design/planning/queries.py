@@ -54,8 +54,10 @@ def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
     named += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter_condition)]
     for name, place in named:
         if all(name not in entity.fields for entity in pattern.entities):
-            known = dict.fromkeys(one for entity in pattern.entities for one in entity.fields)
-            raise unknown_field_error(name, known, " and ".join(entity.name for entity in pattern.entities), place)
+            known_fields = dict.fromkeys(field for entity in pattern.entities for field in entity.fields)
+            raise unknown_field_error(
+                name, known_fields, " and ".join(entity.name for entity in pattern.entities), place
+            )
 
 
 def _index(pattern: PatternDeclaration) -> Index | None:
@@ -112,7 +114,7 @@ def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> No
     placeholders = [
         placeholder for template in templates for placeholder in template.placeholders if placeholder.name == name
     ]
-    if not placeholders or any(one.encoding.choices is None for one in placeholders):
+    if not placeholders or any(placeholder.encoding.choices is None for placeholder in placeholders):
         raise DesignError(
             f"{pattern.name} queries every shard of {name}, which {pattern.schema.where(bound.index)} has no shards of",
             place=pattern.place.at("every_shard("),
@@ -130,12 +132,12 @@ def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCond
         other = entity.key_in(bound.index)
         if other is None or all(_can_match(*pair) for pair in zip(bound.partition, other.partition, strict=True)):
             continue
-        one, two = (", ".join(part.text for part in key.partition) for key in (bound, other))
+        first, second = (", ".join(part.text for part in key.partition) for key in (bound, other))
         faults.append(
             pattern.fault(
                 "KP301",
-                f"{pattern.name} reads partition {one} of {pattern.schema.where(bound.index)}, and {entity.name} is in"
-                f" {two}: none of its items can be found there",
+                f"{pattern.name} reads partition {first} of {pattern.schema.where(bound.index)}, and {entity.name} is"
+                f" in {second}: none of its items can be found there",
                 f"leave {entity.name} out and read it by a separate pattern, or give it the same partition key",
                 other.place,
             )
@@ -143,11 +145,11 @@ def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCond
     return faults
 
 
-def _can_match(one: BoundKeyAttribute, two: BoundKeyAttribute) -> bool:
+def _can_match(first: BoundKeyAttribute, second: BoundKeyAttribute) -> bool:
     """Return True if the keys of two entities can have the same value in this attribute."""
-    if one.template is None or two.template is None or one.text == two.text:
+    if first.template is None or second.template is None or first.text == second.text:
         return True
-    return can_equal(one.template, two.template) is not None
+    return can_equal(first.template, second.template) is not None
 
 
 def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:

@@ -164,14 +164,14 @@ def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: KeyConditio
 
 
 def _not_leading(
-    pattern: PatternDeclaration, bound: BoundKey, given: Sequence[str], order: Sequence[str]
+    pattern: PatternDeclaration, bound: BoundKey, fields: Sequence[str], order: Sequence[str]
 ) -> SortKeyPlan:
     fault = pattern.fault(
         "KP308" if len(bound.sort) > 1 else "KP301",
-        f"{pattern.name} states {', '.join(given)} of the sort key of {pattern.schema.where(bound.index)}, which"
+        f"{pattern.name} states {', '.join(fields)} of the sort key of {pattern.schema.where(bound.index)}, which"
         f" contains {', '.join(order) or 'no field'} in this order: a condition states leading fields without gaps, and"
         " a range last",
-        f"pass {', '.join(order[: len(given)]) or 'none of them'}, or add an index whose sort key starts with the"
+        f"pass {', '.join(order[: len(fields)]) or 'none of them'}, or add an index whose sort key starts with the"
         " stated fields",
         bound.place,
     )
@@ -196,12 +196,12 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: Key
     return None
 
 
-def _start_alike(one: BoundKey, other: BoundKey, cond: KeyCondition) -> bool:
+def _start_alike(first: BoundKey, second: BoundKey, cond: KeyCondition) -> bool:
     """Return True if the condition selects the same prefix of both sort keys, as for the levels of a hierarchy."""
-    if cond.range is not None or len(one.sort) != 1 or len(other.sort) != 1:
+    if cond.range is not None or len(first.sort) != 1 or len(second.sort) != 1:
         return False
-    start = _start(one.sort[0].template, cond)
-    return start is not None and start == _start(other.sort[0].template, cond)
+    start = _start(first.sort[0].template, cond)
+    return start is not None and start == _start(second.sort[0].template, cond)
 
 
 def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
@@ -241,11 +241,11 @@ def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition
 def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
     """Plan a prefix condition on the leading fields of a template, or on the literal text at its start."""
     template = part.template
-    known = [name for name in part.fields if name in cond.sort]
-    if template is None or not (known or template.literal_prefix):
+    fields = [name for name in part.fields if name in cond.sort]
+    if template is None or not (fields or template.literal_prefix):
         return SortKeyPlan()
     condition = SortCondition("begins_with", key_value(part, cond.sort, "prefix"))
-    placeholder = _last_placeholder(template, known)
+    placeholder = _last_placeholder(template, fields)
     # Before a placeholder of varying width, the prefix also matches longer values.
     unclear = placeholder is not None and not placeholder.told_apart
     residue = (
@@ -256,11 +256,11 @@ def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
     return SortKeyPlan((condition,), residue=residue)
 
 
-def _last_placeholder(template: BoundTemplate, known: Sequence[str]) -> BoundPlaceholder | None:
+def _last_placeholder(template: BoundTemplate, known_fields: Sequence[str]) -> BoundPlaceholder | None:
     """Return the last placeholder before the first one whose field is not known."""
     last = None
     for placeholder in template.placeholders:
-        if placeholder.name not in known:
+        if placeholder.name not in known_fields:
             break
         last = placeholder
     return last

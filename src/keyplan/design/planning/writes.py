@@ -123,7 +123,7 @@ def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> 
     `of_many`.
     """
     model = pattern.entities[0].model
-    wanted = f"list[{model.__name__}]" if of_many else model.__name__
+    expected_type = f"list[{model.__name__}]" if of_many else model.__name__
     annotation, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
     kind = get_origin(annotation) or annotation
     if not isinstance(kind, type) or kind is Any:
@@ -133,10 +133,10 @@ def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> 
         return
     more = "; to put several items, use @table.batch_put, or a transaction with each(...)" if many else ""
     raise DesignError(
-        f"{pattern.name} puts {item!r}, which is {getattr(annotation, '__name__', annotation)}, not {wanted}",
+        f"{pattern.name} puts {item!r}, which is {getattr(annotation, '__name__', annotation)}, not {expected_type}",
         place=pattern.place,
         other=pattern.entities[0].place,
-        fix=f"annotate the parameter as {wanted}{more}",
+        fix=f"annotate the parameter as {expected_type}{more}",
     )
 
 
@@ -328,26 +328,26 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
     operations.
     """
     check_fields(pattern, {action.path.field: pattern.at_path(action.path) for action in actions})
-    seen: list[tuple[str, ...]] = []
+    paths: list[tuple[str, ...]] = []
     for action in actions:
         name = action.path.field
-        whole = len(action.path.parts) == 1
+        is_top_level = len(action.path.parts) == 1
         place = tuple(map(repr, action.path.parts))
-        if any(place[: len(other)] == other[: len(place)] for other in seen):
+        if any(place[: len(other)] == other[: len(place)] for other in paths):
             raise DesignError(
                 f"{pattern.name} changes {name} twice", place=pattern.at_path(action.path), fix="change it once"
             )
-        seen.append(place)
+        paths.append(place)
         code = entity.fields[name].type_code
         allowed = _ALLOWED_TYPES.get(action.name)
-        if whole and allowed is not None and code not in allowed:
+        if is_top_level and allowed is not None and code not in allowed:
             fitting = "set" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set")
             raise DesignError(
                 f"{pattern.name} uses {action.word} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
                 place=pattern.at_path(action.path),
                 fix=f"{action.word} works on {_TYPE_NAMES[min(allowed - {'ANY'})]}; use .{fitting}({name}=...)",
             )
-        if whole and action.name in _TYPED_ACTIONS:
+        if is_top_level and action.name in _TYPED_ACTIONS:
             _check_constant(pattern, entity, action)
         event = entity.fields[name].write_time
         if event is not None:

@@ -36,10 +36,10 @@ class ItemBuilder:
         self._key = [(part.attribute, key_attribute_maker(part)) for part in parts]
         self._other_key = [] if texts else self._key
         self._indexes = [EntityIndexKey(bound, spec) for bound in spec.indexes]
-        self._indexes = [one for one in self._indexes if one.made]
+        self._indexes = [index_maker for index_maker in self._indexes if index_maker.made]
         attribute = spec.schema.discriminator
-        taken = any(stored.attribute == attribute for stored in spec.fields.values())
-        self._discriminator = None if attribute is None or taken else attribute
+        is_used = any(stored.attribute == attribute for stored in spec.fields.values())
+        self._discriminator = None if attribute is None or is_used else attribute
         self._is_encoded = not (self._other_key or self._indexes or self._discriminator)
 
     def item(self, entity: Entity, written: Values | None = None) -> Item:
@@ -49,9 +49,9 @@ class ItemBuilder:
             return self._encode(values)
         item: Item = self._encode(values)
         for attribute, make in self._other_key:
-            made = make(values)
-            if made is not None:
-                item[attribute] = made
+            attributes = make(values)
+            if attributes is not None:
+                item[attribute] = attributes
         for index in self._indexes:
             index.add_to(item, values)
         if self._discriminator is not None:
@@ -151,9 +151,9 @@ class EntityIndexKey:
         """Add the index key attributes to an item, if these field values put the item into the index."""
         if self.holds(values):
             for attribute, make in self.made:
-                made = make(values)
-                if made is not None:
-                    item[attribute] = made
+                key_attribute = make(values)
+                if key_attribute is not None:
+                    item[attribute] = key_attribute
 
 
 def absent_as_none(value: object) -> object:
@@ -180,9 +180,9 @@ def key_value_maker(value: KeyValue) -> ValueMaker:
     template = value.template
     assert template is not None, "a key attribute is made by a template or a field"
     text = _TEXTS[value.part](template)
-    whole = _argument_text(value)
-    if whole is not None:
-        return lambda arguments: {"S": whole(arguments)}
+    text_of_argument = _argument_text(value)
+    if text_of_argument is not None:
+        return lambda arguments: {"S": text_of_argument(arguments)}
     reads = [(name, reader(source)) for name, source in value.sources.items()]
 
     def make(arguments: Arguments) -> AttributeValue:
@@ -201,12 +201,12 @@ def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> Value
         value = read(arguments)
         if value is None:
             raise MissingField(name)
-        made = encode(value)
-        if code not in made:
-            raise KeyPartError(name, value, f"it is stored as {next(iter(made))}, and the key is of type {code}")
-        if made[code] in {"", b""}:
+        encoded = encode(value)
+        if code not in encoded:
+            raise KeyPartError(name, value, f"it is stored as {next(iter(encoded))}, and the key is of type {code}")
+        if encoded[code] in {"", b""}:
             raise KeyPartError(name, value, "it is empty, which DynamoDB refuses in a key")
-        return made
+        return encoded
 
     return make
 
@@ -298,7 +298,11 @@ def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments
     if isinstance(source, Each):
         return all_values(source)
     assert key is not None, "only a key is walked over"
-    (value,) = [one for one in key.partition if any(isinstance(part, EveryShard) for part in one.sources.values())]
+    (value,) = [
+        attribute
+        for attribute in key.partition
+        if any(isinstance(part, EveryShard) for part in attribute.sources.values())
+    ]
     template = value.template
     assert template is not None, "shards are made by a template"
     reads = [(name, reader(part)) for name, part in value.sources.items() if not isinstance(part, EveryShard)]

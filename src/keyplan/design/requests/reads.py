@@ -86,7 +86,7 @@ class RangeRequest:
         self._partition: list[tuple[str, ValueMaker]] = []
         if plan.key is not None:
             self._partition = [(value.attribute, key_value_maker(value)) for value in plan.key.partition]
-        self._sorts = [] if plan.key is None else [_SortExpression(one) for one in plan.key.sort]
+        self._sorts = [] if plan.key is None else [_SortExpression(attribute) for attribute in plan.key.sort]
         self._key = None if plan.key is None else self._key_condition(placeholders)
         self._counted = service_can_count(plan) if plan.select == "count" else None
         self._filter = self._filter_of(plan, placeholders)
@@ -114,11 +114,11 @@ class RangeRequest:
         """Return one set of arguments for each distinct partition that the call reads."""
         if self._walk is None:
             return [arguments]
-        seen: dict[tuple[Any, ...], Arguments] = {}
+        keys: dict[tuple[Any, ...], Arguments] = {}
         for value in self._walk(arguments):
             partition = {**arguments, WALK_VALUE: value}
-            seen.setdefault(key_identity(self.partition(partition)), partition)
-        return list(seen.values())
+            keys.setdefault(key_identity(self.partition(partition)), partition)
+        return list(keys.values())
 
     def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
         """Return the partition key for these arguments, or an empty dict for a scan."""

@@ -296,15 +296,15 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
     """Return the index keys that an upsert can compute for a new item, although it does not change their fields."""
-    known = _key_sources(plan)
+    key_sources = _key_sources(plan)
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
-            known[action.path.field] = action.source if action.name == "set" else UNKNOWN
+            key_sources[action.path.field] = action.source if action.name == "set" else UNKNOWN
     changed = {id(effect.key) for effect in plan.effects}
     return [
-        IndexEffect(bound, {name: known[name] for name in bound.depends_on})
+        IndexEffect(bound, {name: key_sources[name] for name in bound.depends_on})
         for bound in plan.entity.indexes
-        if id(bound) not in changed and all(name in known for name in bound.depends_on)
+        if id(bound) not in changed and all(name in key_sources for name in bound.depends_on)
     ]
 
 
@@ -346,7 +346,7 @@ class _IndexEffects:
 
     def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:
         """Add the clauses that a call requires to `clauses`."""
-        found: dict[str, AttributeValue | None] = {}
+        attributes: dict[str, AttributeValue | None] = {}
         for index, sources, check_leaves in self._effects:
             values = {}
             for name, read, checked in sources:
@@ -356,15 +356,15 @@ class _IndexEffects:
             if inside:
                 check_leaves(values)
             for attribute, make in index.made:
-                made = make(values) if inside else None
-                if made is not None or attribute not in found:
-                    found[attribute] = made
-        for attribute, made in found.items():
+                part_value = make(values) if inside else None
+                if part_value is not None or attribute not in attributes:
+                    attributes[attribute] = part_value
+        for attribute, part_value in attributes.items():
             name, placeholder = self._places[attribute]
-            if made is not None:
+            if part_value is not None:
                 new = f"if_not_exists({name}, {placeholder})" if attribute in self._if_missing else placeholder
                 clauses.sets.append(f"{name} = {new}")
-                clauses.values[placeholder] = made
+                clauses.values[placeholder] = part_value
                 clauses.names[name] = attribute
             elif attribute not in self._kept:
                 clauses.removes.append(name)

@@ -63,10 +63,10 @@ def all_values(source: Each) -> Reader:
     all_of_them = reader(source.values)
 
     def values(arguments: Arguments) -> tuple[Any, ...]:
-        given = all_of_them(arguments)
-        if isinstance(given, (str, bytes)):
-            raise TypeError(f"{source!r} expects a list of values, got {given!r}")
-        return tuple(given)
+        values_of_names = all_of_them(arguments)
+        if isinstance(values_of_names, (str, bytes)):
+            raise TypeError(f"{source!r} expects a list of values, got {values_of_names!r}")
+        return tuple(values_of_names)
 
     return values
 
@@ -135,9 +135,9 @@ class Fragment:
     def _found(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
         text = self.text
         for listed in self.lists:
-            given = dict(zip(listed.placeholders, listed.make(arguments), strict=False))
-            values.update(given)
-            text = text.replace(listed.place, ", ".join(given))
+            values_by_name = dict(zip(listed.placeholders, listed.make(arguments), strict=False))
+            values.update(values_by_name)
+            text = text.replace(listed.place, ", ".join(values_by_name))
         for placeholder, read in self.found:
             part = read(arguments)
             is_place = placeholder.startswith("[")
@@ -170,19 +170,19 @@ class RequestPlaceholders:
 
     def values(self, called: str, number: int) -> tuple[str, ...]:
         """Return `number` new placeholders for the values of a list, which are short because there can be a hundred."""
-        wanted = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
-        names = (f"{wanted}_{place}" for place in count(1))
-        found = tuple(islice((name for name in names if not self._is_taken(name)), number))
-        self._listed.update(found)
-        return found
+        placeholder = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
+        names = (f"{placeholder}_{place}" for place in count(1))
+        names_used = tuple(islice((name for name in names if not self._is_taken(name)), number))
+        self._listed.update(names_used)
+        return names_used
 
-    def free(self, wanted: str) -> str:
+    def free(self, preferred: str) -> str:
         """Return an unused placeholder that is similar to `wanted`."""
         many = len(self._taken) >= _NAMED_PLACEHOLDERS
-        wanted = f"{wanted[0]}{len(self._taken)}" if many else wanted[:_NAME_CHARACTERS]
-        name, number = wanted, 2
+        preferred = f"{preferred[0]}{len(self._taken)}" if many else preferred[:_NAME_CHARACTERS]
+        name, number = preferred, 2
         while self._is_taken(name):
-            name, number = f"{wanted}{number}", number + 1
+            name, number = f"{preferred}{number}", number + 1
         self._taken.add(name)
         return name
 

@@ -73,8 +73,8 @@ class WriteConditions:
         ttl = self._spec.checked_expiry
         if plan.exists == "must":
             writer = self._writer()
-            there = writer.fragment(f"attribute_exists({writer.name(plan.schema.partition)})")
-            return [there] if ttl is None else [there, self._alive(ttl)]
+            exists = writer.fragment(f"attribute_exists({writer.name(plan.schema.partition)})")
+            return [exists] if ttl is None else [exists, self._alive(ttl)]
         if plan.exists == "must_not":
             return [self._absence(plan, ttl)]
         if plan.operation == "UpdateItem" and ttl is not None:
@@ -160,7 +160,7 @@ class _KnownValue:
 
     @property
     def longest(self) -> Fragment:
-        return max(self._absent, self._equal, key=lambda one: len(one.longest))
+        return max(self._absent, self._equal, key=lambda expression: len(expression.longest))
 
 
 def add_expressions(
@@ -254,10 +254,10 @@ class WriteRequest:
 
     def _put_request(self) -> Callable[[Arguments, str], Request]:
         """Return a fast function that builds requests for puts without conditions, the most frequent writes."""
-        given, model, checked, item = self.given, self._model, self.entity, self._builder.item
+        takes_item, model, checked, item = self.given, self._model, self.entity, self._builder.item
 
         def request(arguments: Arguments, table: str) -> Request:
-            entity = given(arguments)
+            entity = takes_item(arguments)
             return {"TableName": table, "Item": item(entity if entity.__class__ is model else checked(arguments))}
 
         return request
@@ -272,7 +272,7 @@ def _key_of(plan: Plan, entity: Callable[[Arguments], Entity]) -> Callable[[Argu
     maker, written = item_builder(plan.entity), WrittenFields(plan.entity, exists=plan.exists)
 
     def key(arguments: Arguments) -> Item:
-        given = entity(arguments)
-        return maker.key({**given.__dict__, **written.values(given, arguments)})
+        item_given = entity(arguments)
+        return maker.key({**item_given.__dict__, **written.values(item_given, arguments)})
 
     return key

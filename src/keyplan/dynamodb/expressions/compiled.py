@@ -118,9 +118,10 @@ class CompiledUpdate(_Checked):
         """Return pairs of a top-level attribute and its new type, except attributes whose new type depends
         on the item.
         """
-        given = _NO_VALUES if values is None else values
+        values_given = _NO_VALUES if values is None else values
         return [
-            (name, next(iter(given[source])) if source.startswith(":") else source) for name, source in self.sources
+            (name, next(iter(values_given[source])) if source.startswith(":") else source)
+            for name, source in self.sources
         ]
 
     def apply(self, item: Item, values: Values | None, *, exists: bool = True) -> Item:
@@ -129,8 +130,8 @@ class CompiledUpdate(_Checked):
         `exists` is False for a new item that has only its key. Raises ValidationError if an attribute that the update
         reads is missing or has the wrong type.
         """
-        given = _NO_VALUES if values is None else values
-        return apply_branches(self.branches, item, item, given, exists=exists)
+        values_given = _NO_VALUES if values is None else values
+        return apply_branches(self.branches, item, item, values_given, exists=exists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +152,13 @@ class KeyCondition(_Checked):
     def bind(self, values: Values | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyRange:
         """Return the key range that the condition selects. Raises ValidationError if it does not match the key."""
         self.check_form()
-        given = _NO_VALUES if values is None else values
+        values_given = _NO_VALUES if values is None else values
         key_attributes = len(partition) + len(sort)
         if len(self.terms) > key_attributes:
             raise ValidationError(messages.too_many_conditions(len(self.terms), key_attributes))
         terms = {
-            name: (term.operator, tuple(given[value] for value in term.values)) for name, term in self.terms.items()
+            name: (term.operator, tuple(values_given[value] for value in term.values))
+            for name, term in self.terms.items()
         }
         return bind(terms, partition, sort)
 
@@ -189,9 +191,9 @@ def _names_key(names: Mapping[str, str] | None) -> _NamesKey:
 
 
 def _run(steps: tuple[Step, ...], values: Values | None) -> None:
-    given = _NO_VALUES if values is None else values
+    values_given = _NO_VALUES if values is None else values
     for step in steps:
-        step(given)
+        step(values_given)
 
 
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)

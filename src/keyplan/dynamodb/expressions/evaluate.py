@@ -124,10 +124,10 @@ def _ordered(
 
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
-    ">": lambda one, other: one > other,
-    ">=": lambda one, other: one >= other,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
 }
 
 
@@ -297,6 +297,6 @@ def required(condition: Condition, names: Names) -> tuple[Required, ...]:
     return tuple(requirements)
 
 
-def _add(found: list[Required], path: Path, placeholder: str, names: Names, *, is_prefix: bool) -> None:
+def _add(requirements: list[Required], path: Path, placeholder: str, names: Names, *, is_prefix: bool) -> None:
     if len(path.parts) == 1:
-        found.append(Required(str(names.resolve(path)[0]), placeholder, is_prefix))
+        requirements.append(Required(str(names.resolve(path)[0]), placeholder, is_prefix))

@@ -50,13 +50,13 @@ _ADDABLE_TYPES = SET_TYPES | {"N", "L"}
 
 def compile_expected(expected: Parameters, conditional_operator: str | None) -> CompiledCondition:
     """Compile the parameter Expected of a write. Raises ValidationError if it is invalid."""
-    matches = {name: _expectation(name, given) for name, given in expected.items()}
+    matches = {name: _expectation(name, condition) for name, condition in expected.items()}
     return _condition(matches, conditional_operator)
 
 
 def compile_filter(conditions: Parameters, conditional_operator: str | None) -> CompiledCondition:
     """Compile the parameter QueryFilter or ScanFilter. Raises ValidationError if it is invalid."""
-    matches = {name: _filter_match(given) for name, given in conditions.items()}
+    matches = {name: _filter_match(condition) for name, condition in conditions.items()}
     return _condition(matches, conditional_operator)
 
 
@@ -80,9 +80,9 @@ def _test(matches: dict[str, _Match], *, any_of: bool) -> Test:
     return some if any_of and pairs else every
 
 
-def _expectation(attribute: str, given: Mapping[str, Any]) -> _Match:
-    operator, listed = given.get("ComparisonOperator"), given.get("AttributeValueList")
-    value, exists = given.get("Value"), given.get("Exists")
+def _expectation(attribute: str, expectation: Mapping[str, Any]) -> _Match:
+    operator, listed = expectation.get("ComparisonOperator"), expectation.get("AttributeValueList")
+    value, exists = expectation.get("Value"), expectation.get("Exists")
     if listed is not None and value is not None:
         raise ValidationError(messages.expected_value_and_list(attribute))
     if operator is not None:
@@ -104,13 +104,13 @@ def _existence(attribute: str, value: AttributeValue | None, exists: bool | None
             raise ValidationError(messages.expected_value_present(attribute))
         return _match("NULL", [])
     if value is None:
-        shown = "null" if exists is None else "true"
-        raise ValidationError(messages.expected_value_missing(shown, attribute))
+        value_text = "null" if exists is None else "true"
+        raise ValidationError(messages.expected_value_missing(value_text, attribute))
     return _match("EQ", [value])
 
 
-def _filter_match(given: Mapping[str, Any]) -> _Match:
-    operator, arguments = given["ComparisonOperator"], given.get("AttributeValueList") or []
+def _filter_match(condition: Mapping[str, Any]) -> _Match:
+    operator, arguments = condition["ComparisonOperator"], condition.get("AttributeValueList") or []
     check_arguments(operator, arguments)
     return _match(operator, arguments)
 
@@ -214,9 +214,9 @@ def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
     """Compile the parameter KeyConditions of a Query. Raises ValidationError if it is invalid."""
     operators: dict[str, str] = {}
     arguments: dict[str, tuple[AttributeValue, ...]] = {}
-    for name, given in conditions.items():
-        operators[name] = given["ComparisonOperator"]
-        arguments[name] = tuple(given.get("AttributeValueList") or ())
+    for name, condition in conditions.items():
+        operators[name] = condition["ComparisonOperator"]
+        arguments[name] = tuple(condition.get("AttributeValueList") or ())
         check_arguments(operators[name], arguments[name])
     if not operators:
         raise ValidationError(messages.KEY_CONDITION_COUNT)
@@ -231,19 +231,19 @@ def compile_attributes_to_get(names: Sequence[str]) -> CompiledProjection:
 
 def compile_attribute_updates(updates: Parameters) -> CompiledUpdate:
     """Compile the parameter AttributeUpdates of UpdateItem. Raises ValidationError if it is invalid."""
-    branches = {name: Branch(_update_effect(given)) for name, given in updates.items()}
+    branches = {name: Branch(_update_effect(update)) for name, update in updates.items()}
     attributes = frozenset(branches)
     nothing: frozenset[str] = frozenset()
     paths = tuple((name,) for name in branches)
     updated = compile_paths(paths)
     sources = tuple(
-        (name, type_of(given["Value"])) for name, given in updates.items() if given.get("Value") is not None
+        (name, type_of(update["Value"])) for name, update in updates.items() if update.get("Value") is not None
     )
     return CompiledUpdate(attributes, nothing, nothing, (), paths, paths, updated, branches, sources=sources)
 
 
-def _update_effect(given: Mapping[str, Any]) -> Effect:
-    action, value = given.get("Action") or "PUT", given.get("Value")
+def _update_effect(update: Mapping[str, Any]) -> Effect:
+    action, value = update.get("Action") or "PUT", update.get("Value")
     if value is None:
         if action != "DELETE":
             raise ValidationError(messages.UPDATE_WITHOUT_VALUE)

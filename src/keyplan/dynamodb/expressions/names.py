@@ -107,9 +107,9 @@ def check_placeholders(
         raise _unused("ExpressionAttributeValues", values, used_values)
 
 
-def _unused(parameter: str, given: Mapping[str, object], used: AbstractSet[str]) -> ValidationError:
-    unused = [key for key in given if key not in used]
-    return ValidationError(messages.unused(parameter, hash_order(unused, hidden=len(given) - len(unused))))
+def _unused(parameter: str, placeholders: Mapping[str, object], used: AbstractSet[str]) -> ValidationError:
+    unused = [key for key in placeholders if key not in used]
+    return ValidationError(messages.unused(parameter, hash_order(unused, hidden=len(placeholders) - len(unused))))
 
 
 # Source: developer guide, "Reserved words in DynamoDB" (its spelling mistakes are the service's).

@@ -187,10 +187,10 @@ def _compile_arithmetic(node: Arithmetic, names: Names) -> Read:
     compute = numbers.add if node.operator == "+" else numbers.subtract
 
     def arithmetic(item: Item, values: Values) -> AttributeValue:
-        one, other = left(item, values), right(item, values)
-        if "N" not in one or "N" not in other:
+        first, second = left(item, values), right(item, values)
+        if "N" not in first or "N" not in second:
             raise ValidationError(messages.OPERAND_TYPE)
-        return {"N": compute(one["N"], other["N"])}
+        return {"N": compute(first["N"], second["N"])}
 
     return arithmetic
 

@@ -136,8 +136,8 @@ def start_key_segment(segment: int, total: int) -> str:
 
 def filter_on_key(parameter: str, name: str) -> str:
     """Return the message for a query whose filter contains a key attribute."""
-    shown = "Filter Expression" if parameter == "FilterExpression" else parameter
-    return f"{shown} can only contain non-primary key attributes: Primary key attribute: {name}"
+    label = "Filter Expression" if parameter == "FilterExpression" else parameter
+    return f"{label} can only contain non-primary key attributes: Primary key attribute: {name}"
 
 
 def nested_key(name: str, *, of_index: bool) -> str:

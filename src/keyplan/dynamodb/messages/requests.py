@@ -34,12 +34,12 @@ base64_character: Template1 = "Invalid Base64 character: '{}'".format
 not_unicode: Template1 = "The text of {} is not valid Unicode".format  # keyplan's own: JSON cannot hold such text
 
 
-def unknown_member(name: str, known: Iterable[str]) -> str:
+def unknown_member(name: str, known_names: Iterable[str]) -> str:
     """Return the message for an unknown parameter in a Python call. This message is keyplan's own.
 
     Over HTTP, unknown parameters are ignored, as in DynamoDB.
     """
-    return f'Unknown parameter in input: "{name}", must be one of: {", ".join(sorted(known))}'
+    return f'Unknown parameter in input: "{name}", must be one of: {", ".join(sorted(known_names))}'
 
 
 # Constraints of members (ValidationException).

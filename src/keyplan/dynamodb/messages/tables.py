@@ -31,52 +31,52 @@ being_updated: Template1 = (IN_USE + ": Table: {} is in the process of being upd
 expiry_of_new_table: Template1 = (IN_USE + ": Table {} is being created").format
 
 
-def capacity_changing(name: str, wanted: str) -> str:
+def capacity_changing(name: str, change: str) -> str:
     """Return the message for a change that is requested while the capacity or billing mode of a table is changing.
 
     `wanted` is the requested change, a key of _WANTED.
     """
-    if wanted == "capacity":
+    if change == "capacity":
         return f"{IN_USE}: Table IOPS are currently being updated. Table: {name}"
-    if wanted == "on-demand":
+    if change == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while BillingMode update is in progress"
-    return f"{IN_USE}: Can't {_WANTED[wanted]} while table IOPS are being updated. Table: {name}"
+    return f"{IN_USE}: Can't {_WANTED[change]} while table IOPS are being updated. Table: {name}"
 
 
-def stream_changing(name: str, wanted: str, label: str, operation: str) -> str:
+def stream_changing(name: str, change: str, label: str, operation: str) -> str:
     """Return the message for a change that is requested while a table's stream is being enabled or disabled.
 
     `wanted` is the requested change, a key of _WANTED_LATER.
     """
     detail = f"Table: {name} Stream: {label} Operation: {operation}"
-    if wanted == "stream":
+    if change == "stream":
         return f"{IN_USE}: A stream status change is currently in progress. {detail}"
-    if wanted == "on-demand":
+    if change == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while stream status update is in progress"
-    return f"{IN_USE}: Can't {_WANTED_LATER[wanted]} when stream status is being updated. {detail}"
+    return f"{IN_USE}: Can't {_WANTED_LATER[change]} when stream status is being updated. {detail}"
 
 
-def class_changing(name: str, wanted: str, table_class: str) -> str:
+def class_changing(name: str, change: str, table_class: str) -> str:
     """Return the message for a change that is requested while the table class is changing.
 
     `wanted` is the requested change, a key of _WANTED_LATER.
     """
     detail = f"TableClassUpdateInProgress: {table_class}"
-    if wanted == "on-demand":
+    if change == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while TableClass update is in progress. {detail}"
-    return f"{IN_USE}: Can't {_WANTED_LATER[wanted]} when a table class update is in progress. Table: {name} {detail}"
+    return f"{IN_USE}: Can't {_WANTED_LATER[change]} when a table class update is in progress. Table: {name} {detail}"
 
 
-def index_changing(name: str, wanted: str, indexes: Sequence[str], done: str) -> str:
+def index_changing(name: str, change: str, indexes: Sequence[str], done: str) -> str:
     """Return the message for a change that is requested while an index is being created or deleted.
 
     `wanted` is the requested change, a key of _WANTED_LATER. `done` is the ongoing change to the index.
     """
     listed = f"[{', '.join(indexes)}]"
-    if wanted == "on-demand":
+    if change == "on-demand":
         noun = "creation" if done == "created" else "deletion"
         return f"{IN_USE}: OnDemandThroughput cannot be updated while index {noun} is in progress for indexes: {listed}"
-    return f"{IN_USE}: Can't {_WANTED_LATER[wanted]} when an index is being {done}. Table: {name} Indexes: {listed}"
+    return f"{IN_USE}: Can't {_WANTED_LATER[change]} when an index is being {done}. Table: {name} Indexes: {listed}"
 
 
 _WANTED = {

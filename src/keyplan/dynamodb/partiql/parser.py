@@ -76,9 +76,9 @@ def _read_select(cursor: StatementCursor) -> SelectStatement:
     _refuse_clauses(cursor)
     order = _read_order(cursor)
     _refuse_clauses(cursor)
-    shown = None if columns is None else tuple(column for column in columns if isinstance(column, PathTerm))
+    paths = None if columns is None else tuple(column for column in columns if isinstance(column, PathTerm))
     call = next((column for column in columns or () if isinstance(column, CallTerm)), None)
-    return SelectStatement(source, shown, where, order, call)
+    return SelectStatement(source, paths, where, order, call)
 
 
 def _read_columns(cursor: StatementCursor) -> tuple[PathTerm | CallTerm, ...] | None:

@@ -49,7 +49,9 @@ class Values:
             case Struct():
                 return {"M": self._members(term, lambda name: f"{path}.{name}", path, level + 1)}
             case SequenceTerm(kind="list"):
-                return {"L": [self._value(each, f"{path}[{at}]", level + 1) for at, each in enumerate(term.members)]}
+                return {
+                    "L": [self._value(member, f"{path}[{at}]", level + 1) for at, member in enumerate(term.members)]
+                }
             case SequenceTerm():
                 return self._set(term, path)
             case CallTerm():
@@ -112,10 +114,10 @@ def _constant(constant: Constant, path: str) -> AttributeValue:
             raise ValidationError(messages.ion_literal(constant.text, path))
 
 
-def parameters(given: Sequence[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
+def parameters(values: Sequence[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
     """Return the parameters of a request as canonical attribute values. Raises ValidationError if one is invalid."""
     canonical: list[AttributeValue] = []
-    for value in given:
+    for value in values:
         try:
             canonical.append(normalise(value, wire=wire)[0])
         except InvalidValueError as error:

@@ -100,9 +100,11 @@ def _value(content: dict[str, Any], level: int) -> str:
 
 def _member(shape: Shape, inner: Any, level: int) -> str:
     if shape is VALUES:
-        return f"[{', '.join('null' if one is None else _value(one, level + 1) for one in inner)}]"
+        return f"[{', '.join('null' if element is None else _value(element, level + 1) for element in inner)}]"
     if shape is NAMED_VALUES:
-        entries = (f"{key}={'null' if one is None else _value(one, level + 1)}" for key, one in inner.items())
+        entries = (
+            f"{key}={'null' if element is None else _value(element, level + 1)}" for key, element in inner.items()
+        )
         return f"{{{', '.join(entries)}}}"
     return render(shape, inner, level)
 
@@ -366,14 +368,14 @@ def _null_value(content: Any, shape: Shape) -> str | None:
         return _null_inside(content)
     if content is None:
         return None
-    held: Iterable[tuple[Any, Shape]] = ()
+    members: Iterable[tuple[Any, Shape]] = ()
     if isinstance(shape, Structure):
-        held = ((content[name], member) for name, member in shape.members.items() if content.get(name) is not None)
+        members = ((content[name], member) for name, member in shape.members.items() if content.get(name) is not None)
     elif isinstance(shape, Map):
-        held = ((inner, shape.value) for inner in content.values())
+        members = ((inner, shape.value) for inner in content.values())
     elif isinstance(shape, List):
-        held = ((inner, shape.element) for inner in content)
-    return next((message for inner, member in held if (message := _null_value(inner, member)) is not None), None)
+        members = ((inner, shape.element) for inner in content)
+    return next((message for inner, member in members if (message := _null_value(inner, member)) is not None), None)
 
 
 def _null_inside(value: Any) -> str | None:

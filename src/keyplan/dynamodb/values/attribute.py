@@ -113,16 +113,16 @@ def _measure_plain(text: str) -> tuple[str, int] | None:
     A simple number is at least 1 and short, and has no sign or exponent. It is neither too large nor too precise, so
     only trailing zeros may have to be removed.
     """
-    whole, point, fraction = text.partition(".")
-    if not whole.isdigit() or whole[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
+    integer, point, fraction = text.partition(".")
+    if not integer.isdigit() or integer[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
         return None
     if point and not fraction.isdigit():
         return None
-    kept = fraction.rstrip("0")
-    digits = len(whole) + len(kept) if kept else len(whole.rstrip("0"))
-    if len(kept) < len(fraction):
-        text = f"{whole}.{kept}" if kept else whole
-    return text, 1 + (digits + (len(whole) & 1) + 1) // 2
+    significant = fraction.rstrip("0")
+    digits = len(integer) + len(significant) if significant else len(integer.rstrip("0"))
+    if len(significant) < len(fraction):
+        text = f"{integer}.{significant}" if significant else integer
+    return text, 1 + (digits + (len(integer) & 1) + 1) // 2
 
 
 def check_attribute_names(names: Iterable[str]) -> None:
@@ -330,7 +330,7 @@ def number_bytes(text: str) -> int:
         if text == "0":
             return 1
         return 1 + (len(text.rstrip("0")) + (len(text) & 1) + 1) // 2
-    whole, point, fraction = text.partition(".")
-    if point and whole.isdigit() and whole != "0":
-        return 1 + (len(whole) + len(fraction) + (len(whole) & 1) + 1) // 2
+    integer, point, fraction = text.partition(".")
+    if point and integer.isdigit() and integer != "0":
+        return 1 + (len(integer) + len(fraction) + (len(integer) & 1) + 1) // 2
     return len(number_key(text))

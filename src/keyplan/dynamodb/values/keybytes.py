@@ -49,9 +49,9 @@ def number_key(text: str) -> bytes:
     if text == "0":
         return b"\x80"
     negative = text[0] == "-"
-    whole, _, fraction = text.lstrip("-").partition(".")
-    if whole != "0":
-        digits, exponent = whole + fraction, len(whole)
+    integer, _, fraction = text.lstrip("-").partition(".")
+    if integer != "0":
+        digits, exponent = integer + fraction, len(integer)
     else:
         digits = fraction.lstrip("0")
         exponent = len(digits) - len(fraction)

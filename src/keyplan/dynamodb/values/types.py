@@ -94,8 +94,8 @@ def order_key(type_code: str, content: Any) -> Any:
 def compare(left: AttributeValue, right: AttributeValue) -> int:
     """Compare two values of the same type S, N or B. Return -1, 0 or 1."""
     ((type_code, content),) = left.items()
-    one, other = order_key(type_code, content), order_key(type_code, right[type_code])
-    return int(one > other) - int(one < other)
+    first, second = order_key(type_code, content), order_key(type_code, right[type_code])
+    return int(first > second) - int(first < second)
 
 
 def same(left: AttributeValue, right: AttributeValue) -> bool:

@@ -86,10 +86,10 @@ def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes
 
 def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
     """For each item that changed after `time_s`, yield its version as of `time_s`. `records` must be sorted by key."""
-    known = None
+    last_key = None
     for record in map(_former, records):
-        if record.changed_at > time_s and record.key != known:
-            known = record.key
+        if record.changed_at > time_s and record.key != last_key:
+            last_key = record.key
             yield record
 
 

@@ -48,13 +48,13 @@ def enable(database: Database, transaction: Transaction, table: Table, days: int
     """
     now, current = database.clock.now(), table.recovery
     if current is None:
-        kept = {"tree": transaction.create_tree().number, "since_s": now, "days": days}
+        document = {"tree": transaction.create_tree().number, "since_s": now, "days": days}
     elif current.days == days:
         return table
     else:
         since_s = max(current.since_s, now - current.days * history.DAY_S)
-        kept = {"tree": current.tree.number, "since_s": since_s, "days": days}
-    return database.catalog.save(transaction, {**table.document, "recovery": kept})
+        document = {"tree": current.tree.number, "since_s": since_s, "days": days}
+    return database.catalog.save(transaction, {**table.document, "recovery": document})
 
 
 def disable(database: Database, transaction: Transaction, table: Table) -> Table:

@@ -50,12 +50,12 @@ class Origin(NamedTuple):
 
 def check_target(database: Database, name: str) -> None:
     """Raise TableAlreadyExistsError or TableInUseError if a table with this name exists."""
-    known = descriptions.present(database, name)
-    if known is None:
+    existing = descriptions.present(database, name)
+    if existing is None:
         return
-    if descriptions.status(known, database.clock.now()) != "CREATING":
+    if descriptions.status(existing, database.clock.now()) != "CREATING":
         raise TableAlreadyExistsError(table_messages.table_exists(name))
-    restore = known.document.get("restore")
+    restore = existing.document.get("restore")
     if restore is None:
         raise TableInUseError(messages.table_creating(name))
     raise TableInUseError(messages.table_restoring(name, restore.get("SourceBackupArn") or restore["SourceTableArn"]))
@@ -66,9 +66,9 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
 
     Raises ValidationError for invalid overrides in the request.
     """
-    wanted = create_request(origin.description, request)
-    description = documents.describe_new(database, wanted)
-    document = documents.create(database, transaction, description, wanted)
+    creation = create_request(origin.description, request)
+    description = documents.describe_new(database, creation)
+    document = documents.create(database, transaction, description, creation)
     document["restore"] = origin.summary
     document["backfills"] = [backfill.ROWS, *document["index_trees"]]
     if "collections_tree" in document:
@@ -80,10 +80,10 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
     return Restored(table, descriptions.describe(database, transaction, table, descriptions.PENDING))
 
 
-def finish(database: Database, made: Restored) -> dict[str, Any]:
+def finish(database: Database, restored: Restored) -> dict[str, Any]:
     """Start the backfill of the table `made`, and return the response."""
-    backfill.begin(database, made.table.name, *made.table.document["backfills"])
-    return {"TableDescription": made.description}
+    backfill.begin(database, restored.table.name, *restored.table.document["backfills"])
+    return {"TableDescription": restored.description}
 
 
 Request = dict[str, Any]
@@ -98,7 +98,7 @@ def create_request(source: Description, request: Request) -> Request:
     global_ = _global_indexes(source, request, mode)
     local = _local_indexes(source, request)
     _check_names([*global_, *local])
-    wanted: Request = {
+    creation: Request = {
         "TableName": request["TargetTableName"],
         "KeySchema": source["KeySchema"],
         "AttributeDefinitions": _definitions(source, [*global_, *local]),
@@ -107,10 +107,10 @@ def create_request(source: Description, request: Request) -> Request:
         "SSESpecification": _encryption(source, request),
     }
     if global_:
-        wanted["GlobalSecondaryIndexes"] = global_
+        creation["GlobalSecondaryIndexes"] = global_
     if local:
-        wanted["LocalSecondaryIndexes"] = local
-    return wanted
+        creation["LocalSecondaryIndexes"] = local
+    return creation
 
 
 def _check_units(source: Description, request: Request, mode: str) -> None:
@@ -145,16 +145,16 @@ def _capacity(source: Description, request: Request, mode: str) -> Request:
 
 
 def _global_indexes(source: Description, request: Request, mode: str) -> list[Request]:
-    known, asked = source.get("GlobalSecondaryIndexes", []), request.get("GlobalSecondaryIndexOverride")
-    if asked is not None:
-        _check_matched(asked, known)
-        for index in asked:
+    existing, overrides = source.get("GlobalSecondaryIndexes", []), request.get("GlobalSecondaryIndexOverride")
+    if overrides is not None:
+        _check_matched(overrides, existing)
+        for index in overrides:
             _check_index(index, request, mode)
-        return list(asked)
+        return list(overrides)
     if mode == throughput.PROVISIONED and throughput.billing_mode(source) != mode:
-        for index in known:
+        for index in existing:
             raise ValidationError(messages.index_units_missing(index["IndexName"]))
-    return [{**documents.bare_index(index), **_capacity(index, {}, mode)} for index in known]
+    return [{**documents.bare_index(index), **_capacity(index, {}, mode)} for index in existing]
 
 
 def _check_index(index: Request, request: Request, mode: str) -> None:
@@ -170,18 +170,18 @@ def _check_index(index: Request, request: Request, mode: str) -> None:
 
 
 def _local_indexes(source: Description, request: Request) -> list[Request]:
-    known, asked = source.get("LocalSecondaryIndexes", []), request.get("LocalSecondaryIndexOverride")
-    if asked is None:
-        return [documents.bare_index(index) for index in known]
-    _check_matched(asked, known)
-    return list(asked)
+    existing, overrides = source.get("LocalSecondaryIndexes", []), request.get("LocalSecondaryIndexOverride")
+    if overrides is None:
+        return [documents.bare_index(index) for index in existing]
+    _check_matched(overrides, existing)
+    return list(overrides)
 
 
-def _check_matched(asked: Iterable[Request], known: Iterable[Description]) -> None:
+def _check_matched(overrides: Iterable[Request], existing: Iterable[Description]) -> None:
     """Raise ValidationError unless each of the `asked` indexes matches a different index of the source."""
-    left = [documents.bare_index(index) for index in known]
-    for index in asked:
-        match = next((each for each in left if _shape(each) == _shape(index)), None)
+    left = [documents.bare_index(index) for index in existing]
+    for index in overrides:
+        match = next((index_left for index_left in left if _shape(index_left) == _shape(index)), None)
         if match is None:
             raise ValidationError(messages.index_unmatched(index["IndexName"]))
         left.remove(match)
@@ -194,11 +194,11 @@ def _shape(index: Request) -> tuple[Any, ...]:
 
 
 def _check_names(indexes: list[Request]) -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     for index in indexes:
-        if index["IndexName"] in seen:
+        if index["IndexName"] in names:
             raise ValidationError(table_messages.duplicate_index(index["IndexName"]))
-        seen.add(index["IndexName"])
+        names.add(index["IndexName"])
 
 
 def _definitions(source: Description, indexes: list[Request]) -> list[dict[str, str]]:

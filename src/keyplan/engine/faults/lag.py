@@ -169,18 +169,18 @@ def _apply(
     transaction.delete(trees.waiting, place)
     if not superseded:
         transaction.delete(trees.latest, latest_key)
-    found = indexes.get(write["tree"])
-    if found is None:
+    tree_index = indexes.get(write["tree"])
+    if tree_index is None:
         return  # index or table was dropped
-    table, index = found
+    table, index = tree_index
     if superseded:
-        shown = None if write["size"] is None else (write["size"], write["body"].encode())
+        entry_row = None if write["size"] is None else (write["size"], write["body"].encode())
     else:
-        shown = _entry_now(transaction, table, index, b64decode(write["item"]), entry)
-    if shown is None:
+        entry_row = _entry_now(transaction, table, index, b64decode(write["item"]), entry)
+    if entry_row is None:
         writer.delete(index.tree, entry)
     else:
-        writer.put(index.tree, entry, *shown)
+        writer.put(index.tree, entry, *entry_row)
 
 
 def _entry_now(

@@ -58,13 +58,13 @@ class History:
         """Return the rows with low <= key < high that changed after `time_s`, with their content as of that time."""
         with self._lock:
             rows = self._rows.get(tree.number, {})
-            found = {}
+            changes = {}
             for key, versions in rows.items():
                 if low <= key and (high is None or key < high):
                     former = next((version for version in versions if version.changed_at > time_s), None)
                     if former is not None:
-                        found[key] = former.content
-            return found
+                        changes[key] = former.content
+            return changes
 
 
 class RecordedWriter:
@@ -130,8 +130,8 @@ class SeenView:
         changed: dict[bytes, Content | None] = {}
         if self._history is not None and time_s is not None:
             changed = self._history.changed(tree, low, high, time_s)
-        wanted = limit if not changed else -1
-        rows = self._view.span(tree, low, high, reverse=reverse, limit=wanted)
+        requested = limit if not changed else -1
+        rows = self._view.span(tree, low, high, reverse=reverse, limit=requested)
         for number, row in enumerate(_merged(rows, changed, reverse=reverse)):
             if number == limit:
                 return

@@ -53,8 +53,10 @@ class ThrottledResource:
         described = self._described()
         self._mode = throughput.billing_mode(table.document["description"])
         since: float = table.document["description"]["CreationDateTime"]
-        whole = index is not None and not index.key.schema.sort
-        no_inner_splits = whole or (index is None and any(not each.is_global for each in table.indexes.values()))
+        shares_collection = index is not None and not index.key.schema.sort
+        no_inner_splits = shares_collection or (
+            index is None and any(not local_index.is_global for local_index in table.indexes.values())
+        )
         self.partitions = Partitions(
             throughput.partitions(described, self._mode),
             since,
@@ -154,10 +156,10 @@ class ThrottledResource:
 class Throttle:
     """The throughput model of all tables and indexes of an engine."""
 
-    def __init__(self, source: random.Random, known: Callable[[], list[Table]]) -> None:
+    def __init__(self, source: random.Random, tables: Callable[[], list[Table]]) -> None:
         """Create a model. `source` selects the keys that are sampled, and `known` returns the existing tables."""
         self._random = source
-        self._known = known
+        self._known = tables
         self._lock = threading.Lock()
         self._resources: dict[int, ThrottledResource] = {}
 
@@ -175,10 +177,10 @@ class Throttle:
 
     def _forget_gone(self) -> None:
         """Remove dropped tables and indexes from the model. Their tree numbers are never reused."""
-        there: set[int] = set()
+        trees: set[int] = set()
         for table in self._known():
-            there |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
-        self._resources = {number: resource for number, resource in self._resources.items() if number in there}
+            trees |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
+        self._resources = {number: resource for number, resource in self._resources.items() if number in trees}
 
     def write(
         self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
@@ -212,16 +214,16 @@ class Throttle:
         """
         with self._lock:
             resource = self.resource(table, index, now)
-            taken: list[CapacityCharge] = []
+            taken_rows: list[CapacityCharge] = []
             try:
                 for key, read_units in rows:
                     charge = CapacityCharge(resource, "Read", key, read_units)
                     self._charge([charge], now)
-                    taken.append(charge)
+                    taken_rows.append(charge)
             except (ProvisionedThroughputExceededError, ThrottlingError):
                 # A rejected page costs nothing. Otherwise, enough units for the page would never accumulate while a
                 # caller retries.
-                for charge in taken:
+                for charge in taken_rows:
                     resource.take(charge._replace(units=-charge.units))
                 raise
 
@@ -242,8 +244,8 @@ def _entry_charges(
         if before[2] == after[2]:
             return []
         return [CapacityCharge(resource, "Write", after[0], units.write_units(max(before[1], after[1])))]
-    there = [each for each in (before, after) if each is not None]
-    return [CapacityCharge(resource, "Write", entry_key, units.write_units(size)) for entry_key, size, _ in there]
+    versions = [version for version in (before, after) if version is not None]
+    return [CapacityCharge(resource, "Write", entry_key, units.write_units(size)) for entry_key, size, _ in versions]
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:

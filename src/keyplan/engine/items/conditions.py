@@ -52,8 +52,8 @@ def measured_values(request: dict[str, Any], form: Form) -> tuple[Item | None, i
 
     If the request has none, return None and 0.
     """
-    given = request.get("ExpressionAttributeValues")
-    return (None, 0) if given is None else normalise_item(given, wire=form.wire)
+    values = request.get("ExpressionAttributeValues")
+    return (None, 0) if values is None else normalise_item(values, wire=form.wire)
 
 
 def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
@@ -61,13 +61,13 @@ def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
 
     These operations use older validation code of DynamoDB.
     """
-    given = request.get("ExpressionAttributeValues")
-    if given is None:
+    values = request.get("ExpressionAttributeValues")
+    if values is None:
         return None
     try:
-        return normalise_item(given, wire=form.wire)[0]
+        return normalise_item(values, wire=form.wire)[0]
     except ValidationError:
-        for key, value in given.items():
+        for key, value in values.items():
             try:
                 normalise(value, wire=form.wire)
             except ValidationError as error:
@@ -103,25 +103,29 @@ def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
 def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
     """Return legacy parameters (Expected, filters, KeyConditions, AttributeUpdates) with values in canonical form."""
     check_attribute_names(parameters)
-    return {name: _normalised(given, form) for name, given in parameters.items()}
+    return {name: _normalised(parameter, form) for name, parameter in parameters.items()}
 
 
-def _normalised(given: dict[str, Any], form: Form) -> dict[str, Any]:
-    changed = dict(given)
-    if given.get("Value") is not None:
-        changed["Value"], _ = normalise(given["Value"], wire=form.wire)
-    if given.get("AttributeValueList") is not None:
-        changed["AttributeValueList"] = [normalise(value, wire=form.wire)[0] for value in given["AttributeValueList"]]
+def _normalised(parameter: dict[str, Any], form: Form) -> dict[str, Any]:
+    changed = dict(parameter)
+    if parameter.get("Value") is not None:
+        changed["Value"], _ = normalise(parameter["Value"], wire=form.wire)
+    if parameter.get("AttributeValueList") is not None:
+        changed["AttributeValueList"] = [
+            normalise(value, wire=form.wire)[0] for value in parameter["AttributeValueList"]
+        ]
     return changed
 
 
 def check_placeholders_wanted(
-    request: Mapping[str, Any], given: Sequence[str], *, value_expressions: Sequence[str]
+    request: Mapping[str, Any], names_given: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
     """Raise ValidationError if the request has placeholders but no expression that could use them."""
-    if request.get("ExpressionAttributeNames") is not None and not given:
+    if request.get("ExpressionAttributeNames") is not None and not names_given:
         raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeNames"))
-    if request.get("ExpressionAttributeValues") is not None and not any(name in given for name in value_expressions):
+    if request.get("ExpressionAttributeValues") is not None and not any(
+        name in names_given for name in value_expressions
+    ):
         raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeValues"))
 
 

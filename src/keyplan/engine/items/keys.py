@@ -45,7 +45,9 @@ class KeySchema:
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the names of the partition key attributes and the names of the sort key attributes."""
-        return tuple(each.name for each in self.partition), tuple(each.name for each in self.sort)
+        return tuple(key_attribute.name for key_attribute in self.partition), tuple(
+            key_attribute.name for key_attribute in self.sort
+        )
 
 
 class PrimaryKey:
@@ -158,13 +160,13 @@ class IndexKey:
         self._is_global = is_global
         self._all = (*schema.partition, *schema.sort)
 
-    def check_type(self, name: str, given: str) -> None:
+    def check_type(self, name: str, type_code: str) -> None:
         """Raise ValidationError if the named attribute is a key attribute of the index and must have a
         different type.
         """
         for key_name, kind in self._all:
-            if key_name == name and kind != given:
-                raise ValidationError(messages.index_key_type(name, kind, given, self.index))
+            if key_name == name and kind != type_code:
+                raise ValidationError(messages.index_key_type(name, kind, type_code, self.index))
 
     def check(self, item: Item, *, updated: bool = False) -> None:
         """Raise ValidationError if an index key attribute of the item has an invalid type, or its value is empty or too

@@ -143,10 +143,10 @@ def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, vie
 
 
 def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
-    kept = list(bodies)
-    page.count = len(kept)
+    bodies_left = list(bodies)
+    page.count = len(bodies_left)
     if not reading.count_only:
-        page.bodies = kept
+        page.bodies = bodies_left
 
 
 def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:

@@ -132,10 +132,10 @@ def check_start_names(table: Table, index: Index, start: Item) -> None:
     _check_names(table, schema, start, schema.sort)
 
 
-def _check_names(table: Table, schema: KeySchema, start: Item, wanted: Iterable[KeyAttribute]) -> None:
-    if len(start) != len({*table.key.names, *schema.names}) or any(name not in start for name, _ in wanted):
+def _check_names(table: Table, schema: KeySchema, start: Item, attributes: Iterable[KeyAttribute]) -> None:
+    if len(start) != len({*table.key.names, *schema.names}) or any(name not in start for name, _ in attributes):
         raise ValidationError(messages.START_KEY_INVALID)
-    for name, kind in wanted:
+    for name, kind in attributes:
         if kind not in start[name]:
             raise ValidationError(messages.KEY_MISMATCH)
 
@@ -183,25 +183,25 @@ def finds_one_row(table: Table, index: Index | None) -> bool:
 
 def check_query_start(table: Table, index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
     """Raise ValidationError if a query cannot continue after the start key `key`."""
-    whole = partition_span(index, selected.partition)
+    partition_range = partition_span(index, selected.partition)
     if selected.sort_op is None and not selected.sort_equals:
-        if not whole.holds(key):
+        if not partition_range.holds(key):
             raise ValidationError(messages.START_KEY_OUTSIDE)
         if finds_one_row(table, index):
             raise ValidationError(messages.START_KEY_SINGLE_ROW)
         return
-    if whole.holds(key):
+    if partition_range.holds(key):
         if not span.holds(key):
             raise ValidationError(messages.START_KEY_PREDICATE)
         return
-    raise ValidationError(_other_partition(span, whole, key))
+    raise ValidationError(_other_partition(span, partition_range, key))
 
 
-def _other_partition(span: Span, whole: Span, key: bytes) -> str:
+def _other_partition(span: Span, partition_range: Span, key: bytes) -> str:
     """Return DynamoDB's error message for a start key with another partition key. The message depends on
     the sort key.
     """
-    moved = whole.low + key[len(partition_bytes_of(key)) :]
+    moved = partition_range.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE
 
 

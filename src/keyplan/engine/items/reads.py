@@ -64,11 +64,11 @@ class Filter(NamedTuple):
     def traces(self) -> tuple[bytes, ...]:
         """Return byte strings that the stored body of every matching item contains."""
         values = self.values if self.values is not None else {}
-        found = (
-            encoding.trace(each.attribute, values[each.placeholder], is_prefix=each.is_prefix)
-            for each in self.condition.required
+        traces_found = (
+            encoding.trace(requirement.attribute, values[requirement.placeholder], is_prefix=requirement.is_prefix)
+            for requirement in self.condition.required
         )
-        return tuple(trace for trace in found if trace is not None)
+        return tuple(trace for trace in traces_found if trace is not None)
 
 
 def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> Filter | None:
@@ -98,11 +98,11 @@ def check_read_placeholders(
         return
     names_used: set[str] = set()
     values_used: set[str] = set()
-    for each in used:
-        if each is not None:
-            names_used |= each.names_used
-            if not isinstance(each, CompiledProjection):
-                values_used |= each.values_used
+    for expression in used:
+        if expression is not None:
+            names_used |= expression.names_used
+            if not isinstance(expression, CompiledProjection):
+                values_used |= expression.values_used
     check_placeholders(names, values, names_used, values_used)
 
 

@@ -62,7 +62,7 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
             due = _bring_in(database, table, table.expiry, (low, high), pace.rows)
             if not due:
                 break
-            begun = clock.monotonic()
+            started = clock.monotonic()
             removed += database.write(table, _removal(database, table, due, damage, pace))
         except CatalogChanged:
             break  # the table was changed or dropped, and the next sweep reads its new state
@@ -71,18 +71,20 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
                 raise
             break
         progress.at(partial("{:,} items".format, removed))
-        clock.wait(never, clock.monotonic() - begun)
+        clock.wait(never, clock.monotonic() - started)
         low = due[-1] + b"\x00"  # also skips items with a changed expiry, and unreadable items
     progress.end()
     return removed
 
 
-def _bring_in(database: Database, table: Table, kept: Expiry, span: tuple[bytes, bytes], limit: int) -> list[bytes]:
+def _bring_in(
+    database: Database, table: Table, expiry_of: Expiry, span: tuple[bytes, bytes], limit: int
+) -> list[bytes]:
     """Return the keys of the next due expiry entries, and read their items so that the pages of the items are in
     memory.
     """
     with database.store.snapshot() as view:
-        due = [key for key, _, _ in view.rows(kept.tree, *span, limit=limit)]
+        due = [key for key, _, _ in view.rows(expiry_of.tree, *span, limit=limit)]
         for expiry_key in due:
             view.point(table.tree, expiry.key_time(expiry_key)[1])
     return due
@@ -96,8 +98,8 @@ def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
 def _removal(
     database: Database, table: Table, due: list[bytes], damage: list[DecodeError], pace: Pace
 ) -> Callable[[Transaction], int]:
-    kept = table.expiry
-    assert kept is not None
+    expiry_of = table.expiry
+    assert expiry_of is not None
 
     def work(transaction: Transaction) -> int:
         with pace.measured():
@@ -112,7 +114,7 @@ def _removal(
             except DecodeError as error:
                 damage.append(error)
                 continue
-            if old is not None and expiry.expires_at(kept, old.item) == at:
+            if old is not None and expiry.expires_at(expiry_of, old.item) == at:
                 writes.apply(database, transaction, table, key, old=old, new=None, by_service=True)
                 removed += 1
         return removed

@@ -109,9 +109,9 @@ def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
     return [key for _, key in keys]
 
 
-def check_distinct(found: Sequence[tuple[str, bytes]]) -> None:
+def check_distinct(keys: Sequence[tuple[str, bytes]]) -> None:
     """Raise ValidationError if two actions have the same table and the same stored key."""
-    if len(set(found)) < len(found):
+    if len(set(keys)) < len(keys):
         raise ValidationError(messages.SEVERAL_ON_ONE_ITEM)
 
 

@@ -102,14 +102,17 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     """Run the statements one after another. Each statement has a separate result."""
     costs = _Costs()
     prepared = [_prepared(statement, form) for statement in request["Statements"]]
-    kinds = {each.select is not None for each in prepared if isinstance(each, Prepared)}
+    kinds = {statement.select is not None for statement in prepared if isinstance(statement, Prepared)}
     if len(kinds) > 1:
         raise ValidationError(messages.MIXED_BATCH)
-    asked = [_asked(database, each, given) for each, given in zip(prepared, request["Statements"], strict=True)]
-    places = [each.place for each in asked if each.place is not None]
+    requests = [
+        _asked(database, statement, request_part)
+        for statement, request_part in zip(prepared, request["Statements"], strict=True)
+    ]
+    places = [asked_part.place for asked_part in requests if asked_part.place is not None]
     if len(set(places)) < len(places):
         raise ValidationError(DUPLICATE_KEYS)
-    responses = [_answer(database, each, form, costs) for each in asked]
+    responses = [_answer(database, asked_part, form, costs) for asked_part in requests]
     answer: dict[str, Any] = {"Responses": responses}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE" and costs.receipts:
@@ -119,37 +122,37 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationError:
     try:
-        made = prepare(statement["Statement"], parameters(statement.get("Parameters") or (), wire=form.wire))
-        if isinstance(made.statement, ExistsStatement):
+        prepared = prepare(statement["Statement"], parameters(statement.get("Parameters") or (), wire=form.wire))
+        if isinstance(prepared.statement, ExistsStatement):
             raise ValidationError(messages.EXISTS_OUTSIDE)
     except ValidationError as error:
         return error
-    return made
+    return prepared
 
 
-def _asked(database: Database, prepared: Prepared | ValidationError, given: dict[str, Any]) -> _Asked:
-    asked = _Asked(prepared, given)
+def _asked(database: Database, prepared: Prepared | ValidationError, statement: dict[str, Any]) -> _Asked:
+    request_state = _Asked(prepared, statement)
     if isinstance(prepared, ValidationError):
-        return asked
+        return request_state
     try:
         if prepared.select is None:
             located = writes.locate(database, prepared)
-            return asked._replace(place=(located.table.name, located.key), located=located)
+            return request_state._replace(place=(located.table.name, located.key), located=located)
         table = database.table(prepared.source.table)
         key = reads.whole_key(table, prepared, prepared.select)
-        return asked if key is None else asked._replace(place=(table.name, table.key.of_key(key)))
+        return request_state if key is None else request_state._replace(place=(table.name, table.key.of_key(key)))
     except tuple(_CODES):
-        return asked
+        return request_state
 
 
-def _answer(database: Database, asked: _Asked, form: Form, costs: _Costs) -> dict[str, Any]:
-    prepared = asked.prepared
+def _answer(database: Database, request_state: _Asked, form: Form, costs: _Costs) -> dict[str, Any]:
+    prepared = request_state.prepared
     if isinstance(prepared, ValidationError):
         return _failed(prepared)
     name = prepared.source.table
     try:
         # Run the statements one by one. If a table has changed, earlier statements must not run again.
-        attempt = database.start_over(_execute, database, prepared, asked, form)
+        attempt = database.start_over(_execute, database, prepared, request_state, form)
     except ItemCollectionSizeLimitExceededError as error:
         return {**_failed(error), "TableName": name}
     except tuple(_CODES) as error:
@@ -160,12 +163,12 @@ def _answer(database: Database, asked: _Asked, form: Form, costs: _Costs) -> dic
     return {"TableName": name, "Item": attempt.items[0]} if attempt.items else {"TableName": name}
 
 
-def _execute(database: Database, prepared: Prepared, asked: _Asked, form: Form) -> Attempt:
-    given = asked.given
+def _execute(database: Database, prepared: Prepared, request_state: _Asked, form: Form) -> Attempt:
+    statement = request_state.given
     if prepared.select is not None:
-        return _read(database, prepared, prepared.select, form, consistent=bool(given.get("ConsistentRead")))
-    on_failure = given.get("ReturnValuesOnConditionCheckFailure")
-    return writes.attempt(database, prepared, form, on_failure=on_failure, located=asked.located)
+        return _read(database, prepared, prepared.select, form, consistent=bool(statement.get("ConsistentRead")))
+    on_failure = statement.get("ReturnValuesOnConditionCheckFailure")
+    return writes.attempt(database, prepared, form, on_failure=on_failure, located=request_state.located)
 
 
 def _failed(error: ServiceError) -> dict[str, Any]:

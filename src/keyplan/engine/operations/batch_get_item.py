@@ -65,8 +65,8 @@ def check(request: dict[str, Any]) -> None:
     """
     keys = 0
     for block in request["RequestItems"].values():
-        given = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
-        check_placeholders_wanted(block, given, value_expressions=())
+        members = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
+        check_placeholders_wanted(block, members, value_expressions=())
         rules.check_attributes_to_get(block)
         check_placeholder_maps(block)
         keys += len(block["Keys"])

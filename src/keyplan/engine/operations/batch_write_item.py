@@ -82,9 +82,9 @@ _Part: TypeAlias = tuple[Table, list[_Write]]
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check the request, find the tables, and write the items in one transaction."""
-    wanted = prepare(request, form)
-    tables = {name: database.table(name) for name in wanted}
-    parts = _located(wanted, tables)
+    requests = prepare(request, form)
+    tables = {name: database.table(name) for name in requests}
+    parts = _located(requests, tables)
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail == "NONE" and all(table.blind for table in tables.values()):
         database.write_all(tables.values(), lambda transaction: _write_blindly(transaction, parts))
@@ -117,7 +117,9 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
     check(request)
     wire = form.wire
     try:
-        return {name: [_wanted(each, wire) for each in given] for name, given in request["RequestItems"].items()}
+        return {
+            name: [_wanted(entry, wire) for entry in requests] for name, requests in request["RequestItems"].items()
+        }
     except InvalidValueError as error:
         raise ValidationError(error.older) from error
 
@@ -134,12 +136,12 @@ def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version |
     return new.item, new
 
 
-def _located(wanted: dict[str, list[tuple[Item, versions.Version | None]]], tables: dict[str, Table]) -> list[_Part]:
+def _located(requests: dict[str, list[tuple[Item, versions.Version | None]]], tables: dict[str, Table]) -> list[_Part]:
     parts: list[_Part] = []
-    seen: dict[str, set[bytes]] = {}
-    for name, each_wanted in wanted.items():
+    places: dict[str, set[bytes]] = {}
+    for name, each_wanted in requests.items():
         table = tables[name]
-        keys = seen.setdefault(table.name, set())  # a request may name a table twice, by its name and by its ARN
+        keys = places.setdefault(table.name, set())  # a request may name a table twice, by its name and by its ARN
         part: list[_Write] = []
         for item, new in each_wanted:
             key = table.key.of_key(item) if new is None else _key_of(table, item)
@@ -210,9 +212,9 @@ def _unprocessed(request: dict[str, Any], left: list[int]) -> dict[str, list[dic
     """Return the writes at the positions `left` in the form of UnprocessedItems."""
     if not left:
         return {}
-    asked = [(name, write) for name, given in request["RequestItems"].items() for write in given]
+    requests = [(name, write) for name, given in request["RequestItems"].items() for write in given]
     unprocessed: dict[str, list[dict[str, Any]]] = {}
     for number in left:
-        name, write = asked[number]
+        name, write = requests[number]
         unprocessed.setdefault(name, []).append(write)
     return unprocessed

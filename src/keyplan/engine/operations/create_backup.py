@@ -30,6 +30,6 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         table = recovery.find_source(database, request["TableName"])
         return backups.create(database, transaction, table, request["BackupName"])
 
-    begun = database.alter(work)
-    backfill.begin(database, begun["arn"], backfill.ROWS)
-    return {"BackupDetails": backups.details(backups.renewed(database.store.view(), begun), descriptions.PENDING)}
+    document = database.alter(work)
+    backfill.begin(database, document["arn"], backfill.ROWS)
+    return {"BackupDetails": backups.details(backups.renewed(database.store.view(), document), descriptions.PENDING)}

@@ -147,10 +147,10 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _check_free(database: Database, name: str) -> None:
-    known = descriptions.present(database, name)
-    if known is None:
+    existing = descriptions.present(database, name)
+    if existing is None:
         return
-    creating = descriptions.status(known, database.clock.now()) == "CREATING"
+    creating = descriptions.status(existing, database.clock.now()) == "CREATING"
     raise ResourceInUseError(messages.being_created(name) if creating else messages.table_exists(name))
 
 
@@ -158,9 +158,9 @@ def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
     """Remove members from the response that DynamoDB does not return before the table is active."""
     for member in descriptions.MODE_SUMMARIES:
         answer.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
-    asked = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}
+    indexes = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}
     if not request.get("WarmThroughput"):
         del answer["WarmThroughput"]
     for index in answer.get("GlobalSecondaryIndexes", ()):
-        if not asked[index["IndexName"]].get("WarmThroughput"):
+        if not indexes[index["IndexName"]].get("WarmThroughput"):
             del index["WarmThroughput"]

@@ -58,10 +58,10 @@ def _add_shards(description: dict[str, Any], shards: list[dict[str, Any]], reque
         shards = []  # a filter requests the children of a shard, but the engine never splits shards
     start = request.get("ExclusiveStartShardId") or ""
     limit = request.get("Limit") or limits.SHARD_LISTING
-    wanted = [shard for shard in shards if shard["ShardId"] > start]
-    description["Shards"] = wanted[:limit]
-    if len(wanted) > limit:
-        description["LastEvaluatedShardId"] = wanted[limit - 1]["ShardId"]
+    following = [shard for shard in shards if shard["ShardId"] > start]
+    description["Shards"] = following[:limit]
+    if len(following) > limit:
+        description["LastEvaluatedShardId"] = following[limit - 1]["ShardId"]
 
 
 def _shard(view: StoreView, document: dict[str, Any], shard: int) -> dict[str, Any]:

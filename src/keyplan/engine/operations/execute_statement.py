@@ -40,8 +40,8 @@ SHAPE = Structure(
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Parse the statement, then read one page or write one item, and return the response."""
     text = request["Statement"]
-    given = parameters(request.get("Parameters") or (), wire=form.wire)
-    prepared = prepare(text, given)
+    values = parameters(request.get("Parameters") or (), wire=form.wire)
+    prepared = prepare(text, values)
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if isinstance(prepared.statement, ExistsStatement):
         raise ValidationError(messages.EXISTS_OUTSIDE)
@@ -54,7 +54,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
             raise failure
         answer = {"Items": items}
     else:
-        found = reads.select(
+        page = reads.select(
             database,
             prepared,
             select,
@@ -62,13 +62,13 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
             limit=request.get("Limit"),
             consistent=bool(request.get("ConsistentRead")),
             token=request.get("NextToken"),
-            digest=reads.digest_of(text, given),
+            digest=reads.digest_of(text, values),
         )
-        answer, receipt = {"Items": found.items}, found.receipt
-        if found.token is not None:
-            answer["NextToken"] = found.token
-        if found.last_key is not None:
-            answer["LastEvaluatedKey"] = form.item(found.last_key)
+        answer, receipt = {"Items": page.items}, page.receipt
+        if page.token is not None:
+            answer["NextToken"] = page.token
+        if page.last_key is not None:
+            answer["LastEvaluatedKey"] = form.item(page.last_key)
     if detail != "NONE":
         answer["ConsumedCapacity"] = receipt.render(detail, prepared.source.table)
     return answer

@@ -56,25 +56,25 @@ T = TypeVar("T")
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Prepare the statements, and then read all items in one snapshot or write all items in one transaction."""
-    asked = request["TransactStatements"]
-    given = [parameters(statement.get("Parameters") or (), wire=form.wire) for statement in asked]
+    statements = request["TransactStatements"]
+    parameters_of = [parameters(statement.get("Parameters") or (), wire=form.wire) for statement in statements]
     prepared = [
-        _numbered(number, partial(prepare, each["Statement"], values))
-        for number, (each, values) in enumerate(zip(asked, given, strict=True))
+        _numbered(number, partial(prepare, statement["Statement"], values))
+        for number, (statement, values) in enumerate(zip(statements, parameters_of, strict=True))
     ]
-    for number, each in enumerate(prepared):
-        if each.select is not None:
-            _numbered(number, partial(check_call, each.select))
+    for number, statement_text in enumerate(prepared):
+        if statement_text.select is not None:
+            _numbered(number, partial(check_call, statement_text.select))
     tables = _tables(database, prepared)
-    selects = [each.select for each in prepared if each.select is not None]
+    selects = [statement.select for statement in prepared if statement.select is not None]
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if len(selects) == len(prepared):
         return _read(database, list(zip(tables, prepared, selects, strict=True)), detail, form)
     if selects:
         raise ValidationError(messages.MIXED_TRANSACTION)
-    on_failure = [statement.get("ReturnValuesOnConditionCheckFailure") for statement in asked]
+    on_failure = [statement.get("ReturnValuesOnConditionCheckFailure") for statement in statements]
     steps = _steps(tables, prepared, on_failure)
-    names = names_given(each.source.table for each in prepared)
+    names = names_given(statement.source.table for statement in prepared)
     token = transactions.token_of(request)
     return {"Responses": [], **write_together(database, steps, token, form, AnswerOptions(detail, False, names))}
 
@@ -95,13 +95,13 @@ def _tables(database: Database, prepared: Sequence[Prepared]) -> list[Table]:
     """
     reasons = Reasons(len(prepared))
     tables: list[Table] = []
-    for number, each in enumerate(prepared):
+    for number, statement in enumerate(prepared):
         try:
-            tables.append(database.table(each.source.table))
+            tables.append(database.table(statement.source.table))
         except ResourceNotFoundError as error:
             reasons.add(number, error)
         else:
-            _numbered(number, partial(_check_allowed, each))
+            _numbered(number, partial(_check_allowed, statement))
     reasons.raise_any()
     return tables
 
@@ -117,35 +117,35 @@ def _check_allowed(prepared: Prepared) -> None:
 def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
     """Raise TransactionCanceledError if the item of a statement does not have the key of its table."""
     reasons = Reasons(len(prepared))
-    for number, (table, each) in enumerate(zip(tables, prepared, strict=True)):
-        fault = writes.key_fault(table, each)
+    for number, (table, statement) in enumerate(zip(tables, prepared, strict=True)):
+        fault = writes.key_fault(table, statement)
         if fault is not None:
             reasons.add(number, fault)
     reasons.raise_any()
 
 
 def _read(
-    database: Database, asked: Sequence[tuple[Table, Prepared, SelectStatement]], detail: str, form: Form
+    database: Database, entries: Sequence[tuple[Table, Prepared, SelectStatement]], detail: str, form: Form
 ) -> dict[str, Any]:
-    reasons = Reasons(len(asked))
+    reasons = Reasons(len(entries))
     keys: list[Item] = []
-    for number, (table, each, select) in enumerate(asked):
+    for number, (table, statement, select) in enumerate(entries):
         try:
-            key = reads.whole_key(table, each, select)
+            key = reads.whole_key(table, statement, select)
         except ValidationError:
             reasons.add(number, ValidationError(item_messages.KEY_MISMATCH))
             continue
         if key is None:
-            _numbered(number, partial(reads.check_several, table, each, select))
+            _numbered(number, partial(reads.check_several, table, statement, select))
             raise ValidationError(messages.in_transaction(number, messages.TRANSACTION_NEEDS_KEY))
         keys.append(key)
     reasons.raise_any()
-    wanted = [
+    projections = [
         _numbered(number, partial(_wanted, table, key, select))
-        for number, ((table, _, select), key) in enumerate(zip(asked, keys, strict=True))
+        for number, ((table, _, select), key) in enumerate(zip(entries, keys, strict=True))
     ]
-    check_distinct([(read.table.name, read.key) for read in wanted])
-    return read_together(database, wanted, detail, form)
+    check_distinct([(read.table.name, read.key) for read in projections])
+    return read_together(database, projections, detail, form)
 
 
 def _wanted(table: Table, key: Item, select: SelectStatement) -> TransactionRead:
@@ -156,8 +156,8 @@ def _wanted(table: Table, key: Item, select: SelectStatement) -> TransactionRead
 def _steps(tables: Sequence[Table], prepared: Sequence[Prepared], on_failure: Sequence[str | None]) -> list[WriteStep]:
     _check_keys(tables, prepared)
     actions = [
-        _numbered(number, partial(writes.action, table, each))
-        for number, (table, each) in enumerate(zip(tables, prepared, strict=True))
+        _numbered(number, partial(writes.action, table, statement))
+        for number, (table, statement) in enumerate(zip(tables, prepared, strict=True))
     ]
     check_payload(actions)
     keys = locate(list(zip(tables, actions, strict=True)))

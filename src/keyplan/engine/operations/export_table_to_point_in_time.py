@@ -140,19 +140,19 @@ def _table_name(database: Database, arn: str) -> str:
 
 def _parameters(request: dict[str, Any], selection: exports.Selection | None) -> dict[str, Any]:
     """Return the request parameters except the token, in a form in which repeated requests can be compared."""
-    given = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
-    if "ExportTime" in given:
-        given["ExportTime"] = timestamps.epoch_s(given["ExportTime"])
-    if "IncrementalExportSpecification" in given:
-        period = given["IncrementalExportSpecification"]
-        given["IncrementalExportSpecification"] = {
+    members = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
+    if "ExportTime" in members:
+        members["ExportTime"] = timestamps.epoch_s(members["ExportTime"])
+    if "IncrementalExportSpecification" in members:
+        period = members["IncrementalExportSpecification"]
+        members["IncrementalExportSpecification"] = {
             name: value if name == "ExportViewType" else timestamps.epoch_s(value)
             for name, value in period.items()
             if value is not None
         }
     if selection is not None:
-        given["FilterSpecification"] = exports.to_be_kept(given["FilterSpecification"], selection)
-    return given
+        members["FilterSpecification"] = exports.to_be_kept(members["FilterSpecification"], selection)
+    return members
 
 
 def _document(database: Database, table: Table, parameters: dict[str, Any], token: str) -> Document:
@@ -187,10 +187,10 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
         "filter": parameters.get("FilterSpecification"),
     }
     if described["ExportType"] == exports.INCREMENTAL:
-        given = parameters["IncrementalExportSpecification"]
-        from_s, to_s = given["ExportFromTime"], given.get("ExportToTime", float(math.floor(now)))
+        specification = parameters["IncrementalExportSpecification"]
+        from_s, to_s = specification["ExportFromTime"], specification.get("ExportToTime", float(math.floor(now)))
         _check_period(table, from_s, to_s, now)
-        view_type = given.get("ExportViewType") or exports.BOTH_IMAGES
+        view_type = specification.get("ExportViewType") or exports.BOTH_IMAGES
         described["IncrementalExportSpecification"] = {
             "ExportFromTime": from_s,
             "ExportToTime": to_s,

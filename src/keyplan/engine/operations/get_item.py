@@ -45,8 +45,8 @@ def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid
     key values.
     """
-    given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
-    check_placeholders_wanted(request, given, value_expressions=())
+    members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
+    check_placeholders_wanted(request, members, value_expressions=())
 
 
 def check_late(request: dict[str, Any]) -> None:

@@ -79,14 +79,14 @@ def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> lis
     records: list[Stored] = []
     position, size = iterator.position, 0
     while len(records) < limit:
-        wanted = min(_CHUNK, limit - len(records))
-        chunk = view.records(log, iterator.shard, position, wanted)
-        for each in chunk:
-            size += len(each[2])
+        requested = min(_CHUNK, limit - len(records))
+        chunk = view.records(log, iterator.shard, position, requested)
+        for record in chunk:
+            size += len(record[2])
             if size > limits.GET_RECORDS_BYTES and records:
                 return records
-            records.append(each)
-        if len(chunk) < wanted:
+            records.append(record)
+        if len(chunk) < requested:
             return records
         position = chunk[-1][0] + 1
     return records

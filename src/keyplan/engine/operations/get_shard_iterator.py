@@ -45,10 +45,10 @@ def check(request: dict[str, Any]) -> None:
     kind = request["ShardIteratorType"]
     needed = _START.get(kind)
     for member in ("SequenceNumber", "Timestamp"):
-        given = request.get(member) is not None
-        if member == needed and not given:
+        is_given = request.get(member) is not None
+        if member == needed and not is_given:
             raise ValidationError(messages.iterator_needs(member, kind))
-        if member != needed and given:
+        if member != needed and is_given:
             raise ValidationError(messages.iterator_takes_no(member, kind))
 
 

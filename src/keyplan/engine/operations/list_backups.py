@@ -47,16 +47,16 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         raise ValidationError(messages.CURSOR_ELSEWHERE)
     limit = request.get("Limit") or limits.BACKUPS_PAGE
     now = database.clock.now()
-    found = [
+    documents = [
         document
         for document in backups.stored(database.store.view())
         if document["arn"] > start and not backups.is_gone(document, now) and _is_wanted(document, request)
     ]
-    if any(map(backups.is_being_made, found)):
+    if any(map(backups.is_being_made, documents)):
         database.wake_backfiller()
-    answer: dict[str, Any] = {"BackupSummaries": [backups.summary(document, now) for document in found[:limit]]}
-    if len(found) > limit:
-        answer["LastEvaluatedBackupArn"] = found[limit - 1]["arn"]
+    answer: dict[str, Any] = {"BackupSummaries": [backups.summary(document, now) for document in documents[:limit]]}
+    if len(documents) > limit:
+        answer["LastEvaluatedBackupArn"] = documents[limit - 1]["arn"]
     return answer
 
 

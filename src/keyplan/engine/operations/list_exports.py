@@ -27,9 +27,9 @@ _RETURNED = ("ExportArn", "ExportStatus", "ExportType")
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Return a page of exports, in reverse order of their ARNs."""
     documents = jobs.listed(database, jobs.EXPORT)
-    wanted = request.get("TableArn")
-    if wanted is not None:
-        documents = _of_table(database, documents, wanted)
+    table_arn = request.get("TableArn")
+    if table_arn is not None:
+        documents = _of_table(database, documents, table_arn)
     listed, more = jobs.page(
         documents, jobs.EXPORT, str, size=request.get("MaxResults"), token=request.get("NextToken")
     )

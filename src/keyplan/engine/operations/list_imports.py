@@ -38,9 +38,9 @@ _SUMMARY_MEMBERS = (
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Return a page of imports, with the newest imports first."""
     documents = jobs.listed(database, jobs.IMPORT)
-    wanted = request.get("TableArn")
-    if wanted is not None:
-        documents = [document for document in documents if document["description"]["TableArn"] == wanted]
+    table_arn = request.get("TableArn")
+    if table_arn is not None:
+        documents = [document for document in documents if document["description"]["TableArn"] == table_arn]
     listed, more = jobs.page(documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken"))
     descriptions = (document["description"] for document in listed)
     answer: dict[str, Any] = {

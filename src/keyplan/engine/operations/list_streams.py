@@ -30,14 +30,14 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     start = request.get("ExclusiveStartStreamArn") or ""
     if start:
         records.check_arn(start)
-    wanted = request.get("TableName")
+    filter_name = request.get("TableName")
     limit = request.get("Limit") or limits.SHARD_LISTING
     now = database.clock.now()
     streams = [
         document
         for document in logs.stored(database.store.view())
         if document["arn"] > start
-        and (wanted is None or document["table"] == table_name(wanted))
+        and (filter_name is None or document["table"] == table_name(filter_name))
         and not logs.is_gone(document, now)
     ]
     answer: dict[str, Any] = {

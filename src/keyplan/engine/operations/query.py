@@ -57,8 +57,8 @@ _MOST_KEY_CONDITIONS = 2
 
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid values."""
-    given = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
-    check_placeholders_wanted(request, given, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
+    members = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
+    check_placeholders_wanted(request, members, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
     rules.check_conditional_operator(request, "QueryFilter")
 

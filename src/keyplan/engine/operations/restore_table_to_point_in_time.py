@@ -95,11 +95,11 @@ def _source(database: Database, request: dict[str, Any]) -> Table:
     return recovery.find_source(database, arn, messages.TABLE_NOT_FOUND)
 
 
-def _restore_time(kept: Recovery, request: dict[str, Any], now: float) -> float:
-    given = request.get("RestoreDateTime")
-    time_s = now if given is None else timestamps.epoch_s(given)
-    earliest_s = history.earliest_s(kept, now)
+def _restore_time(recovery_state: Recovery, request: dict[str, Any], now: float) -> float:
+    requested = request.get("RestoreDateTime")
+    time_s = now if requested is None else timestamps.epoch_s(requested)
+    earliest_s = history.earliest_s(recovery_state, now)
     if not earliest_s <= time_s <= now:
-        texts = (timestamps.text(max(each, 0.0)) for each in (time_s, earliest_s, now))
+        texts = (timestamps.text(max(time, 0.0)) for time in (time_s, earliest_s, now))
         raise InvalidRestoreTimeError(messages.time_outside(*texts))
     return time_s

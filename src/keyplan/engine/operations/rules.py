@@ -25,22 +25,22 @@ def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others
 
     Raises ValidationError if the request has both expressions and the legacy parameters in `others`.
     """
-    given = [name for name in expressions if request.get(name) is not None]
-    if given:
+    parameters_given = [name for name in expressions if request.get(name) is not None]
+    if parameters_given:
         mixed = [name for name in others if request.get(name) is not None]
         if mixed:
-            raise ValidationError(messages.mixed_parameters(mixed, given))
-    return given
+            raise ValidationError(messages.mixed_parameters(mixed, parameters_given))
+    return parameters_given
 
 
 def check_attributes_to_get(request: Mapping[str, Any]) -> None:
     """Raise ValidationError if a name in AttributesToGet is empty, too long or repeated."""
-    seen: set[str] = set()
+    names: set[str] = set()
     check_attribute_names(request.get("AttributesToGet") or ())
     for name in request.get("AttributesToGet") or ():
-        if name in seen:
+        if name in names:
             raise ValidationError(expression_messages.attribute_twice(name))
-        seen.add(name)
+        names.add(name)
 
 
 def check_select(request: Mapping[str, Any]) -> None:
@@ -119,8 +119,8 @@ def check_conditions(request: dict[str, Any]) -> None:
 
 
 def _check_parameters(request: dict[str, Any], expressions: tuple[str, ...], others: tuple[str, ...]) -> None:
-    given = check_mixture(request, expressions, others)
-    check_placeholders_wanted(request, given, value_expressions=expressions)
+    members = check_mixture(request, expressions, others)
+    check_placeholders_wanted(request, members, value_expressions=expressions)
 
 
 _RESOURCE_ARN = re.compile(r"arn:[a-z-]+:(?P<service>[^:]*):[a-z0-9-]*:[0-9]*:(?P<resource>.*)")

@@ -50,8 +50,8 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid values."""
-    given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
-    check_placeholders_wanted(request, given, value_expressions=("FilterExpression",))
+    members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
+    check_placeholders_wanted(request, members, value_expressions=("FilterExpression",))
     rules.check_select(request)
     rules.check_attributes_to_get(request)
     rules.check_conditional_operator(request, "ScanFilter")

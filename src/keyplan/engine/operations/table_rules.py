@@ -106,11 +106,11 @@ def check_projection(projection: dict[str, Any]) -> None:
         raise ValidationError(messages.non_key_attributes_unwanted(kind))
     if kind == "INCLUDE" and named is None:
         raise ValidationError(messages.NON_KEY_ATTRIBUTES_MISSING)
-    seen: set[str] = set()
+    names: set[str] = set()
     for name in named or ():
-        if name in seen:
+        if name in names:
             raise ValidationError(messages.projected_twice(name))
-        seen.add(name)
+        names.add(name)
 
 
 def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) -> None:

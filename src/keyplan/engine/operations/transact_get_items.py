@@ -86,30 +86,32 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     gets = [_prepare(element["Get"], form) for element in request["TransactItems"]]
     tables = [database.table(get.table) for get in gets]
     keys = locate(list(zip(tables, gets, strict=True)))
-    wanted = [
+    to_read = [
         TransactionRead(get.table, table, key, None if get.projection is None else get.projection.apply)
         for get, table, key in zip(gets, tables, keys, strict=True)
     ]
-    return read_together(database, wanted, request.get("ReturnConsumedCapacity") or "NONE", form)
+    return read_together(database, to_read, request.get("ReturnConsumedCapacity") or "NONE", form)
 
 
-def read_together(database: Database, wanted: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
+def read_together(database: Database, to_read: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
     """Read the items as of one point in time and return the response.
 
     Raises ValidationError if the items have more than 4 MB in total.
     """
     with database.snapshot() as view:
-        rows = [view.point(read.table.tree, read.key) for read in wanted]
+        rows = [view.point(read.table.tree, read.key) for read in to_read]
     total = sum(row[0] for row in rows if row is not None)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(messages.payload_too_large(total))
-    answer: dict[str, Any] = {"Responses": [_response(read, row, form) for read, row in zip(wanted, rows, strict=True)]}
+    answer: dict[str, Any] = {
+        "Responses": [_response(read, row, form) for read, row in zip(to_read, rows, strict=True)]
+    }
     if detail != "NONE":
         receipts: dict[str, Receipt] = {}
-        for read, row in zip(wanted, rows, strict=True):
+        for read, row in zip(to_read, rows, strict=True):
             receipt = receipts.setdefault(read.table.name, Receipt())
             receipt.table_units += units.transactional_read_units(row[0] if row else 0)
-        named = names_given(read.name for read in wanted)
+        named = names_given(read.name for read in to_read)
         answer["ConsumedCapacity"] = [receipt.render(detail, named[name], "Read") for name, receipt in receipts.items()]
     return answer
 
@@ -129,5 +131,5 @@ def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) 
         return {}
     if read.project is None:
         return {"Item": form.stored(row[1])}
-    shown = read.project(encoding.decode(row[1]))
-    return {"Item": form.item(shown)} if shown else {}
+    projected = read.project(encoding.decode(row[1]))
+    return {"Item": form.item(projected)} if projected else {}

@@ -81,13 +81,13 @@ def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
     Raises ValidationError unless each element of the request contains exactly one action.
     """
-    found = []
+    found_actions = []
     for element in request["TransactItems"]:
         actions = [(kind, element[kind]) for kind in ACTIONS if kind in element and element[kind] is not None]
         if len(actions) != 1:
             raise ValidationError(messages.SEVERAL_ACTIONS_IN_ONE)
-        found += actions
-    return found
+        found_actions += actions
+    return found_actions
 
 
 def check_action(action: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     steps = _locate(database, prepare(request, form))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
-    names = names_given(given["TableName"] for _, given in actions_of(request)) if detail != "NONE" else {}
+    names = names_given(members["TableName"] for _, members in actions_of(request)) if detail != "NONE" else {}
     return write_together(database, steps, transactions.token_of(request), form, AnswerOptions(detail, measured, names))
 
 
@@ -152,10 +152,10 @@ def write_together(
     steps: list[WriteStep],
     token: transactions.IdempotencyToken | None,
     form: Form,
-    asked: AnswerOptions,
+    options: AnswerOptions,
 ) -> dict[str, Any]:
     """Evaluate and apply all actions in one transaction, and return the response."""
-    work = _Work(database, form, steps, token, asked)
+    work = _Work(database, form, steps, token, options)
     # Pass the table of every step, because a table may have changed between the lookups of two steps.
     return database.write_all([step.table for step in steps], work.run)
 
@@ -166,9 +166,9 @@ def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str,
     the request.
     """
     prepared: list[tuple[Action, dict[str, Any]]] = []
-    for kind, given in actions_of(request):
-        check_action(given)
-        prepared.append((_PREPARE[kind](given, form), given))
+    for kind, members in actions_of(request):
+        check_action(members)
+        prepared.append((_PREPARE[kind](members, form), members))
     check_payload([action for action, _ in prepared])
     return prepared
 
@@ -181,15 +181,15 @@ def check_payload(prepared: Sequence[Action]) -> None:
 
 
 def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -> list[WriteStep]:
-    tables = [database.table(given["TableName"]) for _, given in prepared]
+    tables = [database.table(members["TableName"]) for _, members in prepared]
     located = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
     keys = locate(located)
     for _, action in located:
         if isinstance(action, actions.ItemUpdate):
             action.check_charge()
     return [
-        WriteStep(action, table, key, given.get("ReturnValuesOnConditionCheckFailure"))
-        for (action, given), table, key in zip(prepared, tables, keys, strict=True)
+        WriteStep(action, table, key, members.get("ReturnValuesOnConditionCheckFailure"))
+        for (action, members), table, key in zip(prepared, tables, keys, strict=True)
     ]
 
 
@@ -202,14 +202,14 @@ class _Work:
         form: Form,
         steps: list[WriteStep],
         token: transactions.IdempotencyToken | None,
-        asked: AnswerOptions,
+        options: AnswerOptions,
     ) -> None:
         self._database = database
         self._form = form
         self._steps = steps
         self._token = token
-        self._asked = asked
-        self._counted = asked.detail != "NONE"
+        self._asked = options
+        self._counted = options.detail != "NONE"
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
         """Apply the actions and return the response. A repeated request only returns the response."""
@@ -300,9 +300,9 @@ class _Work:
     def _answer(self, transaction: Transaction, receipts: dict[str, Receipt], kind: str) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         if self._counted:
-            asked = self._asked
+            options = self._asked
             answer["ConsumedCapacity"] = [
-                receipt.render(asked.detail, asked.names[name], kind) for name, receipt in receipts.items()
+                receipt.render(options.detail, options.names[name], kind) for name, receipt in receipts.items()
             ]
         if self._asked.measured:
             collections = Collections(self._form)

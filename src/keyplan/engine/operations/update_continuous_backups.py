@@ -38,20 +38,20 @@ SHAPE = Structure(
 
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if the request disables recovery but contains a recovery period."""
-    given = request["PointInTimeRecoverySpecification"]
-    if not given["PointInTimeRecoveryEnabled"] and given.get("RecoveryPeriodInDays") is not None:
+    specification = request["PointInTimeRecoverySpecification"]
+    if not specification["PointInTimeRecoveryEnabled"] and specification.get("RecoveryPeriodInDays") is not None:
         raise ValidationError(messages.PERIOD_WHILE_DISABLING)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check the request, find the table, and change its recovery settings in one transaction."""
     check(request)
-    given = request["PointInTimeRecoverySpecification"]
-    days = given.get("RecoveryPeriodInDays") or limits.RECOVERY_DAYS
+    specification = request["PointInTimeRecoverySpecification"]
+    days = specification.get("RecoveryPeriodInDays") or limits.RECOVERY_DAYS
 
     def work(transaction: Transaction) -> Table:
         table = recovery.find_source(database, request["TableName"])
-        if given["PointInTimeRecoveryEnabled"]:
+        if specification["PointInTimeRecoveryEnabled"]:
             return recovery.enable(database, transaction, table, int(days))
         return recovery.disable(database, transaction, table)
 

@@ -69,20 +69,20 @@ def check(request: dict[str, Any]) -> None:
 
 
 def _check_update(update: dict[str, Any], request: dict[str, Any], names: set[str]) -> None:
-    given = [kind for kind in _KINDS if update.get(kind) is not None]
-    if not given:
+    kinds = [kind for kind in _KINDS if update.get(kind) is not None]
+    if not kinds:
         raise ValidationError(messages.INDEX_UPDATE_EMPTY)
-    if len(given) > 1:
+    if len(kinds) > 1:
         raise ValidationError(messages.INDEX_UPDATE_SEVERAL)
-    change = update[given[0]]
+    change = update[kinds[0]]
     name = change["IndexName"]
     if name in names:
         raise ValidationError(messages.index_updated_twice(name))
     names.add(name)
-    if given[0] == "Create":
+    if kinds[0] == "Create":
         _check_new_index(change, request.get("AttributeDefinitions"))
         table_rules.check_bounds(change.get("ProvisionedThroughput"), name)
-    if given[0] == "Update" and _is_empty(change.get("WarmThroughput")):
+    if kinds[0] == "Update" and _is_empty(change.get("WarmThroughput")):
         raise ValidationError(messages.index_warm_empty(name))
 
 

@@ -34,8 +34,8 @@ SHAPE = Structure(
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, change its time to live, and then index the expiry times of existing items."""
-    given = request["TimeToLiveSpecification"]
-    attribute, enabled = given["AttributeName"], bool(given["Enabled"])
+    specification = request["TimeToLiveSpecification"]
+    attribute, enabled = specification["AttributeName"], bool(specification["Enabled"])
 
     def work(transaction: Transaction) -> Table:
         table = descriptions.find_known(database, request["TableName"])

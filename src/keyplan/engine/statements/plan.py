@@ -83,11 +83,11 @@ def make(table: Table, index: Index | None, select: SelectStatement, values: Val
     branches = () if select.where is None else nodes.joined(select.where, "or")
     parts: list[_Part] = []
     for branch in branches:
-        found = _parts(branch, partition, sort, values)
-        if not found:
+        matched_parts = _parts(branch, partition, sort, values)
+        if not matched_parts:
             parts.clear()
             break
-        parts += found
+        parts += matched_parts
     if not parts:
         _check_order(select, partition, sort, 0)
         condition = None if select.where is None else translate.condition(select.where, values)
@@ -114,12 +114,12 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
     named = next((term for term in terms if _partition_terms(term, partition.name)), None)
     if named is None:
         return []
-    wanted = [_key_value(term, partition, values) for term in _partition_terms(named, partition.name)]
+    values_of_key = [_key_value(term, partition, values) for term in _partition_terms(named, partition.name)]
     rest = [term for term in terms if term is not named]
-    found: list[tuple[_Range | None, list[Term]]] = [(None, rest)]
+    parts: list[tuple[_Range | None, list[Term]]] = [(None, rest)]
     if sort is not None:
-        found = _alternatives(rest, (partition.name, sort), values) or [_ranged(rest, sort, values)]
-    reads = islice(product(wanted, found), limits.STATEMENT_READS + 1)  # enough to report an error
+        parts = _alternatives(rest, (partition.name, sort), values) or [_ranged(rest, sort, values)]
+    reads = islice(product(values_of_key, parts), limits.STATEMENT_READS + 1)  # enough to report an error
     return [
         _Part(value, condition, tuple(left), branch, any(_is_negated(term, sort and sort.name) for term in left))
         for value, (condition, left) in reads
@@ -151,8 +151,8 @@ def _alternatives(
     others = [term for term in terms if term is not about[0]]
     alternatives: list[tuple[_Range | None, list[Term]]] = []
     for branch in nodes.joined(about[0], "or"):
-        for each in _named(branch, sort.name) or [branch]:
-            condition, rest = _ranged(nodes.joined(each, "and"), sort, values)
+        for branch_part in _named(branch, sort.name) or [branch]:
+            condition, rest = _ranged(nodes.joined(branch_part, "and"), sort, values)
             if any(sort.name in nodes.attributes(term) for term in rest):
                 return []
             alternatives.append((condition, [*others, *rest]))
@@ -174,8 +174,8 @@ def _partition_terms(term: Term, name: str) -> Sequence[Term]:
     The condition is an equality, an IN, or several of them joined by OR. The result is empty for any other condition.
     """
     if isinstance(term, Joined) and term.operator == "or":
-        each = [_partition_terms(branch, name) for branch in nodes.joined(term, "or")]
-        return tuple(value for values in each for value in values) if all(each) else ()
+        values_of_branches = [_partition_terms(branch, name) for branch in nodes.joined(term, "or")]
+        return tuple(value for values in values_of_branches for value in values) if all(values_of_branches) else ()
     equal = nodes.equality(term)
     if equal is not None and equal[0] == name:
         return equal[1:]
@@ -198,7 +198,7 @@ def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | 
     operator, terms = _range_of(term, sort.name)
     if operator is None:
         return None
-    return cast("SortOperator", operator), tuple(_key_value(each, sort, values) for each in terms)
+    return cast("SortOperator", operator), tuple(_key_value(operand, sort, values) for operand in terms)
 
 
 def _range_of(term: Term, name: str) -> tuple[str | None, Sequence[Term]]:
@@ -237,8 +237,8 @@ def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Read
         (part,) = group
         return [ReadStep(_span(index, part), _filter(part.rest, values), value)]
     if any(part.negated for part in group):
-        whole = Joined("or", tuple(dict.fromkeys(part.whole for part in group)))
-        return [ReadStep(_span(index, group[0]._replace(sort=None)), translate.condition(whole, values), value)]
+        condition = Joined("or", tuple(dict.fromkeys(part.whole for part in group)))
+        return [ReadStep(_span(index, group[0]._replace(sort=None)), translate.condition(condition, values), value)]
     steps = sorted((ReadStep(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
     _check_disjoint(step.span for step in steps)
     return steps
@@ -298,10 +298,10 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
         raise ValidationError(messages.ORDER_NEEDS_WHERE)
     if not partitions:
         raise ValidationError(messages.ORDER_NEEDS_KEY)
-    names = [_name(each) for each in select.order]
-    for each, name in zip(select.order, names, strict=True):
+    names = [_name(order_term) for order_term in select.order]
+    for ordering, name in zip(select.order, names, strict=True):
         if name is None:
-            raise ValidationError(messages.order_operand(type(each.term).__name__))
+            raise ValidationError(messages.order_operand(type(ordering.term).__name__))
         if name not in (partition.name, sort and sort.name):
             raise ValidationError(messages.order_by(name))
     if partitions > 1 and partition.name not in names:
@@ -310,15 +310,15 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
 
 def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
     """Return the partition keys in the order of the statement or, if the statement has one, of its ORDER BY clause."""
-    for each in select.order:
-        if _name(each) == partition.name:
-            return sorted(keys, reverse=each.descending)
+    for ordering in select.order:
+        if _name(ordering) == partition.name:
+            return sorted(keys, reverse=ordering.descending)
     return keys
 
 
 def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
     """Return True if the ORDER BY clause requires reading in descending sort key order."""
-    by_sort = [each.descending for each in select.order if _name(each) == (sort and sort.name)]
+    by_sort = [ordering.descending for ordering in select.order if _name(ordering) == (sort and sort.name)]
     return any(by_sort) if by_sort else bool(select.order)
 
 

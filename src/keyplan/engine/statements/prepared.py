@@ -49,13 +49,13 @@ class Prepared(NamedTuple):
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 
-def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
+def prepare(text: str, parameters: Sequence[AttributeValue]) -> Prepared:
     """Parse a statement and validate it without the table.
 
     Raises ValidationError if the statement or one of its values is invalid.
     """
     parsed = parse(text)
-    statement, values = parsed.statement, Values(given, parsed.parameters)
+    statement, values = parsed.statement, Values(parameters, parsed.parameters)
     read = statement.select if isinstance(statement, ExistsStatement) else statement
     if isinstance(read, SelectStatement) and (read.source.index is None or isinstance(statement, ExistsStatement)):
         check_call(read)  # for an index, the service checks multi-attribute keys first
@@ -85,13 +85,13 @@ def check_call(select: SelectStatement) -> None:
         raise ValidationError(messages.path_component(select.call.place))
 
 
-def _check_shown(shown: Sequence[PathTerm]) -> None:
-    seen: set[str] = set()
-    for path in shown:
+def _check_shown(paths: Sequence[PathTerm]) -> None:
+    names: set[str] = set()
+    for path in paths:
         name = shown_name(path)
-        if name in seen:
+        if name in names:
             raise ValidationError(messages.duplicate_projection(name))
-        seen.add(name)
+        names.add(name)
 
 
 def shown_name(path: PathTerm) -> str:

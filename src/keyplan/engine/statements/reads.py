@@ -170,29 +170,29 @@ def check_several(table: Table, prepared: Prepared, statement: SelectStatement) 
             raise
 
 
-def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item]:
+def projection(table: Table, paths: Sequence[PathTerm]) -> Callable[[Item], Item]:
     """Return a function that returns the selected paths of an item. `shown_name` determines the names in the result.
 
     Raises ValidationError if a path refers to a member inside a key attribute.
     """
-    check_scalar_paths(table, [path.parts for path in shown])
-    wanted = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in shown]
+    check_scalar_paths(table, [path.parts for path in paths])
+    columns = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in paths]
 
     def project(item: Item) -> Item:
-        projected = {name: descend(item.get(first), rest) for name, first, rest in wanted}
+        projected = {name: descend(item.get(first), rest) for name, first, rest in columns}
         return {name: value for name, value in projected.items() if value is not None}
 
     return project
 
 
-def _check_shown(index: Index | None, shown: Sequence[PathTerm] | None) -> bool:
+def _check_shown(index: Index | None, paths: Sequence[PathTerm] | None) -> bool:
     """Return True if the projection contains an attribute that must be fetched from the table.
 
     Raises ValidationError if a global index does not project a selected attribute.
     """
-    if index is None or index.projection == "ALL" or shown is None:
+    if index is None or index.projection == "ALL" or paths is None:
         return False
-    names = dict.fromkeys(str(path.parts[0]) for path in shown)
+    names = dict.fromkeys(str(path.parts[0]) for path in paths)
     missing = [name for name in names if name not in index.attributes]
     if missing and index.is_global:
         raise ValidationError(item_messages.not_projected(index.name, missing))
@@ -215,11 +215,11 @@ def _span_behind(
     return step.span.after(key, reverse=reverse)
 
 
-def _items(found: Sequence[pages.ItemPage], form: Form, *, projected: bool) -> Any:
-    items = [item for page in found for item in page.items]
+def _items(pages_read: Sequence[pages.ItemPage], form: Form, *, projected: bool) -> Any:
+    items = [item for page in pages_read for item in page.items]
     if projected:
         return form.items(items)
-    bodies = [body for page in found for body in page.bodies]
+    bodies = [body for page in pages_read for body in page.bodies]
     return form.page(bodies, items if len(items) == len(bodies) else ())
 
 

@@ -166,12 +166,12 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
     return key_of(table, prepared, equal), rest
 
 
-def key_of(table: Table, prepared: Prepared, found: Mapping[str, Term]) -> Item:
+def key_of(table: Table, prepared: Prepared, terms: Mapping[str, Term]) -> Item:
     """Return the key whose attributes have the values of the terms in `found`.
 
     Raises ValidationError if the type of a value differs from the key schema of the table.
     """
-    key = {name: prepared.values.of(found[name]) for name in table.key.names}
+    key = {name: prepared.values.of(terms[name]) for name in table.key.names}
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
         if kind not in key[name]:
             raise ValidationError(messages.key_type(name))

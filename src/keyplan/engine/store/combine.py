@@ -135,12 +135,12 @@ class Combiner:
         _wake(own)
 
     def _await_company(self) -> None:
-        seen, vain = len(self._queue), 0
-        while seen < self._company and vain < LOOKS_IN_VAIN:
+        length, vain = len(self._queue), 0
+        while length < self._company and vain < LOOKS_IN_VAIN:
             give_way()
-            there = len(self._queue)
-            vain = 0 if there > seen else vain + 1
-            seen = there
+            length_now = len(self._queue)
+            vain = 0 if length_now > length else vain + 1
+            length = length_now
 
 
 def _wake(own: CombinedCall) -> None:

@@ -83,10 +83,10 @@ class Connected:
         """Return the rows of `span` as a list."""
         execute = self._cursor.execute
         if high is None:
-            found = execute(tree.backward_from if reverse else tree.forward_from, (low, limit))
+            cursor = execute(tree.backward_from if reverse else tree.forward_from, (low, limit))
         else:
-            found = execute(tree.backward if reverse else tree.forward, (low, high, limit))
-        return found.fetchall()  # type: ignore[return-value]  # the columns of `Row`
+            cursor = execute(tree.backward if reverse else tree.forward, (low, high, limit))
+        return cursor.fetchall()  # type: ignore[return-value]  # the columns of `Row`
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
         """Return the number of rows and the sum of their sizes in bytes, for a whole tree or for the keys low <= key <
@@ -123,13 +123,13 @@ class Connected:
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
         """Return the first and last sequence number of the existing records of a shard."""
-        found: tuple[int | None, int | None] = self._get(log.bounds, shard)
-        return found
+        row: tuple[int | None, int | None] = self._get(log.bounds, shard)
+        return row
 
     def document(self, name: str) -> bytes | None:
         """Return the stored document with this name, or None."""
-        found: bytes | None = self._get(statements.GET_DOCUMENT, name)
-        return found
+        body: bytes | None = self._get(statements.GET_DOCUMENT, name)
+        return body
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
         """Return all documents whose name starts with the prefix, sorted by name."""
@@ -139,13 +139,13 @@ class Connected:
         """Return the value of a named sequence, or 0 before its first use."""
         return self._get(statements.GET_SEQUENCE, name) or 0
 
-    def _get(self, statement: str, *given: Any) -> Any:
+    def _get(self, statement: str, *parameters: Any) -> Any:
         """Run a query that returns at most one row. Return the row, or its value if it has one column, or None."""
-        return self._cursor.execute(statement, given).get
+        return self._cursor.execute(statement, parameters).get
 
-    def _all(self, statement: str, *given: Any) -> list[Any]:
+    def _all(self, statement: str, *parameters: Any) -> list[Any]:
         """Return all rows of a query."""
-        return self._cursor.execute(statement, given).fetchall()
+        return self._cursor.execute(statement, parameters).fetchall()
 
 
 class Writing(Connected):
@@ -250,25 +250,25 @@ class Locked(Connected):
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
         while limit:
-            wanted = CHUNK_ROWS if limit < 0 else min(limit, CHUNK_ROWS)
-            rows = self.rows(tree, low, high, reverse=reverse, limit=wanted)
+            chunk = CHUNK_ROWS if limit < 0 else min(limit, CHUNK_ROWS)
+            rows = self.rows(tree, low, high, reverse=reverse, limit=chunk)
             yield from rows
-            if len(rows) < wanted:
+            if len(rows) < chunk:
                 return
-            limit = limit - wanted if limit > 0 else limit
+            limit = limit - chunk if limit > 0 else limit
             low, high = rest(low, high, rows[-1][0], reverse=reverse)
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
         with self._lock:
             return super().rows(tree, low, high, reverse=reverse, limit=limit)
 
-    def _get(self, statement: str, *given: Any) -> Any:
+    def _get(self, statement: str, *parameters: Any) -> Any:
         with self._lock:
-            return super()._get(statement, *given)
+            return super()._get(statement, *parameters)
 
-    def _all(self, statement: str, *given: Any) -> list[Any]:
+    def _all(self, statement: str, *parameters: Any) -> list[Any]:
         with self._lock:
-            return super()._all(statement, *given)
+            return super()._all(statement, *parameters)
 
 
 class MemoryReaders:
@@ -460,12 +460,12 @@ class Borrowing(Connected):
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
         """Yield the rows in key order. Later rows may be as of a later time than the first rows."""
-        wanted = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
-        rows = self.rows(tree, low, high, reverse=reverse, limit=wanted)
+        chunk = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
+        rows = self.rows(tree, low, high, reverse=reverse, limit=chunk)
         if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:
             return iter(rows)
         low, high = rest(low, high, rows[-1][0], reverse=reverse)
-        return chain(rows, super().span(tree, low, high, reverse=reverse, limit=limit if limit < 0 else limit - wanted))
+        return chain(rows, super().span(tree, low, high, reverse=reverse, limit=limit if limit < 0 else limit - chunk))
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
         if self._writing.thread == self._thread and 0 <= limit <= BRIEF_ROWS and self._acquire(False):

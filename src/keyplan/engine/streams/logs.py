@@ -42,14 +42,14 @@ def begin(database: Database, transaction: Transaction, document: dict[str, Any]
     description["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": view_type}
     description["LatestStreamLabel"] = label
     description["LatestStreamArn"] = arn
-    kept = {
+    stream_document = {
         **stream,
         "table": description["TableName"],
         "key_schema": description["KeySchema"],
         "created_at": database.clock.now(),
         "ended_at": None,
     }
-    save(transaction, kept)
+    save(transaction, stream_document)
 
 
 def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
@@ -61,9 +61,9 @@ def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
     if stream is None:
         return
     document["description"].pop("StreamSpecification", None)
-    kept = find(transaction, stream["arn"])
-    assert kept is not None, stream["arn"]
-    save(transaction, {**kept, "ended_at": now})
+    stream_document = find(transaction, stream["arn"])
+    assert stream_document is not None, stream["arn"]
+    save(transaction, {**stream_document, "ended_at": now})
 
 
 def find(view: StoreView, arn: str) -> dict[str, Any] | None:

@@ -64,13 +64,13 @@ def _trim(database: Database, arn: str, stopped: Callable[[], bool]) -> int:
         return _trim_some(transaction, arn, clock.now())
 
     while not stopped():
-        begun = clock.monotonic()
+        started = clock.monotonic()
         trimmed, is_done = database.store.write(work)
         removed += trimmed
         if is_done:
             break
         # Writers of all processes wait for the same lock. Pause for as long as the trim took, so that they can run.
-        clock.wait(never, clock.monotonic() - begun)
+        clock.wait(never, clock.monotonic() - started)
     return removed
 
 

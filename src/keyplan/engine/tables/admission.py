@@ -28,7 +28,7 @@ def check_state(table: Table, now: float) -> None:
         raise ResourceInUseError(messages.being_deleted(table.name))
 
 
-def check_change(table: Table, wanted: set[str], deleted: str | None, now: float) -> None:
+def check_change(table: Table, changes: set[str], deleted: str | None, now: float) -> None:
     """Raise an error if the state of the table prevents one of the changes in `wanted`.
 
     The kinds of change are constants in `descriptions`, and ON_DEMAND. `deleted` is the name of the index to delete.
@@ -36,43 +36,45 @@ def check_change(table: Table, wanted: set[str], deleted: str | None, now: float
     """
     if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:
         raise ResourceInUseError(messages.index_allocating(table.name, deleted))
-    for kind in sorted(wanted):
+    for kind in sorted(changes):
         for change in descriptions.changes(table.document, now):
             _check_pair(table, kind, change)
         _check_indexes(table, kind, deleted, now)
 
 
-def _check_pair(table: Table, wanted: str, change: dict[str, Any]) -> None:
+def _check_pair(table: Table, change_kind: str, change: dict[str, Any]) -> None:
     under_way, details = change["what"], change.get("details", {})
-    if wanted == descriptions.ENCRYPTION:
+    if change_kind == descriptions.ENCRYPTION:
         if under_way == descriptions.ENCRYPTION:
             raise ResourceInUseError(messages.ENCRYPTION_CHANGING)
-    elif wanted == descriptions.WARM:
+    elif change_kind == descriptions.WARM:
         return
     elif under_way == descriptions.CAPACITY:
-        raise ResourceInUseError(messages.capacity_changing(table.name, wanted))
+        raise ResourceInUseError(messages.capacity_changing(table.name, change_kind))
     elif under_way == descriptions.STREAM:
-        raise ResourceInUseError(messages.stream_changing(table.name, wanted, details["label"], details["operation"]))
+        raise ResourceInUseError(
+            messages.stream_changing(table.name, change_kind, details["label"], details["operation"])
+        )
     elif under_way == descriptions.CLASS:
-        raise ResourceInUseError(messages.class_changing(table.name, wanted, details["class"]))
-    elif under_way == descriptions.INDEXES and details["done"] == "created" and wanted != descriptions.INDEXES:
-        raise ResourceInUseError(messages.index_changing(table.name, wanted, [details["index"]], "created"))
+        raise ResourceInUseError(messages.class_changing(table.name, change_kind, details["class"]))
+    elif under_way == descriptions.INDEXES and details["done"] == "created" and change_kind != descriptions.INDEXES:
+        raise ResourceInUseError(messages.index_changing(table.name, change_kind, [details["index"]], "created"))
 
 
-def _check_indexes(table: Table, wanted: str, deleted: str | None, now: float) -> None:
-    leaving = [each["IndexName"] for each in descriptions.leaving(table.document, now)]
-    if wanted == descriptions.INDEXES:
+def _check_indexes(table: Table, change_kind: str, deleted: str | None, now: float) -> None:
+    leaving = [index["IndexName"] for index in descriptions.leaving(table.document, now)]
+    if change_kind == descriptions.INDEXES:
         others = table.indexes.keys() - {deleted}  # an index that is being filled can be deleted
         if leaving or any(descriptions.index_status(table, name, now) == "CREATING" for name in others):
             raise LimitExceededError(messages.INDEXES_AT_ONCE)
-    elif leaving and wanted in (descriptions.CAPACITY, descriptions.STREAM, descriptions.CLASS, ON_DEMAND):
-        raise ResourceInUseError(messages.index_changing(table.name, wanted, leaving, "deleted"))
+    elif leaving and change_kind in (descriptions.CAPACITY, descriptions.STREAM, descriptions.CLASS, ON_DEMAND):
+        raise ResourceInUseError(messages.index_changing(table.name, change_kind, leaving, "deleted"))
 
 
 def check_index_change(table: Table, index: str, now: float) -> None:
     """Raise ResourceInUseError while the index is being created, updated or deleted."""
     if index not in table.indexes:
-        if any(each["IndexName"] == index for each in descriptions.leaving(table.document, now)):
+        if any(entry["IndexName"] == index for entry in descriptions.leaving(table.document, now)):
             raise ResourceInUseError(messages.index_state("deleted", table.name, index))
         return
     state = descriptions.index_status(table, index, now)

@@ -220,7 +220,7 @@ def _finish(database: Database, transaction: Transaction, owner: str, name: str)
     if name != ROWS:
         forget(transaction, _target(table, name))
     document = dict(table.document)
-    remaining = [each for each in document["backfills"] if each != name]
+    remaining = [name_left for name_left in document["backfills"] if name_left != name]
     descriptions.keep(document, "backfills", remaining)
     if "building" in document:
         if not remaining:
@@ -255,10 +255,10 @@ class Backfiller(Worker[tuple[str, str]]):
                     progress = Progress(clock, _job(*work))
                 progress.at(partial(_place, self._database, *work))
                 self._database.store.wait_for_calm()
-                begun = clock.monotonic()
+                started = clock.monotonic()
                 fill_some(self._database, *work, 1, self._pace)
                 # Writers wait for the same lock. Pause for as long as the chunk took, so that they can run.
-                clock.wait(self._stop, clock.monotonic() - begun)
+                clock.wait(self._stop, clock.monotonic() - started)
         except EngineClosedError:
             return
         except (StorageError, Failure, DecodeError):

@@ -182,11 +182,11 @@ def stored_tables(view: StoreView) -> list[Table]:
 
 
 def _schema(elements: list[dict[str, str]], kinds: dict[str, str]) -> KeySchema:
-    def role(wanted: str) -> tuple[KeyAttribute, ...]:
+    def role(key_type: str) -> tuple[KeyAttribute, ...]:
         return tuple(
             KeyAttribute(element["AttributeName"], kinds[element["AttributeName"]])
             for element in elements
-            if element["KeyType"] == wanted
+            if element["KeyType"] == key_type
         )
 
     return KeySchema(role("HASH"), role("RANGE"))
@@ -266,9 +266,11 @@ class Catalog:
         tables = {}
         for _, body in documents:
             document = orjson.loads(body)
-            known = self._tables.get(document["description"]["TableName"])
+            existing = self._tables.get(document["description"]["TableName"])
             table = (
-                known if known is not None and known.document == document else parse(document, observed=self._observed)
+                existing
+                if existing is not None and existing.document == document
+                else parse(document, observed=self._observed)
             )
             tables[table.name] = table
         with self._lock:

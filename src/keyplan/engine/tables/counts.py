@@ -56,29 +56,29 @@ class TreeCounts(Worker[Tree]):
 
         If `any_age` is True, a cached result of any age is accepted.
         """
-        begun = self._clock.monotonic()
-        kept = self._kept.get(tree.number)
-        if kept is not None and (any_age or begun - kept.made_at < _PATIENCE * kept.took_s):
-            return kept.rows, kept.size_bytes
-        if kept is None or kept.rows <= COUNTED_AT_ONCE:
+        started = self._clock.monotonic()
+        result = self._kept.get(tree.number)
+        if result is not None and (any_age or started - result.made_at < _PATIENCE * result.took_s):
+            return result.rows, result.size_bytes
+        if result is None or result.rows <= COUNTED_AT_ONCE:
             count = _counted(view, tree, lambda rows: rows < COUNTED_AT_ONCE)
             if count.complete:
-                self._keep(tree, count, begun)
+                self._keep(tree, count, started)
                 return count.rows, count.size_bytes
-            kept = self._kept[tree.number] = _estimate(view, tree, count, begun)
+            result = self._kept[tree.number] = _estimate(view, tree, count, started)
         self._wanted[tree.number] = tree
         self.wake()
-        return kept.rows, kept.size_bytes
+        return result.rows, result.size_bytes
 
     def forget(self, tree: Tree) -> None:
         """Delete the cached count of a dropped tree."""
         self._kept.pop(tree.number, None)
         self._wanted.pop(tree.number, None)
 
-    def _keep(self, tree: Tree, count: _Count, begun: float) -> None:
+    def _keep(self, tree: Tree, count: _Count, started: float) -> None:
         if count.rows > _FEW_ROWS:
             made_at = self._clock.monotonic()
-            self._kept[tree.number] = _Known(made_at, made_at - begun, count.rows, count.size_bytes)
+            self._kept[tree.number] = _Known(made_at, made_at - started, count.rows, count.size_bytes)
         else:
             self._kept.pop(tree.number, None)
 
@@ -87,14 +87,14 @@ class TreeCounts(Worker[Tree]):
 
     def _run(self) -> None:
         try:
-            while wanted := self._look():
-                self._count(wanted[0])
+            while request := self._look():
+                self._count(request[0])
         except (EngineClosedError, Failure):
             if not self._stop.is_set():
                 raise
 
     def _count(self, tree: Tree) -> None:
-        begun = self._clock.monotonic()
+        started = self._clock.monotonic()
         try:
             count = _counted(self._view(), tree, lambda _: not self._stop.is_set())
         except Failure as error:
@@ -103,7 +103,7 @@ class TreeCounts(Worker[Tree]):
             self.forget(tree)
             return
         if count.complete and self._wanted.pop(tree.number, None) is not None:
-            self._keep(tree, count, begun)
+            self._keep(tree, count, started)
 
 
 def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
@@ -119,7 +119,7 @@ def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Co
     return _Count(rows, size_bytes, last, complete)
 
 
-def _estimate(view: StoreView, tree: Tree, count: _Count, begun: float) -> _Known:
+def _estimate(view: StoreView, tree: Tree, count: _Count, started: float) -> _Known:
     """Estimate the count of a tree from its first rows and its newest row number. The result counts as outdated."""
     rows = count.rows + max(0, view.newest(tree) - count.last)
-    return _Known(begun, 0.0, rows, count.size_bytes * rows // count.rows)
+    return _Known(started, 0.0, rows, count.size_bytes * rows // count.rows)

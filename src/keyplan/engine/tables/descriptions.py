@@ -129,7 +129,7 @@ def allocated_at(document: dict[str, Any], index: str) -> float:
 
 def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
     """Return the descriptions of the indexes that are being deleted at the time `at`."""
-    return [each["description"] for each in document.get("indexes_leaving", ()) if each["gone_at"] > at]
+    return [entry["description"] for entry in document.get("indexes_leaving", ()) if entry["gone_at"] > at]
 
 
 def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
@@ -146,12 +146,12 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
     keep(
         settled,
         "index_changes",
-        {name: each for name, each in settled.get("index_changes", {}).items() if each["until"] > now},
+        {name: entry for name, entry in settled.get("index_changes", {}).items() if entry["until"] > now},
     )
     keep(
         settled,
         "indexes_leaving",
-        [each for each in settled.get("indexes_leaving", ()) if each["gone_at"] > now],
+        [entry for entry in settled.get("indexes_leaving", ()) if entry["gone_at"] > now],
     )
     return settled
 
@@ -193,7 +193,7 @@ def describe(database: Database, view: StoreView, table: Table, at: float, *, wr
     if going:
         answer["GlobalSecondaryIndexes"] = [
             *answer.get("GlobalSecondaryIndexes", ()),
-            *(_leaving_index(each, mode) for each in going),
+            *(_leaving_index(leaving_index, mode) for leaving_index in going),
         ]
     answer["TableStatus"] = status(table, at)
     restore = table.document.get("restore")
@@ -223,7 +223,7 @@ def _complete_index(
     change = table.document.get("index_changes", {}).get(name)
     pending = [change] if change is not None and change["until"] > at else []
     _show(answer, pending)
-    _warm_status(answer, any(each["what"] == WARM for each in pending))
+    _warm_status(answer, any(pending_change["what"] == WARM for pending_change in pending))
 
 
 def _is_updating(change: dict[str, Any] | None, at: float) -> bool:

@@ -118,21 +118,21 @@ def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
         description["SSEDescription"] = sse
     local, over_all = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
     if local:
-        description["LocalSecondaryIndexes"] = [_index(each, arn) for each in local]
+        description["LocalSecondaryIndexes"] = [_index(index, arn) for index in local]
     if over_all:
-        description["GlobalSecondaryIndexes"] = [global_index(each, arn, mode) for each in over_all]
+        description["GlobalSecondaryIndexes"] = [global_index(index, arn, mode) for index in over_all]
     return description
 
 
-def definitions(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+def definitions(attributes: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
     """Return the AttributeDefinitions for a description, sorted by name as in DynamoDB."""
-    listed = [{name: each[name] for name in ("AttributeName", "AttributeType")} for each in given]
-    return sorted(listed, key=lambda each: each["AttributeName"])
+    listed = [{name: attribute[name] for name in ("AttributeName", "AttributeType")} for attribute in attributes]
+    return sorted(listed, key=lambda attribute: attribute["AttributeName"])
 
 
-def key_schema(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+def key_schema(elements: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
     """Return the KeySchema for a description, with the members of each element in DynamoDB's order."""
-    return [{name: each[name] for name in ("AttributeName", "KeyType")} for each in given]
+    return [{name: element[name] for name in ("AttributeName", "KeyType")} for element in elements]
 
 
 def global_index(request: dict[str, Any], arn: str, mode: str) -> dict[str, Any]:
@@ -158,15 +158,15 @@ def bare_index(described: dict[str, Any]) -> dict[str, Any]:
     return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
-def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | None:
+def encryption(database: Database, specification: dict[str, Any]) -> dict[str, Any] | None:
     """Return the SSEDescription for an SSESpecification, or None for encryption with the default key.
 
     Raises ValidationError if the specification is invalid.
     """
-    enabled, kind, key = given.get("Enabled"), given.get("SSEType"), given.get("KMSMasterKeyId")
+    enabled, kind, key = specification.get("Enabled"), specification.get("SSEType"), specification.get("KMSMasterKeyId")
     if enabled is False:
         for member in ("SSEType", "KMSMasterKeyId"):
-            if given.get(member) is not None:
+            if specification.get(member) is not None:
                 raise ValidationError(messages.encryption_disabled(member))
         return None
     if kind == "AES256":

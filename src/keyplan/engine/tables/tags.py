@@ -47,18 +47,18 @@ class TaggedResource:
         return {**document, "tags": tags}
 
 
-def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
+def merged(tags: dict[str, str], new_tags: list[dict[str, Any]]) -> dict[str, str]:
     """Return the existing tags, updated with the given tags.
 
     Raises ValidationError if a tag is invalid or repeated, or if the resource would have too many or too large tags.
     """
-    seen: set[str] = set()
-    for tag in given:
+    keys: set[str] = set()
+    for tag in new_tags:
         _check(tag.get("Key"), tag.get("Value"))
-        if tag["Key"] in seen:
+        if tag["Key"] in keys:
             raise ValidationError(messages.tag_twice(tag["Key"]))
-        seen.add(tag["Key"])
-    together = {**tags, **{tag["Key"]: tag["Value"] for tag in given}}
+        keys.add(tag["Key"])
+    together = {**tags, **{tag["Key"]: tag["Value"] for tag in new_tags}}
     if len(together) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
     size = sum(len(key.encode()) + len(value.encode()) for key, value in together.items())

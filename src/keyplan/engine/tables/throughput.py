@@ -41,27 +41,27 @@ def new(request: dict[str, Any], mode: str, index: str | None = None) -> Descrip
     Raises ValidationError if the warm or maximum throughput in the request is invalid.
     """
     described: Description = {"ProvisionedThroughput": provisioned(request.get("ProvisionedThroughput"))}
-    asked = request.get("WarmThroughput") or {}
+    requested = request.get("WarmThroughput") or {}
     for member, units in _UNITS_OF_WARM.items():
-        if asked.get(member) is None:
+        if requested.get(member) is None:
             continue
-        if asked[member] < _least_warm(described, mode)[member]:
+        if requested[member] < _least_warm(described, mode)[member]:
             raise ValidationError(
                 messages.warm_below_start(member, index)
                 if mode == ON_DEMAND
                 else messages.warm_below_units(member, index, units)
             )
-    described["WarmThroughput"] = warm({**described, "WarmThroughput": asked}, mode)
+    described["WarmThroughput"] = warm({**described, "WarmThroughput": requested}, mode)
     set_maxima(described, request.get("OnDemandThroughput") or {}, mode, index, is_new=True)
     return described
 
 
-def provisioned(given: dict[str, Any] | None) -> dict[str, Any]:
+def provisioned(requested: dict[str, Any] | None) -> dict[str, Any]:
     """Return the ProvisionedThroughput for a new table or index. The units are zero for on-demand capacity."""
     return {
         "NumberOfDecreasesToday": 0,
-        "ReadCapacityUnits": int(given["ReadCapacityUnits"]) if given else 0,
-        "WriteCapacityUnits": int(given["WriteCapacityUnits"]) if given else 0,
+        "ReadCapacityUnits": int(requested["ReadCapacityUnits"]) if requested else 0,
+        "WriteCapacityUnits": int(requested["WriteCapacityUnits"]) if requested else 0,
     }
 
 
@@ -71,7 +71,7 @@ def units(capacity: dict[str, Any]) -> tuple[int, int]:
 
 
 def set_provisioned(
-    described: Description, given: dict[str, Any], now: float, delay_s: float, index: str | None
+    described: Description, requested: dict[str, Any], now: float, delay_s: float, index: str | None
 ) -> Description:
     """Change the provisioned throughput in a description, and return the values to show until the change is complete.
 
@@ -80,23 +80,23 @@ def set_provisioned(
     changes nothing.
     """
     current = described["ProvisionedThroughput"]
-    before, after = units(current), units(given)
+    before, after = units(current), units(requested)
     if before == after:
         raise ValidationError(messages.throughput_same(index, before, after))
     dates = {name: current[name] for name in _DATES if name in current}
     decreases = decreases_today(current, now)
-    shown = {**current, **dates, "NumberOfDecreasesToday": decreases}
+    projected = {**current, **dates, "NumberOfDecreasesToday": decreases}
     done = round(now + max(delay_s, _LEAST_DELAY_S), 3)
     if after[0] > before[0] or after[1] > before[1]:
-        shown["LastIncreaseDateTime"] = round(now, 3)
+        projected["LastIncreaseDateTime"] = round(now, 3)
         dates["LastIncreaseDateTime"] = done
     if after[0] < before[0] or after[1] < before[1]:
-        shown["LastDecreaseDateTime"] = round(now, 3)
+        projected["LastDecreaseDateTime"] = round(now, 3)
         dates["LastDecreaseDateTime"] = done
         decreases += 1
-    described["ProvisionedThroughput"] = {**provisioned(given), **dates, "NumberOfDecreasesToday": decreases}
+    described["ProvisionedThroughput"] = {**provisioned(requested), **dates, "NumberOfDecreasesToday": decreases}
     described["WarmThroughput"] = warm(described, PROVISIONED)
-    return {"ProvisionedThroughput": shown}
+    return {"ProvisionedThroughput": projected}
 
 
 def changed_at(capacity: dict[str, Any], now: float) -> float:
@@ -117,14 +117,14 @@ def _is_today(changed_at: float | None, now: float) -> bool:
     return datetime.fromtimestamp(changed_at, UTC).date() == datetime.fromtimestamp(now, UTC).date()
 
 
-def switch(described: Description, mode: str, given: dict[str, Any] | None, now: float) -> Description:
+def switch(described: Description, mode: str, requested: dict[str, Any] | None, now: float) -> Description:
     """Change the billing mode in a description, and return the values to show until the change is complete.
 
     The new capacity units are shown immediately, but the new warm throughput is not. During a switch to on-demand
     capacity, DynamoDB also shows the time of a decrease, which it removes afterwards.
     """
     before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
-    described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(given))}
+    described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(requested))}
     described["WarmThroughput"] = warm(described, mode)
     described.pop("OnDemandThroughput", None)
     if mode == PROVISIONED:
@@ -139,7 +139,7 @@ def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_maxima(
-    described: Description, given: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
+    described: Description, requested: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
 ) -> None:
     """Set the maximum on-demand throughput in a description. The value -1 removes the maximum.
 
@@ -147,7 +147,7 @@ def set_maxima(
     """
     maxima = dict(described.get("OnDemandThroughput", {}))
     for member in MAXIMA:
-        maximum = given.get(member)
+        maximum = requested.get(member)
         if maximum is None:
             continue
         if mode == PROVISIONED:
@@ -163,27 +163,27 @@ def set_maxima(
         described.pop("OnDemandThroughput", None)
 
 
-def set_warm(described: Description, given: dict[str, Any], mode: str, index: str | None) -> Description | None:
+def set_warm(described: Description, requested: dict[str, Any], mode: str, index: str | None) -> Description | None:
     """Raise the warm throughput in a description, and return the values to show until the change is complete.
 
     Return None if `given` is empty. A request for the current value also takes time to complete. Raises ValidationError
     for a decrease.
     """
     current = warm(described, mode)
-    wanted = {**current, **{name: int(given[name]) for name in current if given.get(name) is not None}}
-    for member, per_second in wanted.items():
+    new_units = {**current, **{name: int(requested[name]) for name in current if requested.get(name) is not None}}
+    for member, per_second in new_units.items():
         if per_second < current[member]:
             raise ValidationError(messages.warm_decreased(member, index))
-    if all(given.get(name) is None for name in current):
+    if all(requested.get(name) is None for name in current):
         return None
-    described["WarmThroughput"] = wanted
+    described["WarmThroughput"] = new_units
     return {"WarmThroughput": current}
 
 
 def warm(described: Description, mode: str) -> dict[str, Any]:
     """Return the current WarmThroughput, which never decreases and is at least the throughput of the billing mode."""
-    kept = described.get("WarmThroughput", {})
-    return {name: max(least, kept.get(name) or 0) for name, least in _least_warm(described, mode).items()}
+    current = described.get("WarmThroughput", {})
+    return {name: max(least, current.get(name) or 0) for name, least in _least_warm(described, mode).items()}
 
 
 def _least_warm(described: Description, mode: str) -> dict[str, int]:

@@ -27,34 +27,34 @@ Request = dict[str, Any]
 
 def check_combination(request: Request) -> None:
     """Raise ValidationError if the request contains changes that cannot be combined."""
-    given = {name for name in request if _is_change(request, name)}
+    changes_given = {name for name in request if _is_change(request, name)}
     updates = request.get("GlobalSecondaryIndexUpdates")
-    if updates == [] and len(given) > 1:
+    if updates == [] and len(changes_given) > 1:
         raise ValidationError(messages.INDEX_UPDATES_EMPTY)
     for member, what in _ALONE.items():
-        if member in given and len(given) > 1:
+        if member in changes_given and len(changes_given) > 1:
             raise ValidationError(messages.only_change(what))
     structural = any(update.get("Update") is None for update in updates or ())
-    if "WarmThroughput" in given and not _is_about_warmth(given, updates):
+    if "WarmThroughput" in changes_given and not _is_about_warmth(changes_given, updates):
         creates = any(update.get("Create") is not None for update in updates or ())
         raise ValidationError(messages.INDEX_WITH_WARM if creates else messages.WARM_ALONE)
-    if "OnDemandThroughput" in given and given - {"OnDemandThroughput", "BillingMode"}:
+    if "OnDemandThroughput" in changes_given and changes_given - {"OnDemandThroughput", "BillingMode"}:
         raise ValidationError(messages.ON_DEMAND_WITH_OTHERS)
-    if "ProvisionedThroughput" in given:
-        if "StreamSpecification" in given:
+    if "ProvisionedThroughput" in changes_given:
+        if "StreamSpecification" in changes_given:
             raise ValidationError(messages.STREAM_WITH_CAPACITY)
         if structural and request.get("BillingMode") is None:
             raise ValidationError(messages.INDEX_WITH_CAPACITY)
-    if structural and "StreamSpecification" in given:
+    if structural and "StreamSpecification" in changes_given:
         raise ValidationError(messages.INDEX_WITH_STREAM)
 
 
-def _is_about_warmth(given: set[str], updates: list[Request] | None) -> bool:
+def _is_about_warmth(changes_given: set[str], updates: list[Request] | None) -> bool:
     """Return True if the request changes only the warm throughput of the table or its indexes.
 
     Source: developer guide, "Increase your existing DynamoDB table's warm throughput".
     """
-    return given <= {"WarmThroughput", "GlobalSecondaryIndexUpdates"} and all(
+    return changes_given <= {"WarmThroughput", "GlobalSecondaryIndexUpdates"} and all(
         (update.get("Update") or {}).keys() == {"IndexName", "WarmThroughput"} for update in updates or ()
     )
 
@@ -112,9 +112,9 @@ def change_table(database: Database, transaction: Transaction, document: Documen
     if request.get("OnDemandThroughput") is not None:
         throughput.set_maxima(description, request["OnDemandThroughput"], mode, None)
     if request.get("WarmThroughput") is not None:
-        shown = throughput.set_warm(description, request["WarmThroughput"], mode, None)
-        if shown is not None:
-            pend(database, document, descriptions.WARM, shown)
+        description_of_change = throughput.set_warm(description, request["WarmThroughput"], mode, None)
+        if description_of_change is not None:
+            pend(database, document, descriptions.WARM, description_of_change)
     if request.get("StreamSpecification") is not None:
         _change_stream(database, transaction, document, request["StreamSpecification"])
     if request.get("TableClass") is not None:
@@ -126,7 +126,7 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 
 
 def pend(
-    database: Database, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str
+    database: Database, document: Document, what: str, details_shown: dict[str, Any] | None = None, **details: str
 ) -> None:
     """Record that a change of the kind `what` is in progress for `state_delay_s` seconds.
 
@@ -134,8 +134,8 @@ def pend(
     member.
     """
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
-    if shown:
-        change["shown"] = shown
+    if details_shown:
+        change["shown"] = details_shown
     if details:
         change["details"] = details
     document.setdefault("changes", []).append(change)
@@ -154,20 +154,20 @@ def _change_capacity(database: Database, document: Document, request: Request) -
     if mode != current:
         _check_every_index_has_units(description, mode, request)
         now = database.clock.now()
-        shown: dict[str, Any] = {
+        new_units: dict[str, Any] = {
             # The new mode is visible at once, but its date only when the switch is complete.
             "BillingModeSummary": {**description.get("BillingModeSummary", {}), "BillingMode": mode},
             **throughput.switch(description, mode, units, now),
         }
         _set_billing_mode(description, mode, now + database.settings.state_delay_s)
-        pend(database, document, descriptions.CAPACITY, shown)
+        pend(database, document, descriptions.CAPACITY, new_units)
     elif units is not None:
         if mode == throughput.ON_DEMAND:
             raise ValidationError(messages.UNITS_UNWANTED)
-        shown = throughput.set_provisioned(
+        new_units = throughput.set_provisioned(
             description, units, database.clock.now(), database.settings.state_delay_s, None
         )
-        pend(database, document, descriptions.CAPACITY, shown)
+        pend(database, document, descriptions.CAPACITY, new_units)
     elif request.get("BillingMode") is not None:
         _pend_nothing(database, document, descriptions.CAPACITY)
 
@@ -176,9 +176,11 @@ def _check_every_index_has_units(description: dict[str, Any], mode: str, request
     if mode == throughput.ON_DEMAND:
         return
     updates = [update.get("Update") or {} for update in request.get("GlobalSecondaryIndexUpdates") or ()]
-    given = {update.get("IndexName") for update in updates if update.get("ProvisionedThroughput") is not None}
+    names_with_units = {
+        update.get("IndexName") for update in updates if update.get("ProvisionedThroughput") is not None
+    }
     names = [index["IndexName"] for index in description.get("GlobalSecondaryIndexes", ())]
-    forgotten = [name for name in names if name not in given]
+    forgotten = [name for name in names if name not in names_with_units]
     if forgotten:
         raise ValidationError(messages.index_units_needed(forgotten))
 
@@ -190,13 +192,15 @@ def _set_billing_mode(description: dict[str, Any], mode: str, done: float) -> No
     description["BillingModeSummary"] = summary
 
 
-def _change_stream(database: Database, transaction: Transaction, document: Document, given: dict[str, Any]) -> None:
+def _change_stream(
+    database: Database, transaction: Transaction, document: Document, specification: dict[str, Any]
+) -> None:
     name = document["description"]["TableName"]
     stream = document.get("stream")
-    if given["StreamEnabled"]:
+    if specification["StreamEnabled"]:
         if stream is not None:
             raise ValidationError(messages.stream_enabled(name))
-        logs.begin(database, transaction, document, given["StreamViewType"])
+        logs.begin(database, transaction, document, specification["StreamViewType"])
         label = document["stream"]["label"]
         pend(database, document, descriptions.STREAM, label=label, operation="ENABLE")
     else:
@@ -219,15 +223,15 @@ def _change_class(database: Database, document: Document, table_class: str) -> N
     pend(database, document, descriptions.CLASS, {"TableClassSummary": before}, **{"class": table_class})
 
 
-def _change_encryption(database: Database, document: Document, given: dict[str, Any]) -> None:
+def _change_encryption(database: Database, document: Document, specification: dict[str, Any]) -> None:
     description = document["description"]
     before = description.get("SSEDescription") or {}
-    after = documents.encryption(database, given)
+    after = documents.encryption(database, specification)
     if after is None:
         if not before:
             raise ValidationError(messages.ENCRYPTED_BY_DEFAULT)
         del description["SSEDescription"]
-    elif before and given.get("KMSMasterKeyId") == before["KMSMasterKeyArn"]:
+    elif before and specification.get("KMSMasterKeyId") == before["KMSMasterKeyArn"]:
         raise ValidationError(messages.ALREADY_ENCRYPTED)
     else:
         description["SSEDescription"] = after
@@ -300,85 +304,88 @@ def _switch_others(database: Database, document: Document) -> None:
     if throughput.billing_mode(description) == throughput.PROVISIONED:
         return
     for index in description.get(_MEMBER, ()):
-        shown = throughput.switch(index, throughput.ON_DEMAND, None, database.clock.now())
-        _pend_index(database, document, index["IndexName"], descriptions.CAPACITY, shown)
+        switched = throughput.switch(index, throughput.ON_DEMAND, None, database.clock.now())
+        _pend_index(database, document, index["IndexName"], descriptions.CAPACITY, switched)
 
 
-def _update(database: Database, document: Document, given: dict[str, Any], switched: bool) -> None:
-    name = given["IndexName"]
+def _update(database: Database, document: Document, update: dict[str, Any], switched: bool) -> None:
+    name = update["IndexName"]
     description = document["description"]
     mode = throughput.billing_mode(description)
-    index = next(each for each in description[_MEMBER] if each["IndexName"] == name)
-    units = given.get("ProvisionedThroughput")
-    if mode == throughput.ON_DEMAND and (units is not None or not _is_about_demand(given)):
+    index = next(entry for entry in description[_MEMBER] if entry["IndexName"] == name)
+    units = update.get("ProvisionedThroughput")
+    if mode == throughput.ON_DEMAND and (units is not None or not _is_about_demand(update)):
         raise ValidationError(messages.index_update_on_demand(name))
     if units is not None:
         if switched:
-            shown = throughput.switch(index, mode, units, database.clock.now())
+            new_units = throughput.switch(index, mode, units, database.clock.now())
         else:
-            shown = throughput.set_provisioned(
+            new_units = throughput.set_provisioned(
                 index, units, database.clock.now(), database.settings.state_delay_s, name
             )
-        _pend_index(database, document, name, descriptions.CAPACITY, shown)
-    if given.get("OnDemandThroughput") is not None:
-        throughput.set_maxima(index, given["OnDemandThroughput"], mode, name)
+        _pend_index(database, document, name, descriptions.CAPACITY, new_units)
+    if update.get("OnDemandThroughput") is not None:
+        throughput.set_maxima(index, update["OnDemandThroughput"], mode, name)
         _pend_index(database, document, name, descriptions.CAPACITY, {})
-    if given.get("WarmThroughput") is not None:
-        warm = throughput.set_warm(index, given["WarmThroughput"], mode, name)
+    if update.get("WarmThroughput") is not None:
+        warm = throughput.set_warm(index, update["WarmThroughput"], mode, name)
         if warm is not None:
             _pend_index(database, document, name, descriptions.WARM, warm)
 
 
-def _is_about_demand(given: dict[str, Any]) -> bool:
+def _is_about_demand(update: dict[str, Any]) -> bool:
     """Return True if an index update changes the maximum on-demand throughput or the warm throughput."""
-    return bool(given.get("OnDemandThroughput") or given.get("WarmThroughput"))
+    return bool(update.get("OnDemandThroughput") or update.get("WarmThroughput"))
 
 
-def _pend_index(database: Database, document: Document, name: str, what: str, shown: dict[str, Any]) -> None:
+def _pend_index(database: Database, document: Document, name: str, what: str, details_shown: dict[str, Any]) -> None:
     document.setdefault("index_changes", {})[name] = {
         "what": what,
         "until": database.clock.now() + database.settings.state_delay_s,
-        "shown": shown,
+        "shown": details_shown,
     }
 
 
 def _create(
-    database: Database, transaction: Transaction, document: Document, given: dict[str, Any], request: Request
+    database: Database, transaction: Transaction, document: Document, definition: dict[str, Any], request: Request
 ) -> None:
-    name = given["IndexName"]
+    name = definition["IndexName"]
     description = document["description"]
     mode = throughput.billing_mode(description)
     if len(description.get(_MEMBER, ())) >= limits.GLOBAL_INDEXES:
         raise LimitExceededError(messages.too_many_indexes(limits.GLOBAL_INDEXES))
-    _check_units(given, mode)
-    _define_attributes(description, given, request)
-    described = documents.global_index(given, description["TableArn"], mode)
+    _check_units(definition, mode)
+    _define_attributes(description, definition, request)
+    described = documents.global_index(definition, description["TableArn"], mode)
     description[_MEMBER] = [*description.get(_MEMBER, ()), described]
     document["index_trees"][name] = transaction.create_tree().number
     document["backfills"] = [*document.get("backfills", ()), name]
     pend(database, document, descriptions.INDEXES, done="created", index=name)
 
 
-def _check_units(given: dict[str, Any], mode: str) -> None:
-    units = given.get("ProvisionedThroughput")
+def _check_units(definition: dict[str, Any], mode: str) -> None:
+    units = definition.get("ProvisionedThroughput")
     if mode == throughput.PROVISIONED and units is None:
-        raise ValidationError(messages.new_index_units_needed(given["IndexName"]))
+        raise ValidationError(messages.new_index_units_needed(definition["IndexName"]))
     if mode == throughput.ON_DEMAND and units is not None:
-        raise ValidationError(messages.new_index_units_unwanted(given["IndexName"]))
+        raise ValidationError(messages.new_index_units_unwanted(definition["IndexName"]))
 
 
-def _define_attributes(description: dict[str, Any], given: dict[str, Any], request: Request) -> None:
+def _define_attributes(description: dict[str, Any], update: dict[str, Any], request: Request) -> None:
     """Add the definitions of a new index's key attributes. Other definitions in the request are ignored."""
     defined = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
     }
-    wanted = {each["AttributeName"]: each["AttributeType"] for each in request.get("AttributeDefinitions") or ()}
-    for element in given["KeySchema"]:
+    types = {
+        attribute["AttributeName"]: attribute["AttributeType"]
+        for attribute in request.get("AttributeDefinitions") or ()
+    }
+    for element in update["KeySchema"]:
         name, role = element["AttributeName"], element["KeyType"]
-        if defined.get(name, wanted[name]) != wanted[name]:
+        if defined.get(name, types[name]) != types[name]:
             existing = (name, defined[name], _role(description, name))
-            raise ValidationError(messages.attribute_redefined(existing, (name, wanted[name], role)))
-        defined[name] = wanted[name]
+            raise ValidationError(messages.attribute_redefined(existing, (name, types[name], role)))
+        defined[name] = types[name]
     _set_definitions(description, defined)
 
 
@@ -401,8 +408,8 @@ def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
 
 def _delete(database: Database, transaction: Transaction, document: Document, name: str) -> None:
     description = document["description"]
-    gone = next(each for each in description[_MEMBER] if each["IndexName"] == name)
-    rest = [each for each in description[_MEMBER] if each["IndexName"] != name]
+    index = next(index for index in description[_MEMBER] if index["IndexName"] == name)
+    rest = [index for index in description[_MEMBER] if index["IndexName"] != name]
     descriptions.keep(description, _MEMBER, rest)
     used = {element["AttributeName"] for element in _key_elements(description)}
     defined = {
@@ -411,11 +418,11 @@ def _delete(database: Database, transaction: Transaction, document: Document, na
     _set_definitions(description, {attribute: kind for attribute, kind in defined.items() if attribute in used})
     tree = statements.tree(document["index_trees"].pop(name))
     documents.drop_tree(database, transaction, tree)
-    descriptions.keep(document, "backfills", [each for each in document.get("backfills", ()) if each != name])
+    descriptions.keep(document, "backfills", [entry for entry in document.get("backfills", ()) if entry != name])
     for member in ("index_ready_at", "index_changes"):
         descriptions.keep(
-            document, member, {key: each for key, each in document.get(member, {}).items() if key != name}
+            document, member, {key: entry for key, entry in document.get(member, {}).items() if key != name}
         )
     gone_at = database.clock.now() + database.settings.state_delay_s
-    document.setdefault("indexes_leaving", []).append({"description": gone, "gone_at": gone_at})
+    document.setdefault("indexes_leaving", []).append({"description": index, "gone_at": gone_at})
     pend(database, document, descriptions.INDEXES, done="deleted", index=name)

@@ -63,14 +63,14 @@ class Buckets(Protocol):
         """Return the ETag of an object. Raises BucketError if this fails."""
 
 
-def opened(given: str | os.PathLike[str] | Buckets) -> Buckets:
+def opened(location: str | os.PathLike[str] | Buckets) -> Buckets:
     """Return the buckets for the engine option `buckets`: a folder, "s3://", or a `Buckets` object.
 
     Raises ValueError if the folder does not exist, and ImportError if the S3 packages are missing.
     """
-    if not isinstance(given, str | os.PathLike):
-        return given
-    path = os.fspath(given)
+    if not isinstance(location, str | os.PathLike):
+        return location
+    path = os.fspath(location)
     if path == _S3:
         return S3Buckets()
     if path.startswith(_S3):

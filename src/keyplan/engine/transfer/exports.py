@@ -128,19 +128,19 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
             rows = history.rows_at(view, table, time_s, low)
             piece = _piece(rows if high is None else takewhile(partial(_is_below, high), rows), _row_bytes)
         for key, size, body in piece:
-            shown = body if selection is None else selection.shown(body)
-            if shown is not None:
-                yield key, size, export_files.item_line(shown)
+            projected = body if selection is None else selection.shown(body)
+            if projected is not None:
+                yield key, size, export_files.item_line(projected)
         low = piece[-1][0] + b"\x00" if piece else None
 
 
-def _piece(found: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
+def _piece(rows: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
     """Return the next chunk of rows, which is limited so that it fits in memory."""
     piece: list[T] = []
     size = 0
-    for each in islice(found, PIECE_ROWS):
-        piece.append(each)
-        size += bytes_of(each)
+    for row in islice(rows, PIECE_ROWS):
+        piece.append(row)
+        size += bytes_of(row)
         if size >= PIECE_BYTES:
             break
     return piece
@@ -262,31 +262,31 @@ class Selection:
         return body if self.projection is None else encoding.encode(self.projection.apply(item))
 
 
-def compiled(given: dict[str, Any], form: Form) -> Selection:
+def compiled(specification: dict[str, Any], form: Form) -> Selection:
     """Compile a FilterSpecification. Raises ValidationError if it is invalid."""
-    given = {name: value for name, value in given.items() if value is not None}
-    if not given:
+    specification = {name: value for name, value in specification.items() if value is not None}
+    if not specification:
         raise ValidationError(messages.FILTER_EMPTY)
-    expressions = [name for name in reads.QUERY_EXPRESSIONS if name in given]
-    check_placeholders_wanted(given, expressions, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
-    check_placeholder_maps(given)
-    values = request_values(given, form)
+    expressions = [name for name in reads.QUERY_EXPRESSIONS if name in specification]
+    check_placeholders_wanted(specification, expressions, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
+    check_placeholder_maps(specification)
+    values = request_values(specification, form)
     key_condition = None
-    if "KeyConditionExpression" in given:
-        names = given.get("ExpressionAttributeNames")
-        key_condition = compile_key_condition(given["KeyConditionExpression"], names)
+    if "KeyConditionExpression" in specification:
+        names = specification.get("ExpressionAttributeNames")
+        key_condition = compile_key_condition(specification["KeyConditionExpression"], names)
         key_condition.check(values)
-    condition = reads.compile_filter_expression(given, values)
-    projection = reads.compile_read_projection(given)
-    reads.check_read_placeholders(given, values, key_condition, condition and condition.condition, projection)
+    condition = reads.compile_filter_expression(specification, values)
+    projection = reads.compile_read_projection(specification)
+    reads.check_read_placeholders(specification, values, key_condition, condition and condition.condition, projection)
     if key_condition is not None:
         key_condition.check_form()
     return Selection(values, key_condition, condition, projection)
 
 
-def to_be_kept(given: dict[str, Any], selection: Selection) -> dict[str, Any]:
+def to_be_kept(specification: dict[str, Any], selection: Selection) -> dict[str, Any]:
     """Return the FilterSpecification with its values in JSON form, to be stored and returned in descriptions."""
-    kept = {name: value for name, value in given.items() if value is not None}
+    members = {name: value for name, value in specification.items() if value is not None}
     if selection.values is not None:
-        kept["ExpressionAttributeValues"] = selection.values
-    return kept
+        members["ExpressionAttributeValues"] = selection.values
+    return members

@@ -147,21 +147,21 @@ def _counted(chunks: Iterator[bytes], count: Count) -> Iterator[bytes]:
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield lines with their line ends. Raises MalformedError if a line exceeds the maximum size of an item."""
-    kept: list[bytes] = []
+    lines: list[bytes] = []
     length = 0
     for chunk in chunks:
         *whole, rest = chunk.split(b"\n")
         for line in whole:
-            kept.append(line + b"\n")
-            yield b"".join(kept)
-            kept.clear()
+            lines.append(line + b"\n")
+            yield b"".join(lines)
+            lines.clear()
             length = 0
-        kept.append(rest)
+        lines.append(rest)
         length += len(rest)
         if length > LINE_BYTES:
             raise MalformedError(messages.LINE_TOO_LONG)
     if length:
-        yield b"".join(kept)
+        yield b"".join(lines)
 
 
 def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:

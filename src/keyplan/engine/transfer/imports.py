@@ -227,9 +227,9 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
     return Csv(options.get("Delimiter") or ",", options.get("HeaderList"), kinds)
 
 
-def _checked(table: Table, given: dict[str, Any]) -> _Write:
+def _checked(table: Table, item: dict[str, Any]) -> _Write:
     """Return the write of an imported item. Raises ValidationError if the item is invalid for the table."""
-    new = versions.given(given, wire=True)
+    new = versions.given(item, wire=True)
     key = table.key.of_item(new.item)
     writes.check_index_keys(table, new.item)
     return key, new.item, new

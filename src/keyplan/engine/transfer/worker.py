@@ -64,16 +64,16 @@ class Jobs(Worker[Document]):
         clock = self._database.clock
         while pending := self._look():
             for document in pending:
-                taken = self._database.store.write(partial(self._take, document))
-                if taken is not None:
-                    return taken
+                claimed = self._database.store.write(partial(self._take, document))
+                if claimed is not None:
+                    return claimed
             if isinstance(clock, ManualClock):  # a wait would not advance its time
                 return None
             clock.wait(self._stop, jobs.BEAT_S)
         return None
 
-    def _take(self, wanted: Document, transaction: Transaction) -> Document | None:
-        document = jobs.find(transaction, wanted["kind"], jobs.arn_of(wanted))
+    def _take(self, candidate: Document, transaction: Transaction) -> Document | None:
+        document = jobs.find(transaction, candidate["kind"], jobs.arn_of(candidate))
         if document is None or jobs.status_of(document) != jobs.IN_PROGRESS:
             return None
         now = self._database.clock.now()

@@ -195,7 +195,9 @@ def _is_guarded_step(subject: Subject, pattern: Pattern[..., Any]) -> bool:
     rate = pattern.facts.rate
     if rate is not None and rate.highest > 0:
         return False
-    around = [one.plan.steps for one in subject.design.transactions if pattern.plan in one.plan.steps]
+    around = [
+        transaction.plan.steps for transaction in subject.design.transactions if pattern.plan in transaction.plan.steps
+    ]
     return bool(around) and all(
         any(step is not pattern.plan and states_condition(step) for step in steps) for steps in around
     )
@@ -249,12 +251,12 @@ def _disjuncts(part: Condition | None) -> tuple[Condition | None, ...]:
     return part.parts if isinstance(part, OrCondition) else (part,)
 
 
-def _is_compared_with_new(part: Condition | None, given: Mapping[str, Any]) -> bool:
+def _is_compared_with_new(part: Condition | None, updates: Mapping[str, Any]) -> bool:
     if isinstance(part, FunctionCondition):
-        return part.name == "attribute_not_exists" and part.path.field in given
+        return part.name == "attribute_not_exists" and part.path.field in updates
     if not isinstance(part, CompareCondition) or part.op not in {"<", ">"} or not isinstance(part.left, FieldPath):
         return False
-    return repr(part.right) == repr(given.get(part.left.field))
+    return repr(part.right) == repr(updates.get(part.left.field))
 
 
 def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str) -> Finding:

@@ -146,7 +146,7 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     no two actions may target the same item.
     """
     for transaction in subject.design.transactions:
-        seen: dict[Origin, tuple[str, Written]] = {}
+        places: dict[Origin, tuple[str, Written]] = {}
         for written in written_by(transaction):
             if written.step.repeated is not None and not written.varies and written.sources:
                 yield _duplicate(
@@ -157,17 +157,17 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
                     None,
                 )
             for what, key in written.keys:
-                if key in seen:
-                    first = seen[key][1]
+                if key in places:
+                    first = places[key][1]
                     problem = f"writes {what} twice, in step {first.number} ({_pattern_name(first)}) and in step"
                     yield _duplicate(
                         transaction.name,
                         f"{problem} {written.number} ({_pattern_name(written)}), with the same key",
                         written,
-                        seen[key][1],
+                        places[key][1],
                     )
                     break
-                seen[key] = (what, written)
+                places[key] = (what, written)
             if written.varies and _adds_amount(written.plan) and _may_repeat(written.step.repeated):
                 yield _may_be_duplicate(transaction, written)
 
@@ -199,12 +199,12 @@ def _may_be_duplicate(transaction: Transaction[Any], written: Written) -> Findin
     )
 
 
-def _pattern_name(one: Written) -> str:
-    return one.step.call.pattern.name
+def _pattern_name(written: Written) -> str:
+    return written.step.call.pattern.name
 
 
-def _duplicate(name: str, does: str, one: Written, other: Written | None) -> Finding:
-    pattern = one.step.call.pattern
+def _duplicate(name: str, does: str, written: Written, other: Written | None) -> Finding:
+    pattern = written.step.call.pattern
     return duplicate_item_in_transaction.finding(
         name,
         f"{name} fails: it {does}",

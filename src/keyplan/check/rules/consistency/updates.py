@@ -82,8 +82,8 @@ def _creator_without(table: Table, entity: EntitySpec, name: str) -> str | None:
     for pattern in table.patterns:
         plan = pattern.plan
         if plan.operation == "UpdateItem" and plan.exists == "may" and plan.entity is entity:
-            begun = {action.path.field for action in plan.actions if len(action.path.parts) == 1}
-            if name not in begun:
+            initial_fields = {action.path.field for action in plan.actions if len(action.path.parts) == 1}
+            if name not in initial_fields:
                 return pattern.name
     return None
 

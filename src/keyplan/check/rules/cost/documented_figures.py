@@ -278,9 +278,13 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
     """
     for name, claim in of_design(subject):
         most = milliseconds_of(claim.text)
-        slow = [one for one in subject.design.patterns if most is not None and _is_slow(one, most)]
+        slow = [
+            slow_pattern
+            for slow_pattern in subject.design.patterns
+            if most is not None and _is_slow(slow_pattern, most)
+        ]
         if slow:
-            names = ", ".join(one.name for one in slow[:4])
+            names = ", ".join(slow_pattern.name for slow_pattern in slow[:4])
             yield wrong_latency.finding(
                 name,
                 f'"{claim.text}": {names} read {_pages_text(slow[0])}',

@@ -158,11 +158,11 @@ def long_attribute_names(subject: Subject) -> Iterator[Finding]:
         price = subject.book.of_class("storage_gb_month", table.schema.table_class)
         dollars = entity.volume.count * names * copies / GB * price
         if names > size.average * _NAME_SHARE and dollars >= subject.design.cost_floor:
-            held = counted(copies - 1, "index", "indexes")
+            index_count = counted(copies - 1, "index", "indexes")
             longest = max(entity.fields.values(), key=lambda field: len(field.attribute))
             yield long_attribute_names.finding(
                 entity.name,
-                f"attribute names cost ${dollars:,.0f} per month of storage with {held}: {names} of the"
+                f"attribute names cost ${dollars:,.0f} per month of storage with {index_count}: {names} of the"
                 f" {size.average} bytes of a {entity.name}, and more units for each write",
                 f'store fields under short names: {longest.name}: Annotated[..., Attribute("{longest.name[0]}")]',
                 entity.place,

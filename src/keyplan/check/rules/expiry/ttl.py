@@ -284,7 +284,7 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
     unique constraints using transactions".
     """
     for pair in guards_of(subject):
-        guarded, guard = (one.expiry_attribute is not None for one in (pair.guarded, pair.guard))
+        guarded, guard = (entity.expiry_attribute is not None for entity in (pair.guarded, pair.guard))
         if guarded == guard:
             continue
         stays, goes = (pair.guard, pair.guarded) if guarded else (pair.guarded, pair.guard)

@@ -41,8 +41,8 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
         if not locals_:
             continue
         sizes = {entity.name: _largest_collection(entity, table.entities) for entity in table.entities}
-        known = [size for size in sizes.values() if size is not None]
-        total = sum(known)
+        known_sizes = [size for size in sizes.values() if size is not None]
+        total = sum(known_sizes)
         if total > limits.ITEM_COLLECTION_BYTES:
             yield local_index_collection_size.finding(
                 table.name,
@@ -52,7 +52,7 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
                 locals_[0].place,
                 table.schema.place,
             )
-        elif len(known) < len(sizes):
+        elif len(known_sizes) < len(sizes):
             yield local_index_collection_size.finding(
                 table.name,
                 f"writes of table {table.name} fail once an item collection has 10 GB, and the size of"

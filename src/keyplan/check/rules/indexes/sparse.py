@@ -186,8 +186,8 @@ def _can_enter(plan: Plan, bound: BoundKey, names: set[str]) -> bool:
     changes = bool(values.keys() & names)
     if plan.exists == "may":
         defaults = {name: entity.fields[name].info.get_default(call_default_factory=False) for name in names}
-        known = {name: value for name, value in defaults.items() if value is not PydanticUndefined}
-        values = {name: MISSING if value is None else value for name, value in known.items()} | values
+        known_defaults = {name: value for name, value in defaults.items() if value is not PydanticUndefined}
+        values = {name: MISSING if value is None else value for name, value in known_defaults.items()} | values
     elif not changes:
         return False
     filled = all(values.get(name) is not MISSING for name in bound.fields if name in values)

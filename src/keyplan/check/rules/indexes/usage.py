@@ -64,15 +64,19 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Best practices for using secondary indexes in DynamoDB".
     """
     for table in subject.tables:
-        gone: set[str] = set()
+        redundant: set[str] = set()
         for index in table.schema.indexes:
             other = next(
-                (candidate for candidate in (None, *table.schema.indexes) if _replaces(table, index, candidate, gone)),
+                (
+                    candidate
+                    for candidate in (None, *table.schema.indexes)
+                    if _replaces(table, index, candidate, redundant)
+                ),
                 index,
             )
             if other is index:
                 continue
-            gone.add(index.name)
+            redundant.add(index.name)
             name = f"index {other.name}" if other is not None else f"table {table.name} itself"
             yield redundant_index.finding(
                 index.name,
@@ -83,9 +87,9 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _replaces(table: Table, index: Index, other: Index | None, gone: set[str]) -> bool:
+def _replaces(table: Table, index: Index, other: Index | None, redundant: set[str]) -> bool:
     """Return True if, for every entity, the key in `index` is the start of its key in another index or in the table."""
-    if other is index or (other is not None and other.name in gone):
+    if other is index or (other is not None and other.name in redundant):
         return False
     if other is not None and index.kind == "LSI" and other.kind == "GSI":
         return False  # only local indexes can be read consistently
@@ -110,12 +114,12 @@ def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool
 
 
 def _is_same_attribute(
-    one: BoundKeyAttribute, other: BoundKeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
+    first: BoundKeyAttribute, other: BoundKeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
 ) -> bool:
     """Return True if two key attributes store the same field or have equivalent templates, according to `templates`."""
-    ours, theirs = as_template(one), as_template(other)
+    ours, theirs = as_template(first), as_template(other)
     if ours is None or theirs is None:
-        return one.field is not None and one.field is other.field
+        return first.field is not None and first.field is other.field
     return templates(ours, theirs)
 
 

@@ -183,15 +183,15 @@ def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     """
     for table in subject.tables:
         for index in (None, *table.schema.indexes):
-            for (one, ours), (other, theirs) in combinations(_keys_in(table, index), 2):
-                yield from _mixed(one, ours, other, theirs, table.schema.where(index))
+            for (first, ours), (other, theirs) in combinations(_keys_in(table, index), 2):
+                yield from _mixed(first, ours, other, theirs, table.schema.where(index))
 
 
 def _keys_in(table: Table, index: Index | None) -> list[tuple[EntitySpec, BoundKey]]:
     return [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
 
 
-def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey, where: str) -> Iterator[Finding]:
+def _mixed(first: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey, where: str) -> Iterator[Finding]:
     if shared(ours.partition, theirs.partition) is None:
         return
     for part, their_part in zip(ours.sort, theirs.sort, strict=True):
@@ -200,7 +200,7 @@ def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey,
         if pair is not None:
             yield mixed_key_encodings.finding(
                 other.name,
-                f"a query of {where} sorts {one.name} and {other.name} apart: {part.attribute} encodes"
+                f"a query of {where} sorts {first.name} and {other.name} apart: {part.attribute} encodes"
                 f" {pair[0].name} as {pair[0].spec or 'plain text'} in {part.text} and as"
                 f" {pair[1].spec or 'plain text'} in {their_part.text}",
                 f"write {{{pair[1].name}{':' + pair[0].spec if pair[0].spec else ''}}} in both",
@@ -211,16 +211,16 @@ def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey,
 
 def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
     """Return the first pair of placeholders at the same position that encode one kind of value differently, or None."""
-    for one, other in zip(left.parts, right.parts, strict=False):
-        if isinstance(one, Text) or isinstance(other, Text):
-            if one != other:
+    for first, second in zip(left.parts, right.parts, strict=False):
+        if isinstance(first, Text) or isinstance(second, Text):
+            if first != second:
                 return None
             continue
-        names = one.encoding.name, other.encoding.name
+        names = first.encoding.name, second.encoding.name
         both_times = set(names) <= _TIME_ENCODINGS
-        if names[0] != names[1] and (both_times or one.name == other.name):
-            return one, other
-        if one.field.type is not other.field.type:
+        if names[0] != names[1] and (both_times or first.name == second.name):
+            return first, second
+        if first.field.type is not second.field.type:
             return None
     return None
 

@@ -85,12 +85,12 @@ def key_collision(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
     """
     for table in subject.tables:
-        for one, other in combinations(_owners(table), 2):
-            overlap = shared(one.key.attributes, other.key.attributes)
+        for first, other in combinations(_owners(table), 2):
+            overlap = shared(first.key.attributes, other.key.attributes)
             if overlap is not None and not is_unlikely(overlap):
-                yield _same_key(one, other, overlap)
-            elif overlap is None and one.is_entity and other.is_entity:
-                yield from _same_prefix(one, other)
+                yield _same_key(first, other, overlap)
+            elif overlap is None and first.is_entity and other.is_entity:
+                yield from _same_prefix(first, other)
 
 
 def _owners(table: Table) -> Iterator[_Owner]:
@@ -102,7 +102,7 @@ def _owners(table: Table) -> Iterator[_Owner]:
             yield _Owner(entity.name, name, rule.key, rule.key.place, is_entity=False)
 
 
-def _same_key(one: _Owner, other: _Owner, overlap: Overlap) -> Finding:
+def _same_key(first: _Owner, other: _Owner, overlap: Overlap) -> Finding:
     texts = " and ".join(
         f"{part.attribute} = {text}" for part, text in zip(other.key.attributes, overlap.texts, strict=False)
     )
@@ -112,16 +112,16 @@ def _same_key(one: _Owner, other: _Owner, overlap: Overlap) -> Finding:
         how += " if a value contains the other's separator"
     return key_collision.finding(
         other.entity,
-        f"{one.name} ({one.key.text}) and {other.name} ({other.key.text}) can overwrite each other: {how}",
+        f"{first.name} ({first.key.text}) and {other.name} ({other.key.text}) can overwrite each other: {how}",
         f"start the key of one of them with its own text, such as {other.entity.upper()}#",
         other.place,
-        one.place,
+        first.place,
         severity="error" if sure else "warning",
     )
 
 
-def _same_prefix(one: _Owner, other: _Owner) -> Iterator[Finding]:
-    ours, theirs = as_template(one.key.partition[0]), as_template(other.key.partition[0])
+def _same_prefix(first: _Owner, other: _Owner) -> Iterator[Finding]:
+    ours, theirs = as_template(first.key.partition[0]), as_template(other.key.partition[0])
     if ours is None or theirs is None or are_disjoint(ours, theirs):
         return
     holes = _differing_holes(ours, theirs)
@@ -132,12 +132,12 @@ def _same_prefix(one: _Owner, other: _Owner) -> Iterator[Finding]:
         return
     yield key_collision.finding(
         other.entity,
-        f"{one.name} and {other.name} can share the partition {shared_key.text}: after the prefix of {theirs.text} one"
-        f" has {holes[0].name} ({holes[0].field.type_name}), the other {holes[1].name}"
+        f"{first.name} and {other.name} can share the partition {shared_key.text}: after the prefix of {theirs.text}"
+        f" one has {holes[0].name} ({holes[0].field.type_name}), the other {holes[1].name}"
         f" ({holes[1].field.type_name})",
         f"give the IDs of {other.name} their own prefix",
         other.place,
-        one.place,
+        first.place,
         severity="warning" if holes[0].field.type is not holes[1].field.type else "advice",
     )
 
@@ -146,11 +146,11 @@ def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundP
     """Return the first pair of placeholders that follow equal text and contain different kinds of values, or None."""
     if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
         return None
-    for one, other in zip(ours.placeholders, theirs.placeholders, strict=True):
-        if one.field.type is not other.field.type:
-            return one, other
-        if is_time_name(one.name) is not is_time_name(other.name):
-            return one, other
+    for first, second in zip(ours.placeholders, theirs.placeholders, strict=True):
+        if first.field.type is not second.field.type:
+            return first, second
+        if is_time_name(first.name) is not is_time_name(second.name):
+            return first, second
     return None
 
 

@@ -95,8 +95,8 @@ def _unknown_order(pattern: str, facts: Facts, plan: Plan, place: Place) -> Iter
         yield _unknown(pattern, problem, name, fields, place)
 
 
-def _unknown(subject: str, problem: str, name: str, known: set[str], place: Place) -> Finding:
-    close = get_close_matches(name, sorted(known), n=3) or sorted(known)
+def _unknown(subject: str, problem: str, name: str, known_names: set[str], place: Place) -> Finding:
+    close = get_close_matches(name, sorted(known_names), n=3) or sorted(known_names)
     return unknown_name.finding(subject, problem, f"use one of {', '.join(close) or 'none'}", place)
 
 
@@ -271,11 +271,11 @@ def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: s
     plan = pattern.plan
     if plan.index is None or plan.key is None or entity not in plan.entities:
         return False
-    given = {name for value in plan.key.values for name in value.sources}
-    given |= {path.field for condition in (plan.filter, plan.residue) for path in paths_of(condition)}
+    fields = {name for value in plan.key.values for name in value.sources}
+    fields |= {path.field for condition in (plan.filter, plan.residue) for path in paths_of(condition)}
     unique = {name for rule in entity.uniques for name in rule.fields}
-    return tenant not in given and not any(
-        name in entity.fields and (name in unique or is_identifier(entity.fields[name])) for name in given
+    return tenant not in fields and not any(
+        name in entity.fields and (name in unique or is_identifier(entity.fields[name])) for name in fields
     )
 
 

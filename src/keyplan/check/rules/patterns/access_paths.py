@@ -250,16 +250,16 @@ def _unrequested_entities(plan: Plan) -> list[str]:
 def _indistinguishable(name: str, plan: Plan) -> Iterator[Finding]:
     if plan.schema.discriminator is not None:
         return
-    for one, other in combinations(plan.entities, 2):
-        overlap = shared(one.key.attributes, other.key.attributes)
+    for first, second in combinations(plan.entities, 2):
+        overlap = shared(first.key.attributes, second.key.attributes)
         if overlap is not None and overlap.plain:
             yield mixed_entity_read.finding(
                 name,
-                f"{name} can return items of {one.name} as {other.name}, or the reverse: neither keys nor a"
+                f"{name} can return items of {first.name} as {second.name}, or the reverse: neither keys nor a"
                 " discriminator distinguish them",
                 'declare the table with discriminator="entity_type", or give both a prefix',
-                other.key.place,
-                one.key.place,
+                second.key.place,
+                first.key.place,
             )
 
 
@@ -297,7 +297,7 @@ def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
 
 def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
     filtered = equal_fields(plan.filter)
-    known = partition_fields(plan, plan.entity)
+    fields = partition_fields(plan, plan.entity)
     for bound in plan.entity.indexes:
         if bound.only_if is not None or bound.index is plan.index:
             continue
@@ -307,8 +307,8 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
         if (
             used
             and partition
-            and all(name in known or name in filtered for name in partition)
-            and known <= set(leading)
+            and all(name in fields or name in filtered for name in partition)
+            and fields <= set(leading)
         ):
             return used[0], bound
     return None

@@ -60,11 +60,11 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
                     pattern.place,
                     entity.place,
                 )
-            for name, one, other in _contradictions(condition):
+            for name, first, second in _contradictions(condition):
                 yield impossible_condition.finding(
                     pattern.name,
-                    f"{pattern.name} never matches: it requires {name} to be {one!r} and {other!r} at once",
-                    f"join them with |, or write F.{name}.is_in({one!r}, {other!r})",
+                    f"{pattern.name} never matches: it requires {name} to be {first!r} and {second!r} at once",
+                    f"join them with |, or write F.{name}.is_in({first!r}, {second!r})",
                     pattern.place,
                     plan.entity.place,
                 )
@@ -132,8 +132,8 @@ def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
     reasons = [
         _mismatch_reason(op, value, part) for entity in plan.entities for part in _key_parts(entity, plan, value)
     ]
-    known = [reason for reason in reasons if reason is not None]
-    return known[0] if known and len(known) == len(reasons) else None
+    known_reasons = [reason for reason in reasons if reason is not None]
+    return known_reasons[0] if known_reasons and len(known_reasons) == len(reasons) else None
 
 
 def _key_parts(entity: EntitySpec, plan: Plan, value: KeyValue) -> list[BoundKeyAttribute]:

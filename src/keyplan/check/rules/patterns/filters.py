@@ -88,20 +88,20 @@ def _effective_filter(plan: Plan) -> Condition | None:
     """Return the parts of a filter that the key condition does not already include, or None."""
     if plan.filter is None or len(plan.entities) > 1:
         return plan.filter
-    known = stated_values(plan, plan.entity)
-    values = {name: value for name, value in known.items() if not isinstance(value, CALL_SOURCES)}
+    known_values = stated_values(plan, plan.entity)
+    values = {name: value for name, value in known_values.items() if not isinstance(value, CALL_SOURCES)}
     parts = plan.filter.parts if isinstance(plan.filter, AndCondition) else (plan.filter,)
-    left = tuple(part for part in parts if not (_repeats_key(part, known) or holds(part, values) is True))
+    left = tuple(part for part in parts if not (_repeats_key(part, known_values) or holds(part, values) is True))
     if len(left) == len(parts):
         return plan.filter
     return AndCondition(left) if len(left) > 1 else next(iter(left), None)
 
 
-def _repeats_key(part: Condition, known: Mapping[str, Source]) -> bool:
+def _repeats_key(part: Condition, known_values: Mapping[str, Source]) -> bool:
     """Return True if a part of a filter requires a value that the key condition already requires."""
     if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):
         return False
-    return len(part.left.parts) == 1 and part.left.field in known and known[part.left.field] is part.right
+    return len(part.left.parts) == 1 and part.left.field in known_values and known_values[part.left.field] is part.right
 
 
 def _removed_share(pattern: Pattern[..., Any], plan: Plan, filtered: Condition) -> float | None:
@@ -109,8 +109,8 @@ def _removed_share(pattern: Pattern[..., Any], plan: Plan, filtered: Condition) 
     evaluated = facts.expected_scanned or expected(pattern).evaluated
     if facts.expected_items is not None and (facts.expected_scanned or evaluated > facts.expected_items):
         return max(0.0, 1 - facts.expected_items / evaluated)
-    kept = kept_share(filtered, plan.entity) if len(plan.entities) == 1 else None
-    return None if kept is None else 1 - kept
+    share = kept_share(filtered, plan.entity) if len(plan.entities) == 1 else None
+    return None if share is None else 1 - share
 
 
 def _waste(
@@ -194,13 +194,13 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
         if plan.operation == "Scan" and not plan.limit:
             continue
         facts = pattern.facts
-        kept = kept_share(plan.filter, plan.entity)
+        share = kept_share(plan.filter, plan.entity)
         if facts.expected_items is not None and facts.expected_scanned:
-            kept = facts.expected_items / facts.expected_scanned
-        if kept is not None and kept >= _MOST_KEPT:
+            share = facts.expected_items / facts.expected_scanned
+        if share is not None and share >= _MOST_KEPT:
             continue
         if plan.limit:
-            reads = "an unknown number of items" if not kept else f"about {number(read_for(plan.limit, kept))} items"
+            reads = "an unknown number of items" if not share else f"about {number(read_for(plan.limit, share))} items"
             problem = f"{pattern.name} reads {reads} to return {plan.limit}: its limit counts results of a filter"
         else:
             problem = f"{pattern.name} returns short or empty pages: it filters pages of {plan.page_size} items"

@@ -48,7 +48,7 @@ def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
 
 def _stored_field(plan: Plan, name: str) -> StoredField | None:
     fields: list[Mapping[str, StoredField]] = [entity.fields for entity in plan.entities]
-    return next((known[name] for known in fields if name in known), None)
+    return next((field[name] for field in fields if name in field), None)
 
 
 def _type_problem(source: Source, stored: StoredField, use: FieldUse, *, may_be_none: bool) -> str | None:
@@ -141,13 +141,13 @@ def _new_type(annotation: Any) -> Any:
             return None
 
 
-def _fits(given: Any, expected: Any) -> bool:
-    if get_origin(given) is Literal and get_origin(expected) is Literal:
-        return set(get_args(given)) <= set(get_args(expected))
-    ours, theirs = _values_of(given, takes_values=False), _values_of(expected, takes_values=True)
+def _fits(actual: Any, expected: Any) -> bool:
+    if get_origin(actual) is Literal and get_origin(expected) is Literal:
+        return set(get_args(actual)) <= set(get_args(expected))
+    ours, theirs = _values_of(actual, takes_values=False), _values_of(expected, takes_values=True)
     if ours is None or theirs is None:
         return True
-    return any(_same(one, other) for one in ours for other in theirs)
+    return any(_same(ours_type, stored) for ours_type in ours for stored in theirs)
 
 
 def _values_of(annotation: Any, *, takes_values: bool) -> set[type] | None:
@@ -167,14 +167,14 @@ def _values_of(annotation: Any, *, takes_values: bool) -> set[type] | None:
     return {annotation} if isinstance(annotation, type) else None
 
 
-def _same(one: type, other: type) -> bool:
-    if one is other or object in (one, other):
+def _same(first: type, second: type) -> bool:
+    if first is second or object in (first, second):
         return True
-    if bool in {one, other} or {one, other} == {date, datetime}:
+    if bool in {first, second} or {first, second} == {date, datetime}:
         return False
-    if other in _NUMBERS and one in (int, float, Decimal):
-        return one in _NUMBERS[other]
-    return issubclass(one, other)
+    if second in _NUMBERS and first in (int, float, Decimal):
+        return first in _NUMBERS[second]
+    return issubclass(first, second)
 
 
 def _spelled(annotation: Any) -> str:

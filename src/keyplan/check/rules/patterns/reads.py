@@ -142,22 +142,30 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Read and write capacity", and "Best practices for querying and scanning data".
     """
     for table in subject.tables:
-        lists = [one for one in table.patterns if one.plan.operation == "Query" and one.plan.select == "all"]
+        lists = [query for query in table.patterns if query.plan.operation == "Query" and query.plan.select == "all"]
         in_batches = {
-            one.plan.entity for one in table.patterns if one.plan.operation == "BatchGetItem" or one.plan.hydrated
+            fetch.plan.entity
+            for fetch in table.patterns
+            if fetch.plan.operation == "BatchGetItem" or fetch.plan.hydrated
         }
-        for one in table.patterns:
-            if one.plan.operation != "GetItem" or one.facts.rate is None or one.plan.entity in in_batches:
+        for candidate in table.patterns:
+            if (
+                candidate.plan.operation != "GetItem"
+                or candidate.facts.rate is None
+                or candidate.plan.entity in in_batches
+            ):
                 continue
-            listed = next((many for many in lists if _is_followed_by(many, one, one.facts.rate.average)), None)
+            listed = next(
+                (many for many in lists if _is_followed_by(many, candidate, candidate.facts.rate.average)), None
+            )
             if listed is not None and listed.facts.rate is not None:
                 yield n_plus_one_reads.finding(
-                    one.name,
-                    f"{one.name} reads each of the {number(expected(listed).returned)} entries of {listed.name}"
-                    f" separately: {number(one.facts.rate.average)} calls per second for"
+                    candidate.name,
+                    f"{candidate.name} reads each of the {number(expected(listed).returned)} entries of {listed.name}"
+                    f" separately: {number(candidate.facts.rate.average)} calls per second for"
                     f" {number(listed.facts.rate.average)} lists",
                     f"project the displayed attributes into the index of {listed.name}, or read the items in one batch",
-                    one.place,
+                    candidate.place,
                     listed.place,
                 )
 
@@ -212,11 +220,11 @@ def duplicate_pattern(subject: Subject) -> Iterator[Finding]:
     Source: design language of keyplan.
     """
     for table in subject.tables:
-        seen: dict[Hashable, tuple[str, Place]] = {}
+        patterns_by_shape: dict[Hashable, tuple[str, Place]] = {}
         for pattern in table.patterns:
             shape = _request_shape(pattern.plan)
-            if shape in seen:
-                name, place = seen[shape]
+            if shape in patterns_by_shape:
+                name, place = patterns_by_shape[shape]
                 yield duplicate_pattern.finding(
                     pattern.name,
                     f"{pattern.name} and {name} make the same request, and each is priced and tested separately",
@@ -224,7 +232,7 @@ def duplicate_pattern(subject: Subject) -> Iterator[Finding]:
                     pattern.place,
                     place,
                 )
-            seen.setdefault(shape, (pattern.name, pattern.place))
+            patterns_by_shape.setdefault(shape, (pattern.name, pattern.place))
 
 
 def _request_shape(plan: Plan) -> Hashable:
@@ -278,7 +286,7 @@ def _operand_shape(operand: object) -> Hashable:
             if isinstance(operand, FunctionCondition)
             else ""
         )
-        return type(operand).__name__, op, tuple(_operand_shape(one) for one in operand.operands())
+        return type(operand).__name__, op, tuple(_operand_shape(part) for part in operand.operands())
     return repr(operand)
 
 
@@ -298,7 +306,11 @@ def missing_rate(subject: Subject) -> Iterator[Finding]:
     Source: design language of keyplan; developer guide, "NoSQL design": know the access patterns first.
     """
     steps = {id(step) for transaction in subject.design.transactions for step in transaction.plan.steps}
-    needing = [one for one in subject.design.patterns if one.kind != "check" and id(one.plan) not in steps]
+    needing = [
+        candidate
+        for candidate in subject.design.patterns
+        if candidate.kind != "check" and id(candidate.plan) not in steps
+    ]
     missing = [pattern for pattern in needing if pattern.facts.rate is None]
     if len(missing) <= len(needing) / 2:
         for pattern in missing:

@@ -431,7 +431,7 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
 
 def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, StoredField] | None:
     """Return the first two fields by which results are sorted if they are a choice and a time, or None."""
-    fields = [entity.fields[one.field] for one in order_of(plan, entity)][:2]
+    fields = [entity.fields[attribute.field] for attribute in order_of(plan, entity)][:2]
     if len(fields) < 2 or _is_ranked(plan, entity, fields[0].name):
         return None
     choice, time = fields

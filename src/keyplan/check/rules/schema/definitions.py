@@ -101,35 +101,35 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
     """
     yield from subject.errors_of(invalid_name.code)
     yield from _hidden_patterns(subject)
-    seen: dict[str, Place] = {}
+    names: dict[str, Place] = {}
     for table in subject.tables:
         yield from _long_names(table)
         place = table.schema.place
-        if table.name in seen:
+        if table.name in names:
             yield invalid_name.finding(
                 table.name,
                 f"creating the second table called {table.name} fails: the design declares two",
                 "give one of them another name",
                 place.at(f'"{table.name}"'),
-                seen[table.name],
+                names[table.name],
             )
-        seen.setdefault(table.name, place)
+        names.setdefault(table.name, place)
 
 
 def _hidden_patterns(subject: Subject) -> Iterator[Finding]:
     """Yield findings for patterns that another pattern of the same name replaces in their module."""
-    seen: dict[tuple[str, str], Place] = {}
+    names: dict[tuple[str, str], Place] = {}
     for pattern in subject.design.patterns:
         named = (pattern.module, pattern.name)
-        if named in seen:
+        if named in names:
             yield invalid_name.finding(
                 pattern.name,
                 f"nothing can call the first of two patterns called {pattern.name}",
                 "give one of them another name",
                 pattern.place,
-                seen[named],
+                names[named],
             )
-        seen.setdefault(named, pattern.place)
+        names.setdefault(named, pattern.place)
 
 
 def _long_names(table: Table) -> Iterator[Finding]:

@@ -190,11 +190,11 @@ def constant_partition_key(subject: Subject) -> Iterator[Finding]:
         for bound in (entity.key, *entity.indexes):
             if bound.index is not None and bound.index.kind == "LSI":
                 continue
-            known = hot_keys.get((table.name if bound.index is None else bound.index.name, entity.name))
+            hot_key = hot_keys.get((table.name if bound.index is None else bound.index.name, entity.name))
             if not any(part.fields for part in bound.partition):
-                yield from _constant_key(known, bound, entity)
+                yield from _constant_key(hot_key, bound, entity)
             else:
-                yield from _time_key(subject, known, bound, entity)
+                yield from _time_key(subject, hot_key, bound, entity)
 
 
 def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec) -> Iterator[Finding]:
@@ -225,7 +225,11 @@ def _peak_of_new_items(subject: Subject, entity: EntitySpec, index: Index | None
     """Return the peak write units per second of the patterns that put whole items of an entity."""
     works = [work for work in subject.writes_of(entity) if work.plan.item is not None and is_declared(work)]
     units = [work.units.write if index is None else work.units.indexes.get(index.name, 0.0) for work in works]
-    return sum(each * work.rate.highest for each, work in zip(units, works, strict=True) if work.rate is not None)
+    return sum(
+        units_of_item * work.rate.highest
+        for units_of_item, work in zip(units, works, strict=True)
+        if work.rate is not None
+    )
 
 
 def _key_text(hot: HotKey | None, bound: BoundKey | None) -> str:
