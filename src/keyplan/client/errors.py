@@ -80,7 +80,7 @@ class AlreadyExistsError(RunError):
 
 
 class NotFoundError(RunError):
-    """Raised if the item does not exist or has expired."""
+    """Raised if the item that a call updates, replaces or checks does not exist or has expired."""
 
     def __init__(self, problem: str, *, failed: Sequence[FailedPart] = (), **about: Any) -> None:
         super().__init__(problem, **about)
@@ -175,7 +175,7 @@ class OutcomeUnknownError(UnavailableError):
 
 
 class KeyValueError(RunError, ValueError):
-    """Raised if a value cannot be used in a key, stored or compared."""
+    """Raised if a value cannot be stored, compared, or used in a key."""
 
 
 class UnreadableItemError(RunError):

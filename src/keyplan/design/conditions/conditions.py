@@ -1,7 +1,7 @@
 """Conditions on the fields of an entity, such as `F.status == "open"`, joined by &, | and ~.
 
-A condition is a tree with three uses. It is rendered as a condition expression (`requests.writer`), evaluated on Python
-values (`conditions.evaluation`), and inspected by checks.
+A condition is a syntax tree. It is rendered as a condition expression (`requests.writer`), evaluated on Python values
+(`conditions.evaluation`), and inspected by checks.
 """
 
 from __future__ import annotations

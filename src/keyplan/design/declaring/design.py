@@ -34,7 +34,7 @@ class Suppression:
     """The rule's code, such as KP405."""
     reason: str
     on: str = ""
-    """The table, entity, index or pattern whose finding is suppressed; empty for the whole design."""
+    """The table, entity, index or pattern whose finding is suppressed. Empty for the whole design."""
     place: Place = UNKNOWN_PLACE
 
 

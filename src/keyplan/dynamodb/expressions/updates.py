@@ -143,8 +143,7 @@ def _compile_effect(action: Action, names: Names) -> Effect:
 def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
     """Add a number to a number, or members to a set. In AttributeUpdates, also append elements to a list.
 
-    Returns `value` if there is no current value. Raises ValidationError with the message `mismatch` if the types
-    differ.
+    Returns `value` if no current value exists. Raises ValidationError with the message `mismatch` if the types differ.
     """
     if current is None:
         return value

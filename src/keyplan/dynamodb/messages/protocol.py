@@ -69,7 +69,7 @@ def signature_expired(signed: str, earliest: str, now: str, minutes: int) -> str
 
 
 def signature_early(signed: str, latest: str, now: str, minutes: int) -> str:
-    """Return the message for a signature in the future. The times are in ISO 8601 basic format."""
+    """Return the message for a signature whose time is in the future. The times are in ISO 8601 basic format."""
     return f"Signature not yet current: {signed} is still later than {latest} ({now} + {minutes} min.)"
 
 

@@ -202,7 +202,7 @@ def is_time(content: Any, wire: bool) -> bool:
 
 
 def encodable(text: str) -> bool:
-    """Return True if the string can be encoded as UTF-8. A lone surrogate cannot."""
+    """Return True if a string can be encoded as UTF-8. A string with a lone surrogate cannot."""
     if text.isascii():
         return True
     try:

@@ -32,7 +32,7 @@ def write_units(size_bytes: int) -> float:
 def index_write_units(old_bytes: int | None, new_bytes: int | None, *, same_key: bool, same_content: bool) -> float:
     """Return the write units that one write consumes in an index, given the sizes of the old and the new index entry.
 
-    A size of None means that there is no entry, because the index is sparse or the item does not exist.
+    A size of None means that the entry does not exist, because the index is sparse or the item does not exist.
     """
     if old_bytes is None:
         return 0.0 if new_bytes is None else write_units(new_bytes)
