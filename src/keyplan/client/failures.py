@@ -154,7 +154,7 @@ _LABELS = {"assuming": "assumption", "if_version": "version check"}
 
 
 class _StoredItem(NamedTuple):
-    """The item whose condition was false, as returned in the error response."""
+    """The stored item in an error response, for which the condition of a write was false."""
 
     item: Item | None
     entity: Any

@@ -37,7 +37,7 @@ class EngineTransport:
         self.call = engine.call
 
     def prepared(self, operation: str) -> Callable[[str, Request], Answer]:
-        """Return the function that sends an operation's requests if they were compiled from a pattern."""
+        """Return the engine's function for requests of an operation that were compiled from a pattern."""
         return _prepared(self.engine, operation)
 
     def close(self) -> None:

@@ -68,8 +68,8 @@ OWNER = "keyplan:owner"
 class Unique:
     """A unique constraint on fields.
 
-    A guard item, or "sentinel", that is written in the same transaction enforces the constraint. With `by="index"` or
-    `by="nothing"`, the constraint is not enforced, and `keyplan check` reports it.
+    With `by="sentinel"`, each write of the item also writes a guard item that reserves the unique value, in the same
+    transaction. With "index" or "nothing", the constraint is not enforced, and `keyplan check` reports it.
     """
 
     fields: tuple[str, ...]
@@ -149,7 +149,7 @@ class EntitySpec:
 
     @cached_property
     def sentinels(self) -> tuple[BoundUnique, ...]:
-        """The unique constraints that guard items, or sentinels, enforce."""
+        """The unique constraints that guard items enforce."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")
 
     @overload

@@ -100,7 +100,7 @@ class Volume:
     distinct: Mapping[str, Distinct | int | Shares] = field(default_factory=dict)
     """For each field, the number of its distinct values, or the share of items with each value."""
     present: Mapping[str, float] = field(default_factory=dict)
-    """For each optional field, the share of items that have it."""
+    """For each optional field, the share of items that have the field."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count):

@@ -42,8 +42,9 @@ class Suppression:
 def suppress(code: str, *, on: str = "", reason: str) -> Suppression:
     """Suppress a finding about a design.
 
-    Add the result to the variable `suppressed` of the design's module: `suppressed = [suppress("KP405", on="by_status",
-    reason="...")]`.
+    Add the result to the variable `suppressed` of the design's module:
+
+        suppressed = [suppress("KP405", on="by_status", reason="...")]
     """
     for option, text in (("code", code), ("on", on), ("reason", reason)):
         check_text(option, text)

@@ -38,10 +38,15 @@ SortOp = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 class KeyValue:
     """The value of one key attribute, computed from the arguments of a call.
 
-    The value comes from a template or from a stored field. `part` is the part of the template's string: the whole
-    string; the prefix up to the last given field, including the literal text after it; a prefix that ends within that
-    field ("begins"); the lower or upper bound of all keys with these leading fields; or the bounds next to them
-    ("after", "before"). For a stored field, "rounded_up" rounds a timestamp up to the field's unit.
+    The value comes from a template or from a stored field. `part` is the part of the template's string:
+
+    - "whole": the whole string
+    - "prefix": the prefix up to the last given field, including the literal text after it
+    - "begins": a prefix that ends within the last given field
+    - "lower" and "upper": bounds of all keys with these leading fields
+    - "after" and "before": the bounds just outside of these keys
+
+    For a stored field, "rounded_up" rounds a timestamp up to the field's unit.
     """
 
     attribute: str

@@ -281,7 +281,7 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
 
 
 def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
-    """Yield a note for fields that are returned as their defaults, because the index does not project them."""
+    """Yield notes on fields that the index does not project. For example, reads return the defaults of these fields."""
     if index is None or index.kind != "GSI" or draft.hydrated:
         return
     come_back = "come back" if draft.select == "all" else "are counted"

@@ -61,8 +61,9 @@ class UpdateClauses:
 
 @dataclass(frozen=True, slots=True)
 class UpdateClause:
-    """A clause of an update expression: a function that adds the clause to those of a call, and its longest possible
-    text.
+    """A clause of an update expression, with its longest possible text.
+
+    `bind` adds the clause to the clauses of a call.
     """
 
     bind: Callable[[Arguments, UpdateClauses], None]
