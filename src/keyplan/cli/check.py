@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "json", "sarif", "github"]
 _PAUSE_S: Final = 0.3
-"""The seconds between two scans for changed files with `--watch`."""
+"""The number of seconds between two scans for changed files with `--watch`."""
 
 
 def check(
@@ -165,7 +165,7 @@ def _files(folders: list[Path]) -> dict[Path, int]:
 def _codes(named: list[str] | None) -> set[str]:
     """Return the codes of the selected rules.
 
-    Each string is a comma-separated list of codes, code prefixes or slugs.
+    Each element of `named` is a comma-separated list of codes, code prefixes or slugs.
     """
     from keyplan.check.checking import CHANGE_RULES, RULES  # noqa: PLC0415
 

@@ -80,8 +80,7 @@ class AsyncConnection:
     @overload
     async def run(self, call: Call[R]) -> R: ...
     async def run(self, call: Call[Any], **options: Any) -> Any:
-        """Run a pattern call and return its result: an item or None, a Page, an int, or a list, depending on the
-        pattern.
+        """Run a pattern call and return its result: an item or None, a Page, an int, or a list.
 
         Queries and scans accept these options. `limit` is the maximum number of results, and `page_size` the maximum
         number of items that one request reads before filtering. `cursor` is the cursor of the previous page.

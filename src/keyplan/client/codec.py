@@ -200,7 +200,7 @@ class Sorter:
 
 
 class _Prefix(NamedTuple):
-    """A test whether a key attribute starts with a literal prefix."""
+    """A test of whether a key attribute starts with a literal prefix."""
 
     attribute: str
     text: str
@@ -260,7 +260,7 @@ def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Pref
 
 
 def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
-    """Return a test whether each field has the same value in all key attributes that contain it."""
+    """Return a function that tests whether each field has the same value in all key attributes that contain it."""
     parts = [(part.attribute, part.template) for part in spec.key.attributes if part.template is not None]
 
     def agree(item: Item) -> bool:
@@ -293,7 +293,9 @@ def _literal_prefix(part: BoundKeyAttribute) -> str:
 
 
 def _fits(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
-    """Return a test whether a key attribute matches its template. With `alone`, only the literal prefix is tested."""
+    """Return a test of whether a key attribute matches its template. With `alone`, only the literal prefix
+    is tested.
+    """
     attribute, template = part.attribute, part.template
     if template is None:
         code = part.type_code

@@ -98,7 +98,7 @@ def actions_of(
 
 
 def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]:
-    """Return the stored item with a key, even if it has expired. Return None if it does not exist."""
+    """Return the stored item with this key, even if it has expired. Return None if it does not exist."""
     answer = yield from send(context, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     return answer.get("Item") or None
 
@@ -218,7 +218,7 @@ def _owner(own: Action) -> Item:
 
 
 def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
-    """Return the action that puts a guard item, if no other item owns it or its owner has expired."""
+    """Return an action that puts a guard item, on condition that no other item owns an unexpired one."""
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
     members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
@@ -233,7 +233,7 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return the action that deletes a guard item, if no other item owns it."""
+    """Return an action that deletes a guard item, on condition that no other item owns it."""
     members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
     return _sentinel(own, "release", rule, values, members)
 

@@ -151,7 +151,7 @@ Source = Any
 WRITE_TIME = Param("time of the write", datetime)
 """The parameter for fields declared with Created() or Updated(). A connection adds the time to the arguments."""
 CALL_SOURCES = (Param, Each, EveryShard)
-"""The types of values that come from the arguments of a call. Values of other types are constants."""
+"""The classes of stand-ins, whose values come from a call. Objects of other classes are constants."""
 
 
 def annotation_of(source: Source) -> Any:
@@ -197,7 +197,7 @@ def _is_always_stored(annotation: Any) -> bool:
 
 
 _ALWAYS_STORED = (str, bytes, int, float, Decimal, date, time, timedelta, UUID, Enum, list, tuple, dict)
-"""Types whose values are never None or an empty set, which are stored as absent attributes."""
+"""Types whose values are always stored. Values of other types may be stored as absent attributes."""
 
 
 def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
@@ -215,7 +215,7 @@ def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
 
 
 def substitute(source: Source, step_sources: Mapping[str, Source]) -> Source:
-    """Replace a parameter of a pattern by the parameter or constant that a transaction passes for it."""
+    """Replace a parameter of a transaction step with the parameter or constant that the transaction passes for it."""
     if isinstance(source, Each):
         return Each(substitute(source.values, step_sources)) if isinstance(source.values, Param) else source
     if not isinstance(source, Param) or source._name not in step_sources:

@@ -139,11 +139,11 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
 @checked_call
 @dataclass(frozen=True)
 class TTL:
-    """Expiry of items at the time in an attribute, in epoch seconds."""
+    """The expiry of a table's items, at the time in an attribute that contains epoch seconds."""
 
     attribute: str
     means: str = ""
-    """Effects that the design expects of expiry, in addition to the deletion of the item."""
+    """What the design expects to happen when an item expires, in addition to its deletion."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """Fields that the design expects to change at expiry. Expiry never changes fields: DynamoDB deletes the item."""
 

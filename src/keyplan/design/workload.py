@@ -177,7 +177,9 @@ class OnDemand:
 
     @property
     def served(self) -> tuple[int, int]:
-        """The read and write units per second that a new table can serve immediately. At least DynamoDB's defaults."""
+        """The read and write units per second that a new table can serve immediately. Never less than DynamoDB's
+        defaults.
+        """
         return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
 
 

@@ -37,7 +37,7 @@ class Answering(Protocol):
 
 
 class Event:
-    """A botocore event of an operation. Most calls need not emit it, because no handler does anything."""
+    """A botocore event of an operation, which is emitted only if a registered handler has an effect."""
 
     def __init__(self, name: str, idle: frozenset[Any]) -> None:
         self.name = name

@@ -38,7 +38,7 @@ class ReadOptions(TypedDict, total=False):
     decides: Literal["uniqueness", "quota", "state"]
     """What the application checks with the result. Requires `guards`."""
     guards: str | Sequence[str]
-    """Names of the write patterns that the application calls or skips depending on this check."""
+    """Names of the write patterns that the application calls or skips depending on the check in `decides`."""
     after: str | Sequence[str]
     """Names of write patterns whose writes must be visible to this read immediately."""
     expected_items: float
@@ -72,7 +72,7 @@ class QueryOptions(ScanOptions, total=False):
     """Options of a query."""
 
     descending: bool
-    """Whether results are sorted by descending sort key."""
+    """Whether results are sorted by sort key in descending order."""
 
 
 class WriteOptions(TypedDict, total=False):

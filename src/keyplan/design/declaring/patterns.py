@@ -232,7 +232,7 @@ class Facts:
     decides: str = ""
     """What the application checks with the result: "uniqueness", "quota" or "state"."""
     guards: tuple[str, ...] = ()
-    """Names of the write patterns that the application calls or skips depending on this check."""
+    """Names of the write patterns that the application calls or skips depending on the check in `decides`."""
     after: tuple[str, ...] = ()
     """Names of write patterns whose writes must be visible to this read immediately."""
     ordered_by: str | None = None
@@ -397,7 +397,7 @@ class Pattern(Generic[P, R]):
 
     @property
     def called(self) -> str:
-        """How messages refer to a call, such as `tasks_due()`."""
+        """The text by which messages refer to a call, such as `tasks_due()`."""
         return f"{self.name}()"
 
     @cached_property
@@ -571,7 +571,7 @@ def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
 
 
 def params_in(term: object) -> Iterator[Param]:
-    """Yield every parameter in a part of the result of a pattern's body."""
+    """Yield every parameter in a term that a pattern's body returns."""
     if isinstance(term, Param):
         yield term
     elif isinstance(term, Each):

@@ -299,7 +299,7 @@ class Table:
     def put(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare a write of a whole item, which replaces an existing item. The body returns item(new)."""
+        """Declare a write that creates an item or replaces the existing one. The body returns item(new)."""
         return self._declare("put", (entity,), options)
 
     @checked_call

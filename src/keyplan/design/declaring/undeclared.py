@@ -54,7 +54,7 @@ class FindOptions(FindCountOptions, total=False):
     """Options of an ad-hoc query that change its requests."""
 
     descending: bool
-    """Whether results are sorted by descending sort key."""
+    """Whether results are sorted by sort key in descending order."""
     hydrate: bool
     """Whether to read the full items from the table after reading an index that does not project every field."""
 
@@ -86,7 +86,7 @@ class UndeclaredPattern(Pattern[..., Any]):
 
     @property
     def called(self) -> str:
-        """How messages refer to a call, such as `get(Task)`."""
+        """The text by which messages refer to a call, such as `get(Task)`."""
         return self.name
 
     def call(self, arguments: Mapping[str, Any]) -> Call[Any]:
@@ -250,7 +250,7 @@ class _QueryShape:
         self._condition = self._key_condition(condition)
 
     def call(self) -> Call[Any]:
-        """Return a call of the pattern for this shape, which is built if it is not cached."""
+        """Return a call of the pattern for this shape. The pattern is built if it is not cached."""
         shape = tuple(self._shape)
         pattern = _shapes.get(shape)
         if pattern is None:

@@ -484,7 +484,7 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""Pairs of types whose values are stored, and the type that their stored values could be read back as."""
+"""Pairs of source types and the type that their stored values may be read back as."""
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
 """Types of dict keys that can be restored from map keys, which are strings."""
 _DECODING: tuple[tuple[type, str, str], ...] = (

@@ -212,7 +212,7 @@ def _overlap(text: str, delimiter: str) -> int:
 
 
 def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety: int = 1) -> Iterator[str]:
-    """Yield words that both automata accept, shortest first. If it yields no word, none exists.
+    """Yield words that both automata accept, shortest first. If no word is yielded, none exists.
 
     Higher limits yield more of the shared words, but not all. `visits` limits the visits to each pair of states, and
     `variety` the number of example characters for each transition.

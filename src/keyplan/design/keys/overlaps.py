@@ -81,7 +81,7 @@ def captures(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str]
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> Overlap | None:
-    """Return the key that `captures` returns as an Overlap, with the values of `other` on the right side, or None."""
+    """Return the key that `captures` finds as an Overlap, with the values of `other` on the right side, or None."""
     parts = _known_parts(prefix, known_fields)
     return _first_captured(parts, lambda _: None, prefix, other)
 

@@ -385,7 +385,7 @@ def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable
 
 
 def holds(text: str, delimiter: str) -> bool:
-    """Return True if a parser would find the delimiter too early: before the end of a string that it follows."""
+    """Return True if a parser would find the delimiter in a string before the delimiter that follows the string."""
     return (text + delimiter).find(delimiter) < len(text)
 
 

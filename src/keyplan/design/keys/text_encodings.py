@@ -159,7 +159,7 @@ def _speller(field: DeclaredField) -> Callable[[Any], str]:
 
 
 def _examples(field: DeclaredField) -> Any:
-    """Yield example values of the field, in which a value for a given shard is searched."""
+    """Yield values of the field, among which to find one that belongs to a given shard."""
     if field.choices is not None:
         yield from field.choices
         return

@@ -336,7 +336,7 @@ def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
     """Return the attributes that a read of a view, or the first read of a hydrated query or scan, requests.
 
     Return None if the read requests every attribute, because it returns whole entities or the items have no other
-    attributes. A projection does not reduce the consumed capacity, but the size of the response.
+    attributes. A projection reduces the size of the response, but not the consumed capacity.
     """
     if plan.select == "count" or not (plan.hydrated or plan.view is not None):
         return None

@@ -84,7 +84,7 @@ def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
 def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
     """Return a clause that sets a required field.
 
-    The encoder rejects None, because the item could not be read without it.
+    The encoder rejects None, because an item without the field could not be read.
     """
     writer, read = new_writer(), reader(source)
     value = writer.value(_value_name(path), lambda arguments: encode(read(arguments)))
@@ -373,12 +373,16 @@ class _IndexEffects:
 
 
 def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that converts a field value to the value that is read back, which index keys contain."""
+    """Return a function that converts a field value to the value that would be read back. Index keys contain this
+    value.
+    """
     return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
 
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
-    """Return the fields of an index key whose values are unknown. In this case, the item must leave the index."""
+    """Return the fields of an index key whose values are unknown. The plan ensures that the item then
+    leaves the index.
+    """
     made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
 

@@ -56,7 +56,10 @@ def reader(source: Source) -> Reader:
 
 
 def all_values(source: Each) -> Reader:
-    """Return a function that gets all values of an each(...) from the arguments of a call. It rejects a string."""
+    """Return a function that gets all values of an each(...) from the arguments of a call.
+
+    The function raises an error for a string, which is usually a mistake.
+    """
     if not isinstance(source.values, Param):
         members = [reader(member) for member in source.values]
         return lambda arguments: tuple(read(arguments) for read in members)
@@ -169,7 +172,7 @@ class RequestPlaceholders:
         return self.free(":" + (_CLEAN.sub("_", called) or "v"))
 
     def values(self, called: str, number: int) -> tuple[str, ...]:
-        """Return `number` new placeholders for the values of a list, which are short because there can be a hundred."""
+        """Return `number` new placeholders for the values of a list. They are short, because there can be a hundred."""
         placeholder = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
         names = (f"{placeholder}_{place}" for place in count(1))
         names_used = tuple(islice((name for name in names if not self._is_taken(name)), number))

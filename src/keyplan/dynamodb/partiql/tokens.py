@@ -124,7 +124,7 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
 
 
 def scale_of(number: str) -> int | None:
-    """Return the number of decimal places minus the exponent, or None if this or the exponent exceeds 32 bits."""
+    """Return the number of decimal places minus the exponent, or None if the result or the exponent exceeds 32 bits."""
     digits, _, exponent = number.lower().partition("e")
     if len(exponent.lstrip("+-0")) > INT_DIGITS:
         return None

@@ -148,4 +148,4 @@ VALUE = AttributeValue()
 ITEM = Map(VALUE)
 """The shape of a map from names to values, such as an item, a key or the values of placeholders."""
 LATE_ITEM = Map(VALUE, late=True)
-"""Like ITEM, for operations that check values later, when they convert them to canonical form."""
+"""The same shape as ITEM, for operations that check values later, when they convert them to canonical form."""

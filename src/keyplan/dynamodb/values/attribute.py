@@ -32,7 +32,7 @@ class _EmptyNestedNameError(ValidationError):
 
 
 _is_ascii = str.isascii
-"""Called as a function, so that it raises TypeError for bytes, which also have a method isascii."""
+"""The function `str.isascii`. Unlike the method `isascii` of a value, it raises TypeError for bytes."""
 
 
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:

@@ -45,7 +45,7 @@ def scalar_key(kind: str, content: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def number_key(text: str) -> bytes:
-    """Return from 1 to 21 order-preserving bytes for a canonical number."""
+    """Return 1 to 21 order-preserving bytes for a canonical number."""
     if text == "0":
         return b"\x80"
     negative = text[0] == "-"
