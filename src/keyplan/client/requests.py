@@ -313,7 +313,7 @@ def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
 def given_up(error: ServiceError, attempts: int, *, is_known: bool = True) -> RunError:
     """Return the error to raise after the last attempt of a request.
 
-    `known` is False if the request may have written something.
+    `is_known` is False if the request may have written something.
     """
     after = f"after {attempts} attempts: {error.message}"
     if not is_known:

@@ -189,7 +189,7 @@ def _list_check(shape: ListShape, above: tuple[str, ...]) -> Check:
 
 
 def _holds(shape: Shape, kind: str, above: tuple[str, ...] = ()) -> bool:
-    """Return True if a shape contains a scalar of the type `wanted` at any depth."""
+    """Return True if a shape contains a scalar of the type `kind` at any depth."""
     if shape.type_name == kind:
         return True
     if shape.name in above:
@@ -203,7 +203,7 @@ def _holds(shape: Shape, kind: str, above: tuple[str, ...] = ()) -> bool:
 
 
 def _reader(shape: Shape, kind: str, convert: Reader, readers: dict[str, Reader]) -> Reader:
-    """Return a function that copies a value and converts every scalar of the type `wanted`.
+    """Return a function that copies a value and converts every scalar of the type `kind`.
 
     A value that does not match the shape is returned unchanged. If botocore's validation is turned off, a request can
     contain any value, and the engine rejects it.

@@ -106,7 +106,7 @@ class CheckOptions(TypedDict, total=False):
 
 
 def check_options(options: Mapping[str, Any], known_options: frozenset[str]) -> None:
-    """Raise DesignError for options that are not in `known`, and for options with invalid values."""
+    """Raise DesignError for options that are not in `known_options`, and for options with invalid values."""
     for name in options:
         if name not in known_options:
             raise unknown_option(name, known_options)

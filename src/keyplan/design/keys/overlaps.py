@@ -160,7 +160,7 @@ def _first_shared(
 ) -> Overlap | None:
     """Return the first shared key that can be verified, an uncertain one if none can be, or None if no key is shared.
 
-    `made` returns the overlap for the strings of a key, or None if no values produce them.
+    `make` returns the overlap for the strings of a key, or None if no values produce them.
     """
     first = None
     few = shared_words(left, right)

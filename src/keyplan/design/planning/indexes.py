@@ -187,7 +187,7 @@ def _fields_given(change: ItemWrite) -> set[str]:
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], present: set[str]) -> list[str]:
     """Return the fields that must be known to compute an index key, but are not.
 
-    `there` are the fields with some value.
+    `present` are the fields with some value.
     """
     inside = holds(bound.only_if, values)
     if inside is False:

@@ -180,7 +180,7 @@ class RequestPlaceholders:
         return names_used
 
     def free(self, preferred: str) -> str:
-        """Return an unused placeholder that is similar to `wanted`."""
+        """Return an unused placeholder that is similar to `preferred`."""
         many = len(self._taken) >= _NAMED_PLACEHOLDERS
         preferred = f"{preferred[0]}{len(self._taken)}" if many else preferred[:_NAME_CHARACTERS]
         name, number = preferred, 2

@@ -34,7 +34,7 @@ expiry_of_new_table: Template1 = (IN_USE + ": Table {} is being created").format
 def capacity_changing(name: str, change: str) -> str:
     """Return the message for a change that is requested while the capacity or billing mode of a table is changing.
 
-    `wanted` is the requested change, a key of _WANTED.
+    `change` is the requested change, a key of _WANTED.
     """
     if change == "capacity":
         return f"{IN_USE}: Table IOPS are currently being updated. Table: {name}"
@@ -46,7 +46,7 @@ def capacity_changing(name: str, change: str) -> str:
 def stream_changing(name: str, change: str, label: str, operation: str) -> str:
     """Return the message for a change that is requested while a table's stream is being enabled or disabled.
 
-    `wanted` is the requested change, a key of _WANTED_LATER.
+    `change` is the requested change, a key of _WANTED_LATER.
     """
     detail = f"Table: {name} Stream: {label} Operation: {operation}"
     if change == "stream":
@@ -59,7 +59,7 @@ def stream_changing(name: str, change: str, label: str, operation: str) -> str:
 def class_changing(name: str, change: str, table_class: str) -> str:
     """Return the message for a change that is requested while the table class is changing.
 
-    `wanted` is the requested change, a key of _WANTED_LATER.
+    `change` is the requested change, a key of _WANTED_LATER.
     """
     detail = f"TableClassUpdateInProgress: {table_class}"
     if change == "on-demand":
@@ -70,7 +70,7 @@ def class_changing(name: str, change: str, table_class: str) -> str:
 def index_changing(name: str, change: str, indexes: Sequence[str], done: str) -> str:
     """Return the message for a change that is requested while an index is being created or deleted.
 
-    `wanted` is the requested change, a key of _WANTED_LATER. `done` is the ongoing change to the index.
+    `change` is the requested change, a key of _WANTED_LATER. `done` is the ongoing change to the index.
     """
     listed = f"[{', '.join(indexes)}]"
     if change == "on-demand":
