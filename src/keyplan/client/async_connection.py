@@ -351,7 +351,7 @@ class AsyncConnection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each call.
+        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each write.
         """
         await self._drive(transact_calls(self.context, calls, token))
 

@@ -605,7 +605,7 @@ class Connection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each call.
+        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each write.
         """
         self._drive(transact_calls(self.context, calls, token))
 

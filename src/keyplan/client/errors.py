@@ -138,7 +138,7 @@ class UniqueTakenError(RunError):
 class TransactionFailedError(RunError):
     """Raised if no write of a transaction was applied.
 
-    `reasons` contains an error or None for each call, in order.
+    `reasons` contains an error or None for each write, in order.
     """
 
     def __init__(self, problem: str, *, reasons: Sequence[RunError | None], **about: Any) -> None:
@@ -147,7 +147,7 @@ class TransactionFailedError(RunError):
 
     @property
     def reason(self) -> RunError:
-        """The error of the first call that failed, or this error if DynamoDB does not report which call failed."""
+        """The error of the first write that failed, or this error if DynamoDB does not report which write failed."""
         return next((reason for reason in self.reasons if reason is not None), self)
 
 

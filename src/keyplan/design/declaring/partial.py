@@ -61,9 +61,9 @@ def load_partially(target: str) -> PartialDesign:
 
 
 def _forget_tables(names: set[str]) -> None:
-    """Remove modules with tables from `sys.modules`, so that they are imported again.
+    """Remove the named modules that contain tables from `sys.modules`, so that they are imported again.
 
-    The failed import may have added patterns to their tables.
+    The failed import may have added patterns to these tables.
     """
     for name in names:
         if any(isinstance(value, Table) for value in vars(sys.modules[name]).values()):

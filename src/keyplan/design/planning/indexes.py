@@ -88,7 +88,7 @@ _MOST_VARYING = 8
 def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> list[Fault]:
     """Return a fault for each index key that would become stale if a call provides only some fields of a patch.
 
-    If more than eight fields affect a key, only calls that omit or provide a single field, or provide all or none, are
+    If more than eight fields affect a key, only calls that omit at most one field, or provide a single field, are
     checked here. Other combinations are checked when they are called.
     """
     optional = {action.path.field for action in change.actions if action.optional}
@@ -175,7 +175,7 @@ def _present_fields(entity: EntitySpec, change: ItemWrite) -> set[str]:
 
 
 def _fields_given(change: ItemWrite) -> set[str]:
-    """Return the fields to which an update certainly gives a value, even if the value is not known."""
+    """Return the fields to which an update gives a value that is not known, such as the result of an addition."""
     return {
         action.path.field
         for action in change.actions

@@ -69,8 +69,8 @@ class WrittenFields:
     def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
         """Prepare the fields of an entity.
 
-        `exists` states whether the item must exist, as in the plan. With `counts`, the version is incremented unless
-        the put creates the item.
+        `exists` states whether the item must exist, as in the plan. With `counts`, the version is incremented, unless
+        the item must not exist.
         """
         self._version = spec.version
         self._counts = counts and exists != "must_not"

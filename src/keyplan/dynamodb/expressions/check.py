@@ -69,7 +69,10 @@ class CheckPlan:
         self.paths: list[ResolvedPath] = []
 
     def fail(self, problem: str) -> NoReturn:
-        """Add a step that fails for every request. If the plan has no other step, raise ValidationError immediately."""
+        """Add a step that fails for every request, and end the checks by raising AlwaysRefusedError.
+
+        If the plan has no other step, raise ValidationError instead.
+        """
         text = messages.invalid(self.parameter, problem)
         if not self.steps:
             raise ValidationError(text)
