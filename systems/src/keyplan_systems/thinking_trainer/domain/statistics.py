@@ -19,7 +19,7 @@ def rounded(value: Fraction) -> Decimal:
 
 
 def mean(scores: Sequence[int]) -> Fraction:
-    """Return the arithmetic mean. Raises ValueError if there are no scores."""
+    """Return the arithmetic mean. Raises ValueError if `scores` is empty."""
     if not scores:
         raise ValueError("cannot compute the mean without scores")
     return Fraction(sum(scores), len(scores))

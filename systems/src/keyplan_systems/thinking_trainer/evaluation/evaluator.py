@@ -14,7 +14,7 @@ from ..domain.scenarios import Question, Scenario
 class Submission:
     """Answers to grade.
 
-    Raises ValueError if there are no answers, or if an answer belongs to a question of another scenario.
+    Raises ValueError if `answers` is empty, or if an answer belongs to a question of another scenario.
     """
 
     scenario: Scenario
