@@ -79,7 +79,7 @@ class PatternBox:
     touches: frozenset[Spot]
     """Rows in `links`, and the index entries that its writes change."""
     severity: str = ""
-    """Severity of the most severe finding, or an empty string if there are no findings."""
+    """Severity of the most severe finding, or an empty string without findings."""
     mark: Mark = ""
 
 

@@ -244,7 +244,7 @@ class Matcher:
     def pattern(self, operation: str, items: Sequence[Touched]) -> str | None:
         """Return the name of the pattern that explains a request, or None.
 
-        If a program combines declared patterns in a transaction of its own, the name lists them: transact(take, give).
+        If a program combines declared patterns in its own transaction, the name lists them: transact(take, give).
         """
         if not items:
             return None
