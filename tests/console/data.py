@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
-from keyplan.engine.engine import Engine
+
+class Database(Protocol):
+    """An engine, or the source of a console."""
+
+    def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
+        """Run an operation."""
+
 
 PICTURES = ("<img src=x onerror=alert(1)>", '"><script>alert(1)</script>', "{{ 7*7 }}", "javascript:alert(1)")
 """Texts that would run a script in a page that does not escape them."""
 
 
-def create(engine: Engine, name: str = "orders", **options: Any) -> None:
+def create(engine: Database, name: str = "orders", **options: Any) -> None:
     """Create a table of orders: a string and a number as key, and an index by status."""
     engine.call(
         "CreateTable",
@@ -41,7 +47,7 @@ def create(engine: Engine, name: str = "orders", **options: Any) -> None:
     )
 
 
-def put(engine: Engine, customer: str, number: int, table: str = "orders", **attributes: dict[str, Any]) -> None:
+def put(engine: Database, customer: str, number: int, table: str = "orders", **attributes: dict[str, Any]) -> None:
     """Store an order."""
     engine.call(
         "PutItem",
@@ -49,14 +55,14 @@ def put(engine: Engine, customer: str, number: int, table: str = "orders", **att
     )
 
 
-def get(engine: Engine, customer: str, number: int, table: str = "orders") -> dict[str, Any] | None:
+def get(engine: Database, customer: str, number: int, table: str = "orders") -> dict[str, Any] | None:
     """Return a stored order, or None."""
     key = {"customer": {"S": customer}, "number": {"N": str(number)}}
     item: dict[str, Any] | None = engine.call("GetItem", {"TableName": table, "Key": key}).get("Item")
     return item
 
 
-def fill(engine: Engine) -> None:
+def fill(engine: Database) -> None:
     """Store seven orders of three customers, with values of all types."""
     names = ("Ada Lovelace", "Grace Hopper", "Alan Turing")
     states = ("open", "shipped", "paid")

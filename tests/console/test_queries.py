@@ -86,6 +86,43 @@ def test_several_statements_run_as_a_transaction_or_a_batch(engine: Engine, visi
     expect(page.locator("#parameters-error")).to_contain_text("single statement")
 
 
+def test_rows_of_a_statement_lead_to_their_items(engine: Engine, visit: Visit) -> None:
+    create(engine)
+    fill(engine)
+    page = visit(engine, scripts=False).goto("/console/data/partiql")
+
+    def run(statement: str) -> None:
+        page.get_by_label("Statement", exact=True).fill(statement)
+        page.get_by_role("button", name="Run", exact=True).click()
+
+    run('SELECT total, customer, "number" FROM "orders" WHERE customer = \'Ada Lovelace\'')
+    expect(page.locator(".items thead th").first).to_have_text("customer")
+    page.locator(".items td a").nth(1).click()
+    expect(page.locator(".keyline")).to_contain_text("1003")
+    page.go_back()
+    run('SELECT total, "number" FROM "orders"')
+    expect(page.locator(".items tbody tr")).to_have_count(7)
+    expect(page.locator(".items td a")).to_have_count(0)
+    select = 'SELECT * FROM "orders" WHERE customer = \'Ada Lovelace\' AND "number" = %d'
+    run(f"{select % 1000}; {select % 1}; {select % 1006}")
+    page.locator(".items td a").last.click()
+    expect(page.locator(".keyline")).to_contain_text("1006")
+
+
+@pytest.mark.parametrize("selected", ['address.customer, "number"', "total"])
+def test_a_nested_value_with_the_name_of_a_key_leads_to_no_item(engine: Engine, selected: str) -> None:
+    create(engine)
+    put(engine, "Ada", 1, address={"M": {"customer": {"S": "Bob"}}}, total={"N": "1"})
+    console = Console(Source.of_engine(engine))
+    with TestClient(console.site(), base_url="http://127.0.0.1:8001") as client:
+        page = client.get(console.url("")).text
+        csrf = page.partition('name="csrf" content="')[2].partition('"')[0]
+        statement = f'SELECT {selected} FROM "orders"'
+        answer = client.post("/console/data/partiql", data={"csrf": csrf, "statement": statement})
+    assert "1 item" in answer.text
+    assert "item?key=" not in answer.text
+
+
 def test_a_wrong_statement_or_parameter_is_explained(engine: Engine, visit: Visit) -> None:
     create(engine)
     window = visit(engine, scripts=False)

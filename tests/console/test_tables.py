@@ -268,6 +268,25 @@ def test_what_a_database_does_not_support_is_named_and_the_rest_works(engine: En
     expect(page.locator(".result")).to_have_text("Scan 1 item")
 
 
+def test_an_engine_that_reports_no_capacity_or_size_is_not_shown_as_free_or_empty(engine: Engine, visit: Visit) -> None:
+    create(engine)
+    fill(engine)
+
+    def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        answer = engine.call(operation, request)
+        answer.pop("ConsumedCapacity", None)
+        return {"Table": {**answer["Table"], "TableSizeBytes": 0}} if operation == "DescribeTable" else answer
+
+    window = visit(Source("other engine", call, kind="endpoint"))
+    page = window.goto("/console/data/tables/orders/")
+    expect(page.locator(".receipt summary")).to_contain_text("units not reported")
+    page.locator(".receipt summary").click()
+    expect(page.locator(".receipt").get_by_role("row").filter(has_text="Scan")).to_contain_text("not reported")
+    window.goto("/console/data/tables/orders/about")
+    expect(page.locator(".tile", has_text="Size")).to_contain_text("not reported")
+    expect(window.goto("/console/data/").get_by_role("row").filter(has_text="orders")).to_contain_text("not reported")
+
+
 def test_a_change_that_a_database_does_not_support_is_named_although_its_form_is_hidden(engine: Engine) -> None:
     create(engine)
     missing = {"ListBackups", "CreateBackup", "RestoreTableFromBackup", "ListTagsOfResource", "TagResource"}

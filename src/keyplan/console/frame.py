@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,7 @@ from keyplan.pages import Link, Pages, Viewer
 
 if TYPE_CHECKING:
     from keyplan.console.access import Access
+    from keyplan.console.watching import WatchedDesign
     from keyplan.design.declaring.design import Design
 
 PATH: Final = "/console"
@@ -73,6 +75,7 @@ class Frame:
         overview: Callable[[Request], Awaitable[Any]] | None = None,
         depth: int = 0,
         against: Mapping[str, Design] = MappingProxyType({}),
+        watched: WatchedDesign | None = None,
     ) -> None:
         """Prepare the pages. `depth` is the number of path segments between the console's root and these pages."""
         self.source, self.access, self.design = source, access, design
@@ -80,6 +83,8 @@ class Frame:
         """Designs with their own pages, by name. Relative path from these pages to the console's root."""
         self.against = against
         """Other versions of the design to compare it with, by name."""
+        self.watched = watched
+        """The design with the error of its latest change, or None if its files are not watched."""
         self.overview = overview
         """Function that returns the systems for the home page, or None if the home page shows only the source."""
         self.load = load if load is not None else LoadRoom(source, () if design is None else (design,))
@@ -124,7 +129,13 @@ class Frame:
         **context: Any,
     ) -> Response:
         """Return a page. Its template extends console.html.j2 and can use `source`, `design` and `receipts`."""
-        shared = {"source": self.source, "design": self.design, "designs": self.designs, "receipts": receipts_of_page()}
+        shared = {
+            "source": self.source,
+            "design": self.design,
+            "designs": self.designs,
+            "watched": self.watched,
+            "receipts": receipts_of_page(),
+        }
         return self.pages.render(request, template, status, headers=headers, **{**shared, **context})
 
     def failed(self, request: Request, error: KeyplanError) -> Response:
@@ -167,6 +178,19 @@ def form(request: Request) -> PostedForm:
     """Return the fields of the posted form."""
     fields: PostedForm = request.state.form
     return fields
+
+
+def refusal(error: ServiceError) -> str:
+    """Return the code and message of a rejected request. Raises the error if the database cannot be reached."""
+    if isinstance(error, NoAnswerError):
+        raise error
+    return f"{error.code}: {error.message}" if error.message else error.code
+
+
+def utc(text: str) -> datetime:
+    """Return the time in an ISO 8601 text, in UTC unless the text has an offset. Raises ValueError."""
+    time = datetime.fromisoformat(text.strip())
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 async def _read_form(request: Request) -> PostedForm:

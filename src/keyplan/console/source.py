@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from keyplan import limits
 from keyplan.client.connect import boto_client, target_of
 from keyplan.client.transports import BotoTransport
 from keyplan.console.access import is_read
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _RECEIPTS_KEPT: Final = 500
 _CONNECT_S, _READ_S = 5, 60
+_ATTEMPTS: Final = 10
 
 _current: ContextVar[list[CallReceipt] | None] = ContextVar("keyplan_console_calls", default=None)
 
@@ -46,6 +48,11 @@ class CallReceipt:
     def units(self) -> float:
         """Return the consumed capacity units of all tables and indexes."""
         return float(sum(float(part.get("CapacityUnits", 0)) for part in self.capacity))
+
+    @property
+    def is_unmetered(self) -> bool:
+        """Return True if a successful call of a data operation reported no consumed capacity."""
+        return self.operation in DATA_OPERATIONS and not self.error and not self.capacity
 
     @property
     def index_units(self) -> dict[str, float]:
@@ -169,6 +176,20 @@ class Source:
             raise
         self._keep(operation, sent, started, answer, "")
         return answer
+
+    def write_batch(self, table: str, requests: Sequence[Mapping[str, Any]]) -> int:
+        """Put or delete items, 25 per call, and return the number of written items. Unprocessed items are retried."""
+        written = 0
+        for start in range(0, len(requests), limits.BATCH_WRITE_ITEMS):
+            left = list(requests[start : start + limits.BATCH_WRITE_ITEMS])
+            written += len(left)
+            for _ in range(_ATTEMPTS):
+                answer = self.call("BatchWriteItem", {"RequestItems": {table: left}})
+                left = (answer.get("UnprocessedItems") or {}).get(table, [])
+                if not left:
+                    break
+            written -= len(left)
+        return written
 
     def _keep(
         self, operation: str, request: dict[str, Any], started: float, answer: dict[str, Any], error: str

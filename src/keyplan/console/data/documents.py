@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 Item: TypeAlias = dict[str, dict[str, Any]]
 TYPES: Final = ("S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M")
@@ -286,6 +287,11 @@ def _sorted_sets(value: Mapping[str, Any]) -> Any:
 def encoded_key(key: Mapping[str, Any]) -> str:
     """Encode a key, or the LastEvaluatedKey of a page, for a URL."""
     return base64.urlsafe_b64encode(typed_text(key, None).encode()).decode().rstrip("=")
+
+
+def item_path(table: str, key: Mapping[str, Any]) -> str:
+    """Return the path of an item's page, relative to the console's root."""
+    return f"data/tables/{quote(table, safe='')}/item?key={encoded_key(key)}"
 
 
 def decoded_key(text: str) -> Item:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from keyplan.client.errors import NoAnswerError
+from keyplan.console.frame import refusal
 from keyplan.console.source import Source
 from keyplan.errors import ServiceError, UnknownOperationError
 
@@ -64,6 +64,12 @@ class TableFacts:
         return IndexKeys(
             "", pk, sk, items=self.description.get("ItemCount", 0), size=self.description.get("TableSizeBytes", 0)
         )
+
+    @property
+    def size(self) -> str:
+        """Return the size of the table as text. Some engines return a size of 0 for a table with items."""
+        keys = self.keys
+        return "not reported" if keys.items and not keys.size else size_text(keys.size)
 
     @property
     def indexes(self) -> list[IndexKeys]:
@@ -190,13 +196,11 @@ def attempt(source: Source, missing: dict[str, str], operation: str, request: Ma
         return {}
     try:
         return source.call(operation, request)
-    except NoAnswerError:
-        raise
     except UnknownOperationError:
         missing[operation] = UNSUPPORTED
         return {}
     except ServiceError as error:
-        missing[operation] = f"{error.code}: {error.message}" if error.message else error.code
+        missing[operation] = refusal(error)
         return {}
 
 

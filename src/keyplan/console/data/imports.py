@@ -13,12 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from keyplan.client.errors import NoAnswerError
 from keyplan.console.data.documents import DocumentError, Item, cell, read_items, read_plain
 from keyplan.console.data.exports import FORMULA, REST
 from keyplan.console.data.facts import TableFacts, describe
 from keyplan.console.data.search import key_of, scalar
-from keyplan.console.frame import Frame, PostedForm, form
+from keyplan.console.frame import Frame, PostedForm, form, refusal
 from keyplan.console.source import Source
 from keyplan.errors import ConditionalCheckFailedError, ServiceError
 
@@ -134,12 +133,11 @@ def write(source: Source, facts: TableFacts, items: list[Item], *, replace: bool
             result.written += 1
         except ConditionalCheckFailedError:
             result.existing += 1
-        except NoAnswerError:
-            raise
         except ServiceError as error:
+            problem = refusal(error)
             result.refused += 1
             if len(result.problems) < _SHOWN:
                 key = key_of(item, facts.keys) or {}
                 text = " / ".join(cell(value).text for value in key.values())
-                result.problems.append(f"item {number}{f' ({text})' if text else ''}: {error.message or error.code}")
+                result.problems.append(f"item {number}{f' ({text})' if text else ''}: {problem}")
     return result

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from keyplan.client.errors import NoAnswerError
 from keyplan.console.data.code import code_of
 from keyplan.console.data.documents import (
     DocumentError,
@@ -47,7 +46,7 @@ from keyplan.console.data.search import (
     SearchError,
     scalar,
 )
-from keyplan.console.frame import Frame, PostedForm, form
+from keyplan.console.frame import Frame, PostedForm, form, refusal
 from keyplan.console.source import Source
 from keyplan.errors import ConditionalCheckFailedError, ServiceError
 from keyplan.pages import redirect
@@ -106,10 +105,8 @@ class _ItemPages:
                 total = _counted(self._source, operation, call)
         except SearchError as error:
             errors[error.name] = error.message
-        except NoAnswerError:
-            raise
         except ServiceError as error:
-            failure = f"{error.code}: {error.message}"
+            failure = refusal(error)
         items = answer.get("Items", [])
         keys = facts.keys_of(search.index) or facts.keys
         columns = columns_of(items, list(dict.fromkeys([*keys.names, *facts.keys.names])), search.columns)
@@ -130,7 +127,7 @@ class _ItemPages:
             total=total,
             scanned=answer.get("ScannedCount", len(items)),
             columns=columns,
-            groups=groups_of(items, columns, search, keys, facts.keys),
+            groups=groups_of(items, columns, search, keys, facts),
             next=search.link(start=encoded_key(last)) if last else "",
             sort_conditions=SORT_CONDITIONS,
             filters=FILTERS,
@@ -177,10 +174,8 @@ class _ItemPages:
         except ConditionalCheckFailedError:
             current = get(self._source, facts, key)
             return self._conflict(request, facts, key, current, draft)
-        except NoAnswerError:
-            raise
         except ServiceError as error:
-            draft.error = f"{error.code}: {error.message}"
+            draft.error = refusal(error)
             return self._editor(request, facts, key, item, draft, 400)
         return redirect(here, "Item saved.")
 
@@ -258,13 +253,11 @@ class _ItemPages:
         except ConditionalCheckFailedError:
             draft.error = "An item with this key exists. Open it to change it, or enter another key."
             return self._new_page(request, facts, draft, 409)
-        except NoAnswerError:
-            raise
         except DocumentError as error:
             draft.error = str(error)
             return self._new_page(request, facts, draft, 400)
         except ServiceError as error:
-            draft.error = f"{error.code}: {error.message}"
+            draft.error = refusal(error)
             return self._new_page(request, facts, draft, 400)
         key = {name: item[name] for name in facts.keys.names}
         path = request.url.path.removesuffix("new")

@@ -5,23 +5,31 @@ transaction.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from keyplan.client.errors import NoAnswerError
 from keyplan.console.access import is_read
 from keyplan.console.data.code import code_of
 from keyplan.console.data.definitions import FieldError
 from keyplan.console.data.documents import DocumentError, read_values
-from keyplan.console.data.rows import columns_of, groups_of
-from keyplan.console.data.search import Search
-from keyplan.console.frame import Frame, PostedForm, form
-from keyplan.errors import ServiceError
+from keyplan.console.data.facts import TableFacts, attempt
+from keyplan.console.data.rows import ItemGroup, columns_of, row_of
+from keyplan.console.frame import Frame, PostedForm, form, refusal
+from keyplan.console.source import Source
+from keyplan.dynamodb.partiql.nodes import SelectStatement, UpdateStatement
+from keyplan.dynamodb.partiql.parser import parse
+from keyplan.errors import ServiceError, ValidationError
+from keyplan.pages import redirect
 
 _PAGE: Final = 50
+_LINK: Final = 6_000
+"""Maximum length of the query string for a statement that reads. Longer statements run with POST."""
+_LINKED: Final = ("statement", "parameters", "together", "next")
 _STATEMENT: Final = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^;])+""")
 _SEVERAL: Final = {
     "transaction": ("ExecuteTransaction", "TransactStatements"),
@@ -34,16 +42,25 @@ def routes(console: Frame) -> list[Route]:
     """Return the routes of statements."""
 
     def partiql(request: Request) -> Response:
-        statement = parameters = ""
-        together = "transaction"
+        """Show the editor. Reads run with GET, so that their results can be opened again. Writes run with POST."""
+        is_post = request.method == "POST"
+        fields = form(request) if is_post else PostedForm(request.query_params.multi_items())
+        statement, parameters = fields["statement"].replace("\r\n", "\n"), fields["parameters"]
+        together = fields["together"] if fields["together"] in _SEVERAL else "transaction"
         context: dict[str, Any] = {}
-        if request.method == "POST":
-            posted = form(request)
-            statement, parameters = posted["statement"].replace("\r\n", "\n"), posted["parameters"]
-            together = posted["together"] if posted["together"] in _SEVERAL else together
-            context = _run(console, statement, parameters, posted, together)
-        elif "table" in request.query_params:
-            name = request.query_params["table"].replace('"', '""')
+        if is_post or "run" in fields:
+            try:
+                operation, call = _request(statement, parameters, together)
+            except FieldError as error:
+                context = {"errors": {error.field: str(error)}}
+            else:
+                link = urlencode([(name, fields[name]) for name in _LINKED if fields[name]] + [("run", "yes")])
+                if is_post and is_read(operation, call) and len(link) <= _LINK:
+                    return redirect(f"{request.url.path}?{link}")
+                is_confirmed = is_post and fields["confirmed"] == "yes"
+                context = _run(console, operation, call, fields["next"], is_confirmed=is_confirmed)
+        elif fields["table"]:
+            name = fields["table"].replace('"', '""')
             statement = f'SELECT * FROM "{name}"'  # noqa: S608 - a text for the editor
         shown: dict[str, Any] = {
             "errors": {},
@@ -65,28 +82,29 @@ def routes(console: Frame) -> list[Route]:
     return [console.route("/data/partiql", partiql, methods=("GET", "POST"))]
 
 
-def _run(console: Frame, statement: str, parameters: str, posted: PostedForm, together: str) -> dict[str, Any]:
-    try:
-        operation, call = _request(statement, parameters, together)
-    except FieldError as error:
-        return {"errors": {error.field: str(error)}}
+def _run(console: Frame, operation: str, call: dict[str, Any], start: str, *, is_confirmed: bool) -> dict[str, Any]:
     reads = is_read(operation, call)
     if reads and operation == "ExecuteStatement":
         call["Limit"] = _PAGE
-        if posted["next"]:
-            call["NextToken"] = posted["next"]
+        if start:
+            call["NextToken"] = start
     code = code_of(console.source, operation, call)
-    if not reads and posted["confirmed"] != "yes" and not console.source.read_only:
+    if not (reads or is_confirmed or console.source.read_only):
         return {"code": code, "asks": True, "several": operation != "ExecuteStatement"}
     try:
         answer = console.source.call(operation, call)
-    except NoAnswerError:
-        raise
     except ServiceError as error:
-        return {"code": code, "failure": f"{error.code}: {error.message}"}
+        return {"code": code, "failure": refusal(error)}
     responses = answer.get("Responses", [])
-    items = answer.get("Items", []) + [response["Item"] for response in responses if "Item" in response]
-    columns = columns_of(items, (), ())
+    statements = [part["Statement"] for part in call.get("TransactStatements", call.get("Statements", [call]))]
+    found = [(item, statements[0]) for item in answer.get("Items", [])]
+    found += [
+        (response["Item"], one) for response, one in zip(responses, statements, strict=False) if "Item" in response
+    ]
+    items = [item for item, _ in found]
+    tables = _tables(console.source, dict.fromkeys(one for _, one in found))
+    keys = dict.fromkeys(name for facts in tables.values() for name in facts.keys.names)
+    columns = columns_of(items, [name for name in keys if any(name in item for item in items)], ())
     return {
         "code": code,
         "items": items,
@@ -96,9 +114,39 @@ def _run(console: Frame, statement: str, parameters: str, posted: PostedForm, to
             if response.get("Error")
         ],
         "columns": columns,
-        "groups": groups_of(items, columns, Search(), None, None),
+        "groups": [ItemGroup(None, [row_of(item, columns, tables.get(one)) for item, one in found])],
         "next": answer.get("NextToken", ""),
     }
+
+
+def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
+    """Return the table of each statement, unless its results cannot be attributed to stored items."""
+    known: dict[str, TableFacts | None] = {}
+    tables = {}
+    for statement in statements:
+        name, nested = _source_of(statement)
+        if name and name not in known:
+            answer = attempt(source, {}, "DescribeTable", {"TableName": name})
+            known[name] = TableFacts(name, answer["Table"]) if answer else None
+        facts = known.get(name)
+        if facts is not None and nested.isdisjoint(facts.keys.names):
+            tables[statement] = facts
+    return tables
+
+
+def _source_of(statement: str) -> tuple[str, set[str]]:
+    """Return the table of a statement that returns stored items, and the names in its result that are nested values.
+
+    The table is an empty string for other statements, and for statements in another engine's own syntax.
+    """
+    try:
+        parsed = parse(statement).statement
+    except ValidationError:
+        return "", set()
+    if not isinstance(parsed, SelectStatement | UpdateStatement):
+        return "", set()
+    shown = parsed.shown or () if isinstance(parsed, SelectStatement) else ()
+    return parsed.source.table.rpartition("/")[2], {str(path.parts[-1]) for path in shown if len(path.parts) > 1}
 
 
 def _request(text: str, parameters: str, together: str) -> tuple[str, dict[str, Any]]:

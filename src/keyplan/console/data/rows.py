@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
-from keyplan.console.data.documents import Cell, bytes_of, cell, encoded_key, key_text, sort_key
-from keyplan.console.data.facts import IndexKeys
+from keyplan.console.data.documents import Cell, bytes_of, cell, encoded_key, item_path, key_text, sort_key
+from keyplan.console.data.facts import IndexKeys, TableFacts
 from keyplan.console.data.search import Search, key_of
 
 _COLUMNS: Final = 8
@@ -24,6 +24,8 @@ class Row:
     """Cells in the order of the columns, or None where the item does not have the attribute."""
     key: str
     """Encoded primary key, or an empty string if the result does not contain it."""
+    path: str
+    """Path of the item's page, relative to the console's root, or an empty string without a key."""
     key_text: str
     size: int
     further: int
@@ -65,8 +67,8 @@ def groups_of(
     items: Sequence[Mapping[str, Any]],
     columns: Columns,
     search: Search,
-    index: IndexKeys | None,
-    table: IndexKeys | None,
+    index: IndexKeys,
+    facts: TableFacts,
 ) -> list[ItemGroup]:
     """Return the rows, grouped by partition key if the index or table has a sort key and the page is not sorted."""
     if search.sort:
@@ -77,23 +79,25 @@ def groups_of(
         ordered = [*present, *(item for item in items if name not in item)]
     else:
         ordered = list(items)
-    if index is None or not index.sk or search.sort or not search.grouped or not items:
-        return [ItemGroup(None, [_row(item, columns, table) for item in ordered])]
+    if not index.sk or search.sort or not search.grouped or not items:
+        return [ItemGroup(None, [row_of(item, columns, facts) for item in ordered])]
     groups = []
     for _, members in groupby(ordered, key=lambda item: sort_key(item.get(index.pk))):
         collection = list(members)
         first = collection[0].get(index.pk)
         title = None if first is None else cell(first)
         pk = "" if first is None else key_text(first)
-        groups.append(ItemGroup(title, [_row(item, columns, table) for item in collection], pk))
+        groups.append(ItemGroup(title, [row_of(item, columns, facts) for item in collection], pk))
     return groups
 
 
-def _row(item: Mapping[str, Any], columns: Columns, table: IndexKeys | None) -> Row:
-    key = key_of(item, table) if table is not None else None
+def row_of(item: Mapping[str, Any], columns: Columns, facts: TableFacts | None) -> Row:
+    """Return an item as a row. `facts` describes its table, or is None if the page of the item is unknown."""
+    key = None if facts is None else key_of(item, facts.keys)
     return Row(
         [cell(item[name]) if name in item else None for name in columns.shown],
         encoded_key(key) if key else "",
+        item_path(facts.name, key) if key and facts is not None else "",
         " / ".join(cell(value).text for value in key.values()) if key else "",
         bytes_of(item),
         sum(name not in columns.shown for name in item),

@@ -10,10 +10,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from keyplan.client.errors import NoAnswerError
 from keyplan.console.data.documents import encoded_key, is_same, plain_text
 from keyplan.console.data.facts import TableFacts, describe, instant
-from keyplan.console.frame import Frame, form
+from keyplan.console.frame import Frame, form, refusal
 from keyplan.console.source import Source, receipts_of_page
 from keyplan.errors import ServiceError
 
@@ -39,12 +38,12 @@ def routes(console: Frame) -> list[Route]:
                 names = [shard["ShardId"] for shard in shards[:_SHARDS]]
                 positions = iterators or {name: iterator(source, facts, name, "TRIM_HORIZON") for name in names}
                 records, iterators = _read(source, facts, positions)
-        except NoAnswerError:
-            raise
         except ServiceError as error:  # other makers' engines may have no streams
-            operation = receipts_of_page()[-1].operation
-            detail = ": ".join(filter(None, [error.code, error.message]))
-            failure = f"The stream cannot be read: {source.name} refused {operation} ({detail})."
+            detail, operation = refusal(error), receipts_of_page()[-1].operation
+            failure = (
+                f"The stream cannot be read: {source.name} refused {operation} ({detail}). The table has a stream, but "
+                "its records are not available here."
+            )
         return console.render(
             request,
             "data/stream.html.j2",

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from keyplan.client.errors import NoAnswerError
 from keyplan.console.data.code import code_of
 from keyplan.console.data.definitions import INDEXES, FieldError, change_of, json_table, new_table
 from keyplan.console.data.facts import TableFacts, attempt, describe, describe_fully, in_parallel, instant, size_text
-from keyplan.console.frame import Frame, PostedForm, form
+from keyplan.console.frame import Frame, PostedForm, form, refusal, utc
 from keyplan.console.source import Source
 from keyplan.errors import ServiceError
 from keyplan.pages import redirect
 
 _TABLES: Final = 50
 _EMPTIED: Final = 20_000
-_BATCH: Final = 25
-_ATTEMPTS: Final = 5
 _KEY_TYPES: Final = (("S", "String"), ("N", "Number"), ("B", "Binary"))
 _PROJECTIONS: Final = (("ALL", "All attributes"), ("KEYS_ONLY", "Keys only"), ("INCLUDE", "Some attributes"))
 _STREAMS: Final = (
@@ -68,10 +64,8 @@ class _TablePages:
         def facts_of(name: str) -> TableFacts:
             try:
                 return describe_fully(self._source, name, tags=False)
-            except NoAnswerError:
-                raise
             except ServiceError as error:  # deleted between the two calls, or not permitted
-                return TableFacts(name, {}, missing={"DescribeTable": error.message})
+                return TableFacts(name, {}, missing={"DescribeTable": refusal(error)})
 
         tables = in_parallel(self._source, facts_of, names)
         missing = {operation: text for facts in tables for operation, text in facts.missing.items()}
@@ -83,7 +77,6 @@ class _TablePages:
             wanted=request.query_params.get("name", ""),
             next=answer.get("LastEvaluatedTableName", ""),
             after=after,
-            size_text=size_text,
         )
 
     def about(self, request: Request) -> Response:
@@ -126,12 +119,10 @@ class _TablePages:
         try:
             operation, call, done = change_of(facts, setting, posted)
             self._source.call(operation, call)
-        except NoAnswerError:
-            raise
         except FieldError as error:
             return self._about(request, name, {error.field: str(error)})
         except ServiceError as error:
-            return self._about(request, name, {setting: f"{error.code}: {error.message}"})
+            return self._about(request, name, {setting: refusal(error)})
         return redirect(f"{request.url.path.removesuffix('settings')}about", done)
 
     def restore(self, request: Request) -> Response:
@@ -149,10 +140,8 @@ class _TablePages:
                 self._source.call("RestoreTableToPointInTime", call)
         except FieldError as error:
             return self._about(request, name, {error.field: str(error)})
-        except NoAnswerError:
-            raise
         except ServiceError as error:
-            return self._about(request, name, {"restore": f"{error.code}: {error.message}"})
+            return self._about(request, name, {"restore": refusal(error)})
         tables = request.url.path.partition("/data/")[0] + "/data/"
         return redirect(tables, f"Table {target} is being restored.")
 
@@ -177,10 +166,8 @@ class _TablePages:
             )
         try:
             self._source.call("DeleteBackup", {"BackupArn": posted["arn"]})
-        except NoAnswerError:
-            raise
         except ServiceError as error:
-            return self._about(request, facts.name, {"backup": f"{error.code}: {error.message}"})
+            return self._about(request, facts.name, {"backup": refusal(error)})
         return redirect(f"{request.url.path.removesuffix('delete-backup')}about", f"Backup {posted['name']} deleted.")
 
     def create(self, request: Request) -> Response:
@@ -191,12 +178,10 @@ class _TablePages:
         try:
             call = json_table(posted["json"]) if posted["json"].strip() else new_table(posted)
             self._source.call("CreateTable", call)
-        except NoAnswerError:
-            raise
         except FieldError as error:
             return self._create_page(request, posted, {error.field: str(error)})
         except ServiceError as error:
-            return self._create_page(request, posted, {"form": f"{error.code}: {error.message}"})
+            return self._create_page(request, posted, {"form": refusal(error)})
         created = f"Table {call['TableName']} created."
         if posted["ttl"].strip() and not posted["json"].strip():
             missing: dict[str, str] = {}
@@ -304,10 +289,8 @@ class _TablePages:
             if form(request)["typed"] == name:
                 try:
                     return act()
-                except NoAnswerError:
-                    raise
                 except ServiceError as error:
-                    errors["typed"] = f"{error.code}: {error.message}"
+                    errors["typed"] = refusal(error)
             else:
                 errors["typed"] = f"Type {name} to confirm."
         return self._console.render(
@@ -330,13 +313,10 @@ class _TablePages:
 
 def _restore_time(text: str) -> dict[str, Any]:
     """Return the parameter for a time in UTC, or for the latest time if the text is empty. Raises FieldError."""
-    if not text.strip():
-        return {"UseLatestRestorableTime": True}
     try:
-        time = datetime.fromisoformat(text.strip())
+        return {"RestoreDateTime": utc(text).timestamp()} if text.strip() else {"UseLatestRestorableTime": True}
     except ValueError:
         raise FieldError("restore", f"expected a time in UTC such as 2026-01-31T09:30:00, got {text!r}") from None
-    return {"RestoreDateTime": (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()}
 
 
 def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
@@ -351,14 +331,10 @@ def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
     deleted = 0
     while deleted < _EMPTIED:
         answer = source.call("Scan", scan)
-        keys = answer["Items"]
-        for start in range(0, len(keys), _BATCH):
-            requests = {facts.name: [{"DeleteRequest": {"Key": key}} for key in keys[start : start + _BATCH]]}
-            for _ in range(_ATTEMPTS):
-                requests = source.call("BatchWriteItem", {"RequestItems": requests}).get("UnprocessedItems") or {}
-                if not requests:
-                    break
-            deleted += len(keys[start : start + _BATCH]) - len(requests.get(facts.name, ()))
+        now = source.write_batch(facts.name, [{"DeleteRequest": {"Key": key}} for key in answer["Items"]])
+        deleted += now
+        if now < len(answer["Items"]):
+            return deleted, False
         if not answer.get("LastEvaluatedKey"):
             return deleted, True
         scan["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final
 
 import orjson
 
 from keyplan.client.codec import Sorter
 from keyplan.client.tables import key_types
+from keyplan.console.data.documents import item_path
 from keyplan.console.design.picture import COLORS
 from keyplan.cost.units import entry_of
 from keyplan.design.declaring.tables import Table
@@ -51,6 +51,8 @@ class ItemRow:
     sort: tuple[AttributeCell, ...]
     cells: tuple[AttributeCell, ...]
     bytes: int
+    path: str
+    """Path of the item's page, relative to the console's root."""
 
     def named(self, name: str) -> AttributeCell | None:
         """Return the cell of an attribute, or None."""
@@ -91,28 +93,30 @@ class EntityFinder:
 
 
 def collections(schema: Schema, index: Index | None, items: Iterable[Item], entities: EntityFinder) -> list[Collection]:
-    """Return the collections of items or index entries. `items` must be in the order of their keys."""
+    """Return the collections of items or index entries, in the order of their first items.
+
+    A scan of another maker's engine may return the items of a collection apart from each other.
+    """
     partition = (schema.partition,) if index is None else index.partition
     sort = schema.key[1:] if index is None else index.sort
 
-    def keys(item: Item) -> list[Any]:
-        return [item.get(name) for name in partition]
-
+    groups: dict[str, list[Item]] = {}
+    for item in items:
+        groups.setdefault(repr([item.get(name) for name in partition]), []).append(item)
     return [
         Collection(
             tuple(_key(name, group[0]) for name in partition if name in group[0]),
-            tuple(_row(item, entities, partition, sort) for item in group),
+            tuple(_row(item, entities, schema, {*partition, *sort}, sort) for item in group),
         )
-        for _, several in groupby(items, key=keys)
-        if (group := list(several))
+        for group in groups.values()
     ]
 
 
-def _row(item: Item, entities: EntityFinder, partition: Sequence[str], sort: Sequence[str]) -> ItemRow:
+def _row(item: Item, entities: EntityFinder, schema: Schema, keys: set[str], sort: Sequence[str]) -> ItemRow:
     name, color = entities.of(item)
-    keys = {*partition, *sort}
+    path = item_path(schema.name, {part: item[part] for part in schema.key}) if item.keys() >= set(schema.key) else ""
     others = tuple(cell(attribute, value) for attribute, value in item.items() if attribute not in keys)
-    return ItemRow(name, color, tuple(_key(part, item) for part in sort if part in item), others, _size(item))
+    return ItemRow(name, color, tuple(_key(part, item) for part in sort if part in item), others, _size(item), path)
 
 
 def _size(item: Item) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 import orjson
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 
+from keyplan.console.frame import utc
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.fields.annotations import (
     UNSET,
@@ -276,8 +277,7 @@ def _scalar(annotation: Any, text: str) -> Any:
         except Base64Error:
             raise ValueError("Enter base64.") from None
     if isinstance(bare, type) and issubclass(bare, datetime):
-        instant = datetime.fromisoformat(text)
-        return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+        return utc(text)
     if isinstance(bare, type) and issubclass(bare, Enum):
         return next((member for member in bare if str(member.value) == text), text)
     return text

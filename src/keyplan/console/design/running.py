@@ -14,12 +14,15 @@ from keyplan.client.connection import Connection
 from keyplan.client.requests import Context, Retries
 from keyplan.clock import SystemClock
 from keyplan.console.access import is_read
+from keyplan.console.data.documents import item_path
 from keyplan.console.source import Source
 from keyplan.cost.estimate import price_of_call
 from keyplan.cost.expected import Expected
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.units import Spent, of_receipts, total
 from keyplan.design.declaring.patterns import Page, Pattern
+from keyplan.design.entities import ReadModel, viewed_entity
+from keyplan.design.requests.items import item_builder
 from keyplan.errors import KeyplanError, ServiceError
 from keyplan.export.examples import command, plain
 from keyplan.verify.answers import entities_in
@@ -117,6 +120,8 @@ class RunResult:
     items: tuple[Mapping[str, Any], ...] = ()
     """Returned items, as values by field name. The empty field name maps to the name of the entity."""
     entities: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Path of each item's page, relative to the console's root, or an empty string if its key is unknown."""
     number: int | None = None
     """The count that a pattern returned."""
     cursor: str = ""
@@ -173,6 +178,7 @@ class PatternRunner:
             self._cost(pattern, transport.sent),
             tuple(_fields(entity) for entity in entities),
             tuple(type(entity).__name__ for entity in entities),
+            tuple(_path(entity) for entity in entities),
             answer if isinstance(answer, int) and not isinstance(answer, bool) else None,
             (answer.cursor or "") if isinstance(answer, Page) else "",
             error,
@@ -206,6 +212,15 @@ def _fields(entity: BaseModel) -> dict[str, Any]:
     except ValueError:  # binary that is not UTF-8
         values = entity.model_dump(warnings=False)
     return {name: _text(value) for name, value in values.items()}
+
+
+def _path(entity: ReadModel) -> str:
+    """Return the path of the item's page. It is empty for a view without the fields of the key."""
+    spec = vars(viewed_entity(type(entity))).get("__keyplan__")
+    try:
+        return item_path(spec.schema.name, item_builder(spec).key(vars(entity))) if spec is not None else ""
+    except (KeyError, ValueError):
+        return ""
 
 
 def _text(value: Any) -> str:

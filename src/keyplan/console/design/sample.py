@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from keyplan import limits
 from keyplan.console.design.running import connection_of
 from keyplan.console.source import Source
 from keyplan.design.declaring.design import Design
@@ -23,7 +22,6 @@ from keyplan.verify.values import SampleError, ValueGenerator
 ITEMS: Final = 400
 """Approximate total number of items."""
 _DAY_S: Final = 86_400
-_ATTEMPTS: Final = 20
 
 
 class Sample:
@@ -68,16 +66,10 @@ class Sample:
         count = 0
         for table in design.tables:
             puts = [{"PutRequest": {"Item": item}} for item in self.items(table)]
-            for start in range(0, len(puts), limits.BATCH_WRITE_ITEMS):
-                _write(source, table.name, puts[start : start + limits.BATCH_WRITE_ITEMS])
-            count += len(puts)
+            written = source.write_batch(table.name, puts)
+            count += written
+            if written < len(puts):
+                raise KeyplanError(
+                    f"{table.name} accepted {written:,} of {len(puts):,} items: the throughput of the table is exceeded"
+                )
         return count
-
-
-def _write(source: Source, table: str, puts: list[dict[str, Any]]) -> None:
-    for _ in range(_ATTEMPTS):
-        answer = source.call("BatchWriteItem", {"RequestItems": {table: puts}})
-        puts = answer.get("UnprocessedItems", {}).get(table, [])
-        if not puts:
-            return
-    raise KeyplanError(f"{table} does not accept more items now: the throughput of the table is exceeded")
