@@ -273,8 +273,8 @@ class _Pages:
     def cost(self, request: Request) -> Response:
         if self._room is None:
             return self._missing(request)
-        found = self._room.costs(costs.WhatIf.read(request.query_params))
-        return self._render(request, "cost", "cost", costs=found, factors=costs.FACTORS)
+        found = self._room.costs(costs.WhatIf.read(request.query_params, self._room.design))
+        return self._render(request, "cost", "cost", costs=found, factors=costs.FACTORS, shown=costs.BARS)
 
     # Claims.
 

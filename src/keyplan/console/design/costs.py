@@ -1,39 +1,57 @@
-"""Monthly cost of a design, as declared or with a different load and different numbers and sizes of items."""
+"""Monthly cost of a design, as declared or with other rates of its patterns, and numbers and sizes of items."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from keyplan.cost.estimate import Estimate, Load, PatternCost, estimate
+from keyplan.cost.estimate import SECONDS_A_MONTH, Estimate, Load, PatternCost, estimate
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.sizes import Growth
 from keyplan.design.declaring.design import Design
+from keyplan.design.workload import Rate
 
 FACTORS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Factors that a user can choose. Factor 1 stands for the declared values."""
 _CURVE: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+_PATTERN_FACTORS: Final = (0.0, *FACTORS)
+_PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Calls per second that a user can choose for a pattern without a declared rate."""
+_PREFIX: Final = "rate."
 BARS: Final = 12
 """Number of patterns that have their own bar."""
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Factors by which the declared load, numbers and sizes are multiplied."""
+    """Factors of the declared load, numbers and sizes, and rates of single patterns."""
 
     load: float = 1.0
     items: float = 1.0
     size: float = 1.0
+    rates: tuple[tuple[str, float], ...] = ()
+    """For each pattern that differs: the factor of its declared rate, or its rate if it declares none."""
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> WhatIf:
-        """Return the factors in a query string. A factor that is not offered counts as 1."""
-        return cls(*(_factor(query.get(name, "")) for name in ("load", "items", "size")))
+    def read(cls, query: Mapping[str, str], design: Design) -> WhatIf:
+        """Return the values in a query string. A value that is not offered counts as declared."""
+        load, items, size = (_chosen(query.get(name, ""), FACTORS) for name in ("load", "items", "size"))
+        rates = []
+        for pattern in design.patterns:
+            offered = _PATTERN_RATES if pattern.facts.rate is None else _PATTERN_FACTORS
+            value = _chosen(query.get(_PREFIX + pattern.name, ""), offered, math.nan)
+            if not math.isnan(value):
+                rates.append((pattern.name, value))
+        return cls(load, items, size, tuple(rates))
 
-    def as_load(self, load: float | None = None) -> Load:
-        """Return the changes to the declared load. `load` replaces the factor of the rates."""
-        return Load(self.load if load is None else load, growth=Growth(self.items, self.size))
+    def as_load(self, design: Design, load: float | None = None) -> Load:
+        """Return the changes to the declared load. `load` replaces the factor of all rates."""
+        scale = self.load if load is None else load
+        declared = {pattern.name: pattern.facts.rate or Rate(1.0) for pattern in design.patterns}
+        rates = {name: declared[name].scaled(value * scale) for name, value in self.rates}
+        return Load(scale, rates, Growth(self.items, self.size))
 
     @property
     def is_declared(self) -> bool:
@@ -41,12 +59,28 @@ class WhatIf:
         return self == WhatIf()
 
 
-def _factor(text: str) -> float:
+def _chosen(text: str, offered: Sequence[float], default: float = 1.0) -> float:
     try:
-        factor = float(text)
+        value = float(text)
     except ValueError:
-        return 1.0
-    return factor if factor in FACTORS else 1.0
+        return default
+    return value if value in offered else default
+
+
+@dataclass(frozen=True)
+class RateChoice:
+    """The rate of a pattern, as a field of the form."""
+
+    name: str
+    field: str
+    value: str
+    """The chosen option. The declared rate is an empty string."""
+    options: tuple[tuple[str, str], ...]
+    """Values and texts of the offered rates."""
+    cost: float
+    """Monthly price of the pattern's requests at the chosen rate."""
+    share: float
+    """Share of the pattern in the price of all requests."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +91,32 @@ class Costs:
     month: Estimate
     declared: Estimate
     curve: tuple[tuple[float, float, float], ...]
-    """Points of the cost curve: the load factor, the total cost, and the cost of requests."""
+    """Points of the cost curve: the factor of the load, the total cost, and the cost of requests."""
+    unrated: frozenset[str] = frozenset()
+    """Names of the patterns that declare no rate."""
 
     @property
     def by_pattern(self) -> list[PatternCost]:
         """Return the patterns, the most expensive first."""
         return sorted(self.month.patterns, key=lambda cost: -cost.requests)
+
+    @property
+    def rates(self) -> list[RateChoice]:
+        """Return the rate of each pattern, the most expensive at the declared rates first."""
+        whole = sum(cost.requests for cost in self.month.patterns) or 1.0
+        prices = {cost.name: cost.requests for cost in self.month.patterns}
+        chosen = dict(self.what_if.rates)
+        return [
+            RateChoice(
+                cost.name,
+                _PREFIX + cost.name,
+                f"{chosen[cost.name]:g}" if cost.name in chosen else "",
+                tuple(_unrated_options() if cost.name in self.unrated else _options(cost.calls / SECONDS_A_MONTH)),
+                prices[cost.name],
+                prices[cost.name] / whole,
+            )
+            for cost in sorted(self.declared.patterns, key=lambda cost: -cost.requests)
+        ]
 
     @property
     def bars(self) -> list[tuple[str, float]]:
@@ -83,14 +137,28 @@ class Costs:
 
 
 def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
-    """Return the costs of a design under these factors."""
-    month = estimate(design, book, what_if.as_load())
+    """Return the costs of a design with these factors."""
+    month = estimate(design, book, what_if.as_load(design))
     curve = []
     for factor in _CURVE:
-        found = estimate(design, book, what_if.as_load(factor))
+        found = estimate(design, book, what_if.as_load(design, factor))
         curve.append((factor, found.total, sum(table.requests for table in found.tables)))
     declared = month if what_if.is_declared else estimate(design, book)
-    return Costs(what_if, month, declared, tuple(curve))
+    unrated = frozenset(pattern.name for pattern in design.patterns if pattern.facts.rate is None)
+    return Costs(what_if, month, declared, tuple(curve), unrated)
+
+
+def _unrated_options() -> Iterator[tuple[str, str]]:
+    """Yield values and texts of the offered rates of a pattern that declares none."""
+    yield "", "no calls"
+    yield from ((f"{rate:g}", f"{rate:g}/s") for rate in _PATTERN_RATES)
+
+
+def _options(declared: float) -> Iterator[tuple[str, str]]:
+    """Yield values and texts of the offered factors of a declared rate."""
+    for factor in _PATTERN_FACTORS:
+        text = "as declared" if factor == 1 else f"{factor:g} \u00d7"
+        yield "" if factor == 1 else f"{factor:g}", f"{text}, {factor * declared:.3g}/s" if factor else "no calls"
 
 
 def money(value: float) -> str:

@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from markdown_it import MarkdownIt
@@ -18,7 +18,7 @@ from keyplan.check.rule import Rule
 from keyplan.clock import SystemClock
 from keyplan.console.design.claims import Verification
 from keyplan.console.design.collections import Collection, EntityFinder, by_variety, collections, entries
-from keyplan.console.design.costs import Costs, WhatIf, costs
+from keyplan.console.design.costs import costs
 from keyplan.console.design.picture import SEVERITIES, Panel, colors_of, draw, panels, worst_by_subject
 from keyplan.console.design.running import PatternRunner, request_text
 from keyplan.console.design.sample import Sample
@@ -39,6 +39,7 @@ from keyplan.export.conditions import condition, key_condition, written_only_if
 from keyplan.export.examples import command, example_request
 from keyplan.export.explain import claim_lines, explain_consumer, plan_lines
 
+_COSTS_KEPT: Final = 100
 _RULES_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 
@@ -91,8 +92,8 @@ class Room:
         self.colors = colors_of(design)
         self.cursor_key = secrets.token_bytes(32)
         self._clock = SystemClock()
-        self._costs: dict[WhatIf, Costs] = {}
-        """Computed costs by factors. Their number is limited, because pages offer a limited number of factors."""
+        self.costs = lru_cache(_COSTS_KEPT)(lambda what_if: costs(self.design, self.book, what_if))
+        """Return the costs with other rates, numbers and sizes."""
         self._collections: dict[tuple[Table, Index | None], list[Collection]] = {}
         self._generating = threading.Lock()
 
@@ -114,13 +115,6 @@ class Room:
     def month(self) -> Estimate:
         """The monthly cost at the declared rates, numbers and sizes."""
         return estimate(self.design, self.book)
-
-    def costs(self, what_if: WhatIf) -> Costs:
-        """Return the costs with changed load, numbers and sizes."""
-        known = self._costs.get(what_if)
-        if known is None:
-            known = self._costs[what_if] = costs(self.design, self.book, what_if)
-        return known
 
     @cached_property
     def panels(self) -> list[Panel]:

@@ -106,7 +106,8 @@
     let latest = 0;
     const update = async () => {
       const mine = ++latest;
-      const address = `${what.action}?${new URLSearchParams(new FormData(what))}`;
+      const changed = [...new FormData(what)].filter(([, value]) => value !== "" && value !== "1.0");
+      const address = `${what.action}?${new URLSearchParams(changed)}`;
       const response = await fetch(address, { credentials: "same-origin", headers: { Accept: "text/html" } }).catch(() => null);
       if (mine !== latest) return;
       if (!response?.ok) {
@@ -117,6 +118,9 @@
       if (mine !== latest) return;
       document.getElementById("estimate").replaceChildren(...page.getElementById("estimate").childNodes);
       document.querySelectorAll("#estimate table[data-sortable]").forEach(sortable);
+      for (const cost of what.querySelectorAll("[data-cost]")) {
+        cost.replaceChildren(...page.getElementById(cost.id).childNodes);
+      }
       history.replaceState(null, "", address);
     };
     for (const select of what.querySelectorAll("select")) {
