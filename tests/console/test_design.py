@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 from tests.browser import PHONE, Window
+from tests.console.load import small_design
 
 from keyplan import connect
-from keyplan.console import Source
+from keyplan.cli.designs import loaded
+from keyplan.console import Source, WatchedDesign
 from keyplan.design.declaring.design import Design
+from keyplan.diff.programs import load_isolated
 from keyplan.engine.engine import Engine
 
 ROOT = Path(__file__).parents[2]
@@ -152,6 +155,9 @@ def test_one_stored_collection_is_queried_by_its_partition_key(visit: Visit, eng
     page.get_by_role("button", name="Show collection").click()
     expect(page.get_by_text("No item has this partition key.")).to_be_visible()
     window.check_layout()
+    window.goto("/console/design/items?from=stored&index=open")
+    page.locator("table.collections").get_by_role("link", name="Task").last.click()
+    expect(page.locator(".keyline")).to_contain_text("TASK#1")
 
 
 def test_parameters_may_be_named_like_the_fields_of_the_form(visit: Visit, engine: Engine, tmp_path: Path) -> None:
@@ -238,6 +244,8 @@ def test_a_read_shows_items_and_measured_units_next_to_predicted_ones(
     result.get_by_text("Query", exact=True).click()
     expect(result.locator("pre").first).to_contain_text("KeyConditionExpression")
     check_at_both_widths(window, "run-read")
+    result.get_by_role("link", name="Task").last.click()
+    expect(page.locator(".keyline")).to_contain_text("TASK#1")
 
 
 def store(engine: Engine, design: Design) -> None:
@@ -350,6 +358,39 @@ def test_sliders_change_the_estimate_as_they_move(visit: Visit, engine: Engine, 
     assert "load=100.0" in page.url
 
 
+def test_the_rate_of_a_pattern_has_a_slider_that_shows_its_share_of_the_bill(
+    visit: Visit, engine: Engine, tasks: Design
+) -> None:
+    window = visit(engine, design=tasks)
+    page = window.goto("/console/design/cost")
+    page.get_by_text("Rate of each pattern").click()
+    slider = page.get_by_role("slider", name="tasks_due")
+    share = page.get_by_role("meter", name="Share of tasks_due in the price of all requests")
+    before = float(share.get_attribute("value") or 0)
+    slider.press("End")
+    expect(page.locator(".rate", has_text="tasks_due").locator("output")).to_have_text("100 \u00d7, 2e+03/s")
+    expect(page.locator(".tile", has_text="Per month")).to_contain_text("as declared $")
+    assert float(share.get_attribute("value") or 0) > before
+    assert "rate.tasks_due=100" in page.url
+    slider.press("Home")
+    expect(page.locator(".rate", has_text="tasks_due")).to_contain_text("$0.00 a month")
+    check_at_both_widths(window, "rates")
+    page.get_by_role("link", name="Reset to declared").click()
+    assert page.url.endswith("/cost")
+
+
+def test_a_pattern_without_a_declared_rate_can_be_given_one(visit: Visit, engine: Engine) -> None:
+    design = Design.of(small_design)
+    window = visit(engine, design=design, scripts=False)
+    page = window.goto("/console/design/cost")
+    page.get_by_text("Rate of each pattern").click()
+    page.get_by_label("tasks", exact=True).select_option(label="100/s")
+    page.get_by_role("button", name="Estimate").click()
+    expect(page.get_by_label("tasks", exact=True)).to_have_value("100")
+    expect(page.locator(".rate", has=page.get_by_label("tasks", exact=True))).not_to_contain_text("$0.00")
+    window.check_layout()
+
+
 def test_the_what_if_form_works_without_scripts(visit: Visit, engine: Engine, tasks: Design) -> None:
     page = visit(engine, design=tasks, scripts=False).goto("/console/design/cost")
     page.get_by_label("Load", exact=True).select_option(label="10 \u00d7")
@@ -411,6 +452,31 @@ def test_each_of_several_designs_has_its_own_room(visit: Visit, engine: Engine, 
     expect(page.get_by_role("heading", name="No items")).to_be_visible()
     assert engine.call("ListTables", {})["TableNames"] == ["app"]
     expect(window.goto("/console/designs/shop/design/").get_by_role("heading", level=1)).to_have_text("online_shop")
+
+
+def test_a_changed_design_is_shown_without_a_restart(visit: Visit, engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "tasks.py"
+    text = (ROOT / "examples" / "tasks.py").read_text()
+    path.write_text(text)
+    window = visit(engine, design=WatchedDesign(lambda: loaded(str(path), load_isolated)))
+    page = window.goto("/console/design/")
+    expect(page.get_by_role("link", name="Pattern tasks_due, Query")).to_be_visible()
+    path.write_text(text.replace("def tasks_due", "def due_soon"))
+    page.reload()
+    expect(page.get_by_role("link", name="Pattern due_soon, Query")).to_be_visible()
+    path.write_text(text.replace("def finish", "def finish("))
+    page.reload()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("The changed design cannot be loaded.")
+    expect(alert).to_contain_text("is not valid Python")
+    expect(page.get_by_role("link", name="Pattern due_soon, Query")).to_be_visible()
+    check_at_both_widths(window, "design-with-error")
+    expect(window.goto("/console/").get_by_text("The changed design cannot be loaded.")).to_be_visible()
+    path.write_text(text.replace("def finish", "def close_task"))
+    expect(window.goto("/console/design/patterns/close_task").get_by_role("heading", level=1)).to_have_text(
+        "close_task"
+    )
+    expect(alert).to_have_count(0)
 
 
 def test_without_a_design_the_room_says_how_to_give_one(visit: Visit, engine: Engine) -> None:

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from keyplan import connect
-from keyplan.console import Source
+from keyplan.cli.designs import loaded
+from keyplan.console import Source, WatchedDesign
 from keyplan.console.design import collections
 from keyplan.console.design.claims import Verification
 from keyplan.console.design.costs import WhatIf, costs, money
@@ -21,6 +22,7 @@ from keyplan.console.design.sample import Sample
 from keyplan.cost.expected import expected
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
+from keyplan.diff.programs import load_isolated
 from keyplan.engine.engine import Engine
 
 ROOT = Path(__file__).parents[2]
@@ -106,8 +108,10 @@ def test_values_are_shown_by_their_type_and_long_ones_are_cut() -> None:
     assert (len(long.text), len(long.tooltip)) == (65, 600)
 
 
-def test_a_what_if_reads_only_the_offered_factors() -> None:
-    assert WhatIf.read({"load": "10.0", "items": "1e9", "size": "much"}) == WhatIf(load=10.0)
+def test_a_what_if_reads_only_the_offered_factors(tasks: Design) -> None:
+    query = {"load": "10.0", "items": "1e9", "size": "much", "rate.add": "3", "rate.none": "2", "rate.finish": "nan"}
+    assert WhatIf.read(query, tasks) == WhatIf(load=10.0)
+    assert WhatIf.read({"rate.add": "2", "rate.finish": "0"}, tasks).rates == (("add", 2.0), ("finish", 0.0))
     assert WhatIf().is_declared
 
 
@@ -115,6 +119,68 @@ def test_a_larger_load_costs_more_and_the_declared_estimate_stays(tasks: Design)
     declared, larger = (costs(tasks, book(), what) for what in (WhatIf(), WhatIf(load=10.0, items=10.0)))
     assert larger.month.total == pytest.approx(10 * declared.month.total, rel=0.01)
     assert larger.declared.total == declared.month.total
+
+
+def test_the_rate_of_one_pattern_changes_its_price_and_its_share(tasks: Design) -> None:
+    found = costs(tasks, book(), WhatIf(load=2.0, rates=(("tasks_due", 10.0), ("finish", 0.0))))
+    rates = {choice.name: choice for choice in found.rates}
+    declared = {cost.name: cost.requests for cost in found.declared.patterns}
+    assert rates["tasks_due"].cost == pytest.approx(20 * declared["tasks_due"])
+    assert rates["add"].cost == pytest.approx(2 * declared["add"])
+    assert (rates["finish"].cost, rates["finish"].value) == (0.0, "0")
+    assert sum(choice.share for choice in rates.values()) == pytest.approx(1)
+    assert dict(rates["tasks_due"].options)["10"] == "10 \u00d7, 200/s"
+
+
+def test_items_that_a_scan_returns_apart_are_one_collection(tasks: Design) -> None:
+    (table,) = tasks.tables
+    items = [{"PK": {"S": user}, "SK": {"S": f"TASK#{number}"}} for number in range(2) for user in ("a", "b")]
+    found = collections.collections(table.schema, None, items, collections.EntityFinder(table.entities))
+    assert [(one.partition[0].text, len(one.rows)) for one in found] == [("a", 2), ("b", 2)]
+
+
+def test_a_design_is_loaded_again_only_if_a_file_of_it_has_changed(tmp_path: Path) -> None:
+    folder = tmp_path / "watched_shop"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "names.py").write_text('NAME = "app"\n')
+    path = folder / "design.py"
+    path.write_text(WATCHED)
+    watched = WatchedDesign(lambda: loaded(str(path), load_isolated))
+    used: list[str] = []
+
+    def refresh() -> None:
+        watched.refresh(lambda design: used.append(design.tables[0].name))
+
+    refresh()
+    assert (used, watched.problem) == ([], "")
+    (folder / "names.py").write_text('NAME = "shop"\n')
+    refresh()
+    refresh()
+    assert used == ["shop"]
+    path.write_text(WATCHED.replace("names", "words"))
+    refresh()
+    assert "cannot be imported" in watched.problem
+    assert watched.design.tables[0].name == "shop", "the previous design stays usable"
+    (folder / "words.py").write_text('NAME = "words"\n')
+    refresh()
+    assert (used, watched.problem) == (["shop", "words"], "")
+    path.unlink()
+    refresh()
+    assert "file not found" in watched.problem
+
+
+WATCHED = """
+from keyplan import Entity, Table, key
+from watched_shop.names import NAME
+
+app = Table(NAME, pk="PK", sk="SK")
+
+
+@app.entity(key=key("A#{name}", "B"))
+class Thing(Entity):
+    name: str
+"""
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,40 @@ def test_a_served_database_has_a_console_next_to_the_protocol(
     assert process.returncode == 0
 
 
+def test_a_served_database_records_load_before_the_first_visit(
+    started: Callable[..., tuple[str, subprocess.Popen[str]]],
+) -> None:
+    url, _ = started("serve", "--db", ":memory:", "--port", "0", "--sample")
+    key = {"director": {"S": "Akira Kurosawa"}, "year": {"N": "1950"}}
+    with client_of(url) as client:
+        for _ in range(3):
+            client.get_item(TableName="sample-films", Key=key)
+    with visitor(url) as visit:
+        text = visit.get("/console/load/?span=1h").text
+        assert "3 in 1 hour" in text
+        assert "GetItem" in text
+        assert "Akira Kurosawa" in visit.get("/console/load/partitions").text
+        visit.get("/console/data/tables/sample-films/")
+        assert "3 in 1 hour" in visit.get("/console/load/?span=1h").text, "the console's own requests are not counted"
+
+
+def test_a_console_shows_the_design_of_a_changed_file(
+    started: Callable[..., tuple[str, subprocess.Popen[str]]], tmp_path: Path
+) -> None:
+    design = tmp_path / "tasks.py"
+    text = (Path(__file__).parents[2] / "examples" / "tasks.py").read_text()
+    design.write_text(text)
+    url, _ = started("console", str(design), "--db", ":memory:", "--port", "0")
+    with visitor(url) as visit:
+        assert "tasks_due" in visit.get("/console/design/patterns").text
+        design.write_text(text.replace("tasks_due", "due_soon"))
+        assert "due_soon" in visit.get("/console/design/patterns").text
+        design.write_text(text.replace("from datetime import date", "from datetime import day"))
+        answer = visit.get("/console/design/patterns").text
+        assert "cannot import name" in answer
+        assert "due_soon" in answer
+
+
 def test_the_console_runs_alone_against_an_endpoint(
     started: Callable[..., tuple[str, subprocess.Popen[str]]],
 ) -> None:

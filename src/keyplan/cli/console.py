@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyplan.cli.designs import load, load_by, refusal
+from keyplan.cli.designs import load_by, loaded, refusal
 from keyplan.cli.diff import check_distinct
 
 if TYPE_CHECKING:
-    from keyplan.console import Source
+    from keyplan.console import Source, WatchedDesign
+    from keyplan.console.load.engine import EngineLoad
     from keyplan.console.serving import Handover
     from keyplan.design.declaring.design import Design
     from keyplan.engine.engine import Engine
@@ -90,19 +91,21 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
         raise refusal(f"keyplan console: {error}", code=getattr(error, "code", 2)) from None
 
 
-def _designs(module: str | None, against: list[str]) -> tuple[Design | None, dict[str, Design]]:
+def _designs(module: str | None, against: list[str]) -> tuple[WatchedDesign | None, dict[str, Design]]:
     """Return the design to show, and the designs to compare it with, by target."""
-    if not against:
-        return (None if module is None else load(module)), {}
+    if module is None:
+        if against:
+            raise refusal("keyplan console: --against needs a design to compare with")
+        return None, {}
+    from keyplan.console import WatchedDesign  # noqa: PLC0415 - an extra
     from keyplan.diff.programs import load_isolated  # noqa: PLC0415 - `keyplan --help` needs no designs
 
-    if module is None:
-        raise refusal("keyplan console: --against needs a design to compare with")
-    loaded = load_by(module, load_isolated)
+    first = load_by(module, load_isolated)
     others = {target: load_by(target, load_isolated) for target in against}
     for other in others.values():
-        check_distinct(other, loaded, "console")
-    return loaded.design, {target: other.design for target, other in others.items()}
+        check_distinct(other, first, "console")
+    watched = WatchedDesign(lambda: loaded(module, load_isolated), first)
+    return watched, {target: other.design for target, other in others.items()}
 
 
 def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
@@ -118,10 +121,11 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
 
 
 class Mounted:
-    """The console that `keyplan serve` includes. Its code is loaded when the first browser connects."""
+    """The console of `keyplan serve`. It records load from the start. Its pages are loaded for the first browser."""
 
     def __init__(self, db: str, host: str, names: list[str], token: str) -> None:
         self._db, self._host, self._names, self._token = db, host, names, token
+        self._recording: EngineLoad | None = None
 
     @classmethod
     def at(cls, db: str, host: str, names: list[str]) -> Mounted | None:
@@ -144,13 +148,21 @@ class Mounted:
         """Return the line of output that shows the console's URL."""
         return f"console {url}/console/?token={self._token}"
 
+    def record(self, engine: Engine) -> None:
+        """Record the load of the engine from now on."""
+        from keyplan.console.load.engine import EngineLoad  # noqa: PLC0415 - `keyplan --help` needs no console
+
+        self._recording = EngineLoad(engine)
+        self._recording.start()
+
     def pages(self, engine: Engine, rest: DynamoDBApplication) -> Handover:
         """Return the handler for browser requests. It passes paths outside of the console to `rest`."""
         from keyplan.console import Access, Console, Source  # noqa: PLC0415 - an extra
         from keyplan.console.serving import Handover  # noqa: PLC0415 - an extra
 
         access = Access(self._token, host=self._host, names=self._names)
-        return Handover(Console(Source.of_engine(engine, self._db), access=access).site(rest))
+        source = Source.of_engine(engine, self._db)
+        return Handover(Console(source, access=access, recording=self._recording).site(rest))
 
 
 def _say(line: str) -> None:

@@ -14,6 +14,7 @@ import typer
 from keyplan.design.declaring.design import Design, is_file_path
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.errors import DesignError, Place, show_place
+from keyplan.errors import KeyplanError
 
 DesignName: TypeAlias = Annotated[
     str, typer.Argument(help="The design: an importable module, such as app.design, or a Python file.")
@@ -57,34 +58,56 @@ def load(target: str) -> Design:
     return load_by(target, Design.load)
 
 
+class _LoadingError(KeyplanError):
+    """Raised if a design cannot be loaded. `code` is the exit code of a command."""
+
+    def __init__(self, message: str, code: int = 2) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 def load_by(target: str, loader: Callable[[str], D]) -> D:
     """Return the result of `loader` for a module or file.
 
-    Output of the module's code goes to standard error, because standard output contains only the command's output. On
-    failure, the command exits with 1 for an invalid declaration, and with 2 if the module or file cannot be loaded.
+    On failure, the command exits with 1 for an invalid declaration, and with 2 if the module or file cannot be loaded.
+    """
+    try:
+        return loaded(target, loader)
+    except _LoadingError as error:
+        raise refusal(str(error), code=error.code) from None
+
+
+def loaded(target: str, loader: Callable[[str], D]) -> D:
+    """Return the loader's result for a module or file. Raises KeyplanError.
+
+    Output of the module's code goes to standard error, because standard output contains only the command's output.
     """
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
     if is_file_path(target) and not Path(target).is_file():
-        raise refusal(f"keyplan: {target}: file not found")
+        raise _LoadingError(f"keyplan: {target}: file not found")
     if not is_file_path(target) and (not target or target.startswith(".")):
-        raise refusal(f"keyplan: {target!r} is not the name of a module or file")
+        raise _LoadingError(f"keyplan: {target!r} is not the name of a module or file")
     if not is_file_path(target) and ":" in target:
-        raise refusal(f"keyplan: {target} names an object in a module: give the module, {target.partition(':')[0]}")
+        raise _LoadingError(
+            f"keyplan: {target} names an object in a module: give the module, {target.partition(':')[0]}"
+        )
     try:
         with redirect_stdout(sys.stderr):
             return loader(target)
     except DesignError as error:
-        raise refusal(str(error), code=1) from None
+        raise _LoadingError(str(error), 1) from None
     except ModuleNotFoundError as error:
-        raise refusal(f"keyplan: {target} cannot be imported: {error}") from None
+        raise _LoadingError(f"keyplan: {target} cannot be imported: {error}") from None
     except SyntaxError as error:
         place = Place(error.filename or target, error.lineno or 0)
-        raise refusal(f"keyplan: {target} is not valid Python: {error.msg}\n{show_place(place)}") from None
+        raise _LoadingError(f"keyplan: {target} is not valid Python: {error.msg}\n{show_place(place)}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
-        raise refusal(f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}") from None
+        raise _LoadingError(
+            f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}"
+        ) from None
 
 
 def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:

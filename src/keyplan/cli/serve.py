@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keyplan.cli import sample
 from keyplan.cli.console import Mounted
 from keyplan.cli.designs import refusal
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
 
 
 class Durability(StrEnum):
@@ -78,6 +81,12 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     except ValueError as error:
         raise refusal(f"keyplan serve: {error}") from None
 
+    def prepare(engine: Engine) -> None:
+        if with_sample:
+            sample.load(engine)
+        if console is not None:
+            console.record(engine)
+
     def hints(url: str) -> list[str]:
         return [*([console.hint(url)] if console is not None else ()), *(sample.hints(url) if with_sample else ())]
 
@@ -93,7 +102,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
                 allowed_hosts=allow_host or (),
                 buckets=buckets,
                 say=_say,
-                prepare=sample.load if with_sample else None,
+                prepare=prepare,
                 hints=hints,
                 pages=console.pages if console is not None else None,
             )

@@ -82,15 +82,18 @@ def _isolated_modules(target: str) -> Iterator[str]:
     Yields the name of the module to import.
     """
     name, folder = _in_package(target)
-    path, before = list(sys.path), {key: module for key, module in sys.modules.items() if _is_own(key, module, name)}
+    path, caches = list(sys.path), sys.dont_write_bytecode
+    before = {key: module for key, module in sys.modules.items() if _is_own(key, module, name)}
     for key in before:
         del sys.modules[key]
     if folder is not None:
         sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
+    sys.dont_write_bytecode = True  # a cache is valid for files of the same size and second: a change could be missed
     try:
         yield name
     finally:
+        sys.dont_write_bytecode = caches
         for key in [key for key, module in sys.modules.items() if _is_own(key, module, name)]:
             del sys.modules[key]
         sys.modules.update(before)

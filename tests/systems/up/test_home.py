@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from playwright.sync_api import expect
 from tests.browser import PHONE, Site, Window, Windows
 from tests.systems.up.running_up import running
 
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
 from keyplan_systems.up import registry
-from keyplan_systems.up.launch import Settings, UpError
+from keyplan_systems.up.launch import Settings, UpError, prepare
 from keyplan_systems.web.development import development_key
+from keyplan_systems.web.server import Running
 
 SYSTEMS = ("todo", "venue_booking")
 
@@ -128,3 +132,31 @@ def test_a_chosen_token_opens_the_console_beyond_this_machine(tmp_path: Path, mo
     monkeypatch.setenv("KEYPLAN_CONSOLE_TOKEN", "short")
     with pytest.raises(UpError, match="at least 16 characters"), running(Settings(tmp_path, systems=("todo",))):
         pass
+
+
+def test_load_on_a_remote_database_is_what_the_meter_of_the_systems_counts(
+    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    with Engine.memory() as engine, ThreadedServer(engine) as remote, ExitStack() as stack:
+        host = prepare(Settings(tmp_path, systems=("todo",), url=remote.url), stack, lambda _line: None)
+        stack.callback(host.workers.stop)
+        assert host.console is not None
+        with Running(host) as server:
+            window = windows.open(server.url)
+            window.sign_in("todo", "ada")
+            window.page.goto(host.console.url(server.url))
+            page = window.goto("/console/load/?span=1h")
+            expect(page.get_by_role("region", name="Load by pattern")).to_contain_text("tasks")
+            expect(page.get_by_role("region", name="Load by table and index")).to_contain_text("todo-app-data")
+            expect(page.get_by_text("Reported by 1 program")).to_contain_text("keyplan up")
+            expect(page.get_by_text("Reported by 1 program")).to_contain_text("record no keys")
+            window.check_accessibility()
+            window.check_layout()
+            window.screenshot("console-load-of-a-url")
+            page = window.goto("/console/designs/todo/load/partitions?span=1h")
+            expect(page.get_by_role("heading", name="Partitions are known for embedded engines only")).to_be_visible()
+            page = window.goto("/console/designs/todo/load/forecast?span=1h")
+            expect(page.get_by_role("region", name="Forecast against measurement")).to_be_visible()
+        windows.close()

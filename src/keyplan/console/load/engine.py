@@ -60,11 +60,13 @@ class _Place:
 class EngineLoad:
     """Observer of an engine, which counts its operations in a recorder."""
 
-    def __init__(
-        self, engine: Engine, recorder: LoadRecorder, matcher: Matcher, is_own: Callable[[], bool] = lambda: False
-    ) -> None:
-        """Prepare the observer. Calls during which `is_own` returns True, such as the console's, are not counted."""
-        self._engine, self._recorder, self._matcher, self._is_own = engine, recorder, matcher, is_own
+    def __init__(self, engine: Engine) -> None:
+        """Prepare the observer."""
+        self._engine, self.recorder = engine, LoadRecorder(engine.clock)
+        self.matcher = Matcher(())
+        """Finds the pattern of an operation. It can be replaced at any time."""
+        self.is_own: Callable[[], bool] = lambda: False
+        """Returns True during calls that are not counted, such as the console's."""
         self._clock = engine.clock
         own = engine.faults.throttle if engine.faults is not None else None
         self.is_throttling = own is not None
@@ -84,13 +86,13 @@ class EngineLoad:
 
     def observe(self, observation: Observation) -> None:
         """Count one observed operation."""
-        if self._is_own():
+        if self.is_own():
             return
         try:
             self._count(observation)
         except (KeyplanError, KeyError, TypeError, ValueError, AttributeError, StopIteration):
             # A request that the engine rejected can have any form, so its parts are not counted.
-            self._recorder.add(
+            self.recorder.add(
                 [LoadPart(TOTAL)],
                 elapsed_s=observation.elapsed_s,
                 failed=observation.error is not None,
@@ -106,20 +108,20 @@ class EngineLoad:
         places = dict.fromkeys((*read, *write)) or dict.fromkeys(_named_places(items))
         sums = sum(read.values()), sum(write.values())
         parts = [LoadPart(TOTAL, *sums, throttled)]
-        name = self._matcher.pattern(operation, items) or _bookkeeping(items)
+        name = self.matcher.pattern(operation, items) or _bookkeeping(items)
         if name is not None:
             parts.append(LoadPart(("pattern", name), *sums, throttled))
         elif error is None or items:
             form, detail = _form(operation, request, items)
             parts.append(LoadPart(("undeclared", form), *sums, throttled))
-            self._recorder.add_undeclared(form, detail, parts[-1], weight, failed=failed)
+            self.recorder.add_undeclared(form, detail, parts[-1], weight, failed=failed)
         parts += [
             LoadPart(("place", place), read.get(place, 0.0), write.get(place, 0.0), throttled) for place in places
         ]
         shares = [] if error is not None and not throttled else self._shares(items, read, write)
         parts += self._partitions(shares, weight, throttled=throttled)
         keys = [(share.place, share.key, share.read + share.write) for share in shares]
-        self._recorder.add(parts, elapsed_s=elapsed_s, failed=failed, keys=keys, weight=weight)
+        self.recorder.add(parts, elapsed_s=elapsed_s, failed=failed, keys=keys, weight=weight)
 
     def _shares(self, items: Sequence[Touched], read: Mapping[str, float], write: Mapping[str, float]) -> list[_Share]:
         """Divide the units of each table and index among the partition key values of the request."""

@@ -31,18 +31,27 @@ _HEAT_MAPS: Final = 8
 class LoadRoom:
     """Recorded load of a database, shared by all pages of a console."""
 
-    def __init__(self, source: Source, designs: Sequence[Design]) -> None:
-        """Start observing the source's engine if it is in this process."""
-        self.source, self.designs = source, tuple(designs)
-        clock = source.engine.clock if source.engine is not None else None
-        self.recorder = LoadRecorder(clock)
+    def __init__(self, source: Source, designs: Sequence[Design], engine: EngineLoad | None = None) -> None:
+        """Continue the recording of the source's engine, or start one if the engine is in this process."""
+        self.source = source
+        if engine is None and source.engine is not None:
+            engine = EngineLoad(source.engine)
+            engine.start()
+        if engine is not None:
+            engine.is_own = is_own_call
+        self.engine = engine
+        self.recorder = engine.recorder if engine is not None else LoadRecorder()
         self.reports = MeterReports(self.recorder)
         self._meters: list[tuple[Meter, str, str]] = []
+        self.use(designs)
+
+    def use(self, designs: Sequence[Design]) -> None:
+        """Attribute later requests to the patterns of these designs, in place of the previous designs."""
+        self.designs = tuple(designs)
         self.matcher = Matcher(self.designs)
-        self.engine: EngineLoad | None = None
-        if source.engine is not None:
-            self.engine = EngineLoad(source.engine, self.recorder, self.matcher, is_own_call)
-            self.engine.start()
+        self.__dict__.pop("prediction", None)
+        if self.engine is not None:
+            self.engine.matcher = self.matcher
 
     def watch(self, meter: Meter, program: str) -> None:
         """Record the counts of a meter in this process, in addition to those that other programs report."""

@@ -1,0 +1,127 @@
+"""Application of the web console: its rooms below /console/, with the checks of access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from keyplan.console import data, design, home
+from keyplan.console.access import Access
+from keyplan.console.frame import PATH, Frame
+from keyplan.console.load import pages as load
+from keyplan.console.load.room import LoadRoom
+from keyplan.console.source import Source
+from keyplan.console.watching import WatchedDesign
+from keyplan.pages import ASSETS, assets_of
+
+if TYPE_CHECKING:
+    from keyplan.console.load.engine import EngineLoad
+    from keyplan.design.declaring.design import Design
+
+
+class Console:
+    """The web console of one database."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        design: Design | WatchedDesign | None = None,
+        designs: Mapping[str, Design] | None = None,
+        against: Mapping[str, Design] = MappingProxyType({}),
+        overview: home.OverviewSource | None = None,
+        token: str | None = None,
+        read_only: bool = False,
+        access: Access | None = None,
+        recording: EngineLoad | None = None,
+    ) -> None:
+        """Create the application.
+
+        A `WatchedDesign` is loaded again when one of its files changes. `token` gives a browser access. By default, it
+        is random. `read_only` rejects every operation that writes. `access` replaces the check of token, Host and
+        Origin. Each design in `designs` has its own pages below designs/NAME/. `against` contains other versions of
+        `design` to compare it with. `overview` returns the systems that the home page shows. `recording` is the load of
+        the source's engine that is recorded already.
+        """
+        if read_only:
+            source.read_only = True
+        self.access = access if access is not None else Access(token)
+        self.source = source
+        self._designs = dict(designs or {})
+        self._watched = design if isinstance(design, WatchedDesign) else None
+        design = design.design if isinstance(design, WatchedDesign) else design
+        every = [*(() if design is None else (design,)), *self._designs.values()]
+        self.load = LoadRoom(source, every, recording)
+        """The state of the Load room."""
+        self.frame = Frame(
+            source,
+            self.access,
+            design,
+            load=self.load,
+            designs=self._designs,
+            overview=overview,
+            against=against,
+            watched=self._watched,
+        )
+        self._inner: ASGIApp = self._rooms()
+        self.app: ASGIApp = self.access.guard(self.frame, self._serve)
+        """ASGI application to mount at /console."""
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._watched is not None and scope["type"] == "http":
+            await run_in_threadpool(self._watched.refresh, self._use)
+        await self._inner(scope, receive, send)
+
+    def _use(self, design: Design) -> None:
+        """Show a changed design."""
+        self.frame.design = design
+        self.load.use([design, *self._designs.values()])
+        self._inner = self._rooms()
+
+    def _rooms(self) -> Starlette:
+        mounts = [
+            Mount(f"/designs/{name}", app=_rooms(Frame(self.source, self.access, one, load=self.load, depth=2)))
+            for name, one in self._designs.items()
+        ]
+        return _rooms(self.frame, *mounts)
+
+    def site(self, rest: ASGIApp | None = None) -> Starlette:
+        """Return an application with the console and its files, which passes requests for other paths to `rest`."""
+        others = [Mount("/", app=rest)] if rest is not None else [Route("/", _to_console)]
+        return Starlette(
+            routes=[
+                Route(PATH, _to_console),
+                Mount(PATH, app=self.app),
+                Mount(ASSETS, app=assets_of("keyplan.pages")),
+                *others,
+            ]
+        )
+
+    def url(self, server: str) -> str:
+        """Return the URL that opens the console of a server such as http://127.0.0.1:8000, with the token."""
+        return f"{server}{PATH}/?token={self.access.token}"
+
+
+def _rooms(frame: Frame, *mounts: Mount) -> Starlette:
+    routes = [
+        *mounts,
+        *home.routes(frame),
+        *data.routes(frame),
+        *design.routes(frame),
+        *load.routes(frame),
+        Mount("/static", app=frame.pages.assets()),
+    ]
+    return Starlette(routes=routes, exception_handlers=frame.exception_handlers())
+
+
+def _to_console(request: Request) -> RedirectResponse:
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{PATH}/{query}", 307)

@@ -1,0 +1,276 @@
+"""Load room: requests, units, throttled requests and errors by pattern, table, index and partition over time.
+
+The room observes an engine in this process. For other databases, connected programs report the counts of their meters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode
+
+import orjson
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from keyplan.console.load.recorder import SEPARATOR, SPANS, KeyUse, LoadCounts, LoadWindow, Name
+from keyplan.console.load.reports import REPORT_BYTES, InvalidReportError
+from keyplan.pages import charts
+
+if TYPE_CHECKING:
+    from keyplan.console.frame import Frame
+
+_TABS: Final = (
+    ("", "Overview"),
+    ("partitions", "Partitions and keys"),
+    ("undeclared", "Undeclared access"),
+    ("forecast", "Forecast"),
+)
+_WHOLE: Final = 8
+"""Value from which the axis of a chart shows whole numbers."""
+_KEYS, _KEYS_READ = 20, 500
+"""Maximum number of keys on the page, and number of keys among which keys of the shown tables are searched."""
+_INNER: Final = re.compile(r"^\w+\(")
+_TABLE_NAMES: Final = re.compile(r"[\w.-]+")
+_LINES: Final = 3
+"""Number of patterns that have their own line in a chart."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Row of a table of counts."""
+
+    name: str
+    counts: LoadCounts
+    share: float
+    """Share of all consumed units, or of requests if none were consumed."""
+
+
+def routes(console: Frame) -> list[Route]:
+    """Return the routes of the room."""
+    pages = _Pages(console)
+    return [
+        console.route("/load/", pages.overview),
+        console.route("/load/partitions", pages.partitions),
+        console.route("/load/undeclared", pages.undeclared),
+        console.route("/load/forecast", pages.forecast),
+        Route("/load/reports", _reporting(console), methods=["POST"]),
+    ]
+
+
+class _Pages:
+    """Handlers of the room's requests."""
+
+    def __init__(self, console: Frame) -> None:
+        self._console, self._room = console, console.load
+        own = {"": console.design} if console.design is not None else console.designs
+        names = self._room.matcher.labels
+        self._patterns = {
+            names[pattern]: f"{f'designs/{name}/' if name else ''}design/patterns/{pattern.name}"
+            for name, design in own.items()
+            for pattern in design.patterns
+        }
+        """Paths of the pages of patterns, relative to the console's root, by pattern name."""
+        design = console.design
+        is_part = design is not None and len(self._room.designs) > 1
+        self._tables = {table.name for table in design.tables} if is_part and design is not None else None
+        """Names of the tables that these pages show, if they belong to one of several designs, or else None."""
+
+    def _render(self, request: Request, tab: str, window: LoadWindow, **context: Any) -> Response:
+        room = self._room
+        span = f"?span={window.span.name}" if "span" in request.query_params else ""
+        return self._console.render(
+            request,
+            f"load/{tab or 'overview'}.html.j2",
+            window=window,
+            total=window.total,
+            span=span,
+            spans=SPANS,
+            tab=tab,
+            tabs=_TABS,
+            room=room,
+            links={"pattern": self._patterns.get, "place": _place_path, "key": _key_path},
+            programs=room.reports.programs(),
+            has_data=bool(window.total.requests) or room.engine is not None or bool(room.reports.programs()),
+            **context,
+        )
+
+    def _window(self, request: Request) -> LoadWindow:
+        window = self._room.window(request.query_params.get("span", SPANS[0].name))
+        return window if self._tables is None else window.within(self._shows)
+
+    def _shows(self, name: Name) -> bool:
+        """Return True if a name belongs to the tables that are shown."""
+        kind, text = name
+        if self._tables is None:
+            return True
+        if kind == "pattern":
+            return all(part in self._patterns for part in _INNER.sub("", text).rstrip(")").split(", "))
+        if kind == "undeclared":
+            return not self._tables.isdisjoint(_TABLE_NAMES.findall(text))
+        return text.partition(" ")[0].partition("/")[0] in self._tables
+
+    def overview(self, request: Request) -> Response:
+        window = self._window(request)
+        patterns, undeclared = window.totals("pattern"), window.totals("undeclared")
+        return self._render(
+            request,
+            "",
+            window,
+            units=_chart(
+                window,
+                "Consumed units per second",
+                [
+                    ("Read units", window.series(("total", ""), "read")),
+                    ("Write units", window.series(("total", ""), "write")),
+                ],
+            ),
+            requests=_chart(window, "Requests per second", _requests(window, patterns, undeclared)),
+            troubles=_chart(
+                window,
+                "Throttled and failed requests per second",
+                [
+                    ("Throttled", window.series(("total", ""), "throttled")),
+                    ("Errors", window.series(("total", ""), "errors")),
+                ],
+            ),
+            patterns=_rows(patterns),
+            undeclared=_rows(undeclared),
+            places=_rows(window.totals("place")),
+        )
+
+    def partitions(self, request: Request) -> Response:
+        window = self._window(request)
+        keys = [use for use in self._room.recorder.hottest_keys(_KEYS_READ) if self._shows(("place", use.place))][
+            :_KEYS
+        ]
+        return self._render(request, "partitions", window, heats=self._room.heat(window), keys=_keys(keys))
+
+    def undeclared(self, request: Request) -> Response:
+        window = self._window(request)
+        return self._render(
+            request,
+            "undeclared",
+            window,
+            uses=[use for use in self._room.recorder.undeclared() if self._shows(("undeclared", use.form))],
+            seen=_timestamp,
+            since=_timestamp(window.since),
+        )
+
+    def forecast(self, request: Request) -> Response:
+        window = self._window(request)
+        rows = [row for row in self._room.forecast(window) if row.name in self._patterns]
+        used = [row for row in rows if row.measured]
+        dearest = [(row.name, row.projected) for row in used[:10]]
+        return self._render(
+            request,
+            "forecast",
+            window,
+            rows=rows,
+            used=used,
+            unused=[row for row in rows if not row.measured],
+            chart=charts.bars("Monthly cost if the measured load continues", dearest, digits=2),
+            prices=self._room.prediction.prices,
+        )
+
+
+def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[float]]]) -> Markup:
+    """Return a chart of rates per second. The current bucket is omitted until half of its time has passed."""
+    most = max((value for _, values in series for value in values), default=0.0)
+    has_begun = window.now - window.times[-1] < window.span.step_s / 2
+    shown = [(name, [*values[:-1], None] if has_begun else values) for name, values in series]
+    return charts.lines(title, _labels(window), shown, digits=0 if most >= _WHOLE else 1)
+
+
+def _place_path(place: str) -> str:
+    """Return the path of the page with the items of a table or index. `place` is a table name, or table/index."""
+    table, _, index = place.partition("/")
+    return f"data/tables/{quote(table, safe='')}/" + (f"?{urlencode({'index': index})}" if index else "")
+
+
+def _key_path(use: KeyUse) -> str:
+    """Return the path of the page with an item collection, or an empty string if the partition key has several
+    attributes.
+    """
+    table, _, index = use.place.partition("/")
+    query = {"index": index, "pk": use.key} if index else {"pk": use.key}
+    return "" if SEPARATOR in use.key else f"data/tables/{quote(table, safe='')}/?{urlencode(query)}"
+
+
+def _timestamp(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _requests(
+    window: LoadWindow, patterns: Mapping[str, LoadCounts], undeclared: Mapping[str, LoadCounts]
+) -> list[tuple[str, list[float]]]:
+    """Return the lines of the chart of requests: the busiest patterns, and the total of all others."""
+    named = sorted(patterns, key=lambda name: -patterns[name].requests)[:_LINES]
+    lines = [(name, window.series(("pattern", name), "requests")) for name in named]
+    if not named and not undeclared:
+        return [("All requests", window.series(("total", ""), "requests"))]
+    if len(patterns) > len(named) or undeclared:
+        whole = window.series(("total", ""), "requests")
+        rest = [max(0.0, value - sum(line[at] for _, line in lines)) for at, value in enumerate(whole)]
+        lines.append(("All others" if named else "All requests", rest))
+    return lines
+
+
+def _rows(totals: Mapping[str, LoadCounts]) -> list[_Row]:
+    units = sum(counts.units for counts in totals.values())
+    requests = sum(counts.requests for counts in totals.values())
+    return [
+        _Row(name, counts, counts.units / units if units else counts.requests / (requests or 1))
+        for name, counts in totals.items()
+    ]
+
+
+def _keys(uses: Iterable[KeyUse]) -> list[tuple[KeyUse, float]]:
+    listed = list(uses)
+    most = max((use.units for use in listed), default=0.0)
+    return [(use, use.units / most if most else 0.0) for use in listed]
+
+
+def _labels(window: LoadWindow) -> list[str]:
+    """Return the age of each bucket in minutes, such as "-4:30". The last label is "now"."""
+    labels = []
+    for number in range(len(window.buckets)):
+        age = (len(window.buckets) - 1 - number) * window.span.step_s
+        if not age:
+            labels.append("now")
+        elif window.span.seconds <= 600:
+            labels.append(f"-{age // 60}:{age % 60:02}")
+        elif window.span.seconds <= 7200:
+            labels.append(f"-{age // 60} min")
+        else:
+            labels.append(f"-{age / 3600:.0f} h")
+    return labels
+
+
+def _reporting(console: Frame) -> Callable[[Request], Any]:
+    """Return the handler that accepts reports of programs. It requires the console's token as a bearer token, but no
+    cookie.
+    """
+
+    async def receive(request: Request) -> Response:
+        if not console.access.has_bearer_token(request):
+            return JSONResponse({"error": {"code": "token", "message": "the console's token is required"}}, 401)
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > REPORT_BYTES:
+                raise HTTPException(413, f"A report has at most {REPORT_BYTES // 1024} KiB.")
+        try:
+            await run_in_threadpool(console.load.reports.add, orjson.loads(bytes(body)))
+        except (InvalidReportError, orjson.JSONDecodeError) as error:
+            return JSONResponse({"error": {"code": "invalid", "message": str(error)}}, 400)
+        return Response(status_code=204)
+
+    return receive
