@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from tests.browser import Window, Windows, browser, windows
+from tests.browser import Window, Windows, browser, prompt_servers, windows
 
 from keyplan.console import Console, Source
 from keyplan.engine.engine import Engine
 from keyplan_systems.web.server import Running
 
-__all__ = ["browser", "windows"]
+__all__ = ["browser", "prompt_servers", "windows"]
 
 
 @pytest.fixture

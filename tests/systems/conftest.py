@@ -9,14 +9,14 @@ from pathlib import Path
 import httpx
 import pytest
 from httpx._transports import default
-from tests.browser import browser, serve, windows
+from tests.browser import browser, prompt_servers, serve, windows
 from tests.systems.served_engine import ServedEngine, served
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.web import health
 
-__all__ = ["browser", "serve", "windows"]  # fixtures for tests of pages
+__all__ = ["browser", "prompt_servers", "serve", "windows"]  # fixtures
 PLACES = ("embedded", "served")
 
 
