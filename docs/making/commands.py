@@ -17,7 +17,7 @@ from keyplan.cli.main import app
 
 _HEAD = """# The command line
 
-`keyplan --help` lists the commands, `keyplan COMMAND --help` shows the options of one. `keyplan --install-completion`
+`keyplan --help` lists the commands, `keyplan COMMAND --help` shows the options of a command. `keyplan --install-completion`
 adds completion to your shell (bash, zsh, fish, PowerShell).
 
 | exit code | meaning |
@@ -139,7 +139,7 @@ def _meaning(parameter: _Parameter) -> str:
 def _default(option: _Parameter) -> str:
     value = getattr(option.default, "value", option.default)
     if option.required:
-        return "must be given"
+        return "required"
     if value is None or value == "":
         return ""
     if isinstance(value, bool):
