@@ -17,8 +17,8 @@ from keyplan.cli.main import app
 
 _HEAD = """# The command line
 
-`keyplan --help` lists the commands, `keyplan COMMAND --help` shows the options of a command. `keyplan --install-completion`
-adds completion to your shell (bash, zsh, fish, PowerShell).
+`keyplan --help` lists the commands, and `keyplan COMMAND --help` shows the options of a command.
+`keyplan --install-completion` adds completion to your shell (bash, zsh, fish, PowerShell).
 
 | exit code | meaning |
 |---|---|
