@@ -1,4 +1,4 @@
-"""Runs every Python block of the documentation, page by page, each page in a folder of its own."""
+"""Execution of every Python block in the documentation. Each page runs in a separate temporary folder."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ROOT = Path(__file__).parent.parent
 
 
 def enter_folder(namespace: dict[str, Any]) -> None:
-    """Let a page write files without touching the project."""
+    """Change to a temporary folder, so that a page can write files without changing the project."""
     namespace["_folder"] = tempfile.mkdtemp(prefix="keyplan-page-")
     os.chdir(namespace["_folder"])
 
 
 def leave_folder(namespace: dict[str, Any]) -> None:
-    """Go back, and remove the folder that was made for the page: that one, wherever the page has gone."""
+    """Change to the root of the repository, and remove the temporary folder of the page."""
     os.chdir(ROOT)
     shutil.rmtree(namespace.pop("_folder"))
 

@@ -1,1 +1,1 @@
-"""Pages made from code: `python -m docs.making` writes them anew."""
+"""Generators of documentation pages. `python -m docs.making` writes the generated pages."""

@@ -1,4 +1,6 @@
-"""`python -m docs.making`: write the pages that are made from code, and the output in the transcripts."""
+"""The command `python -m docs.making`, which writes the generated pages and, with `--transcripts`, the output in
+transcripts.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from docs.making.pages import DOCS, made, stray
 
 
 def main() -> None:
-    """Write what differs, remove what is no longer made, and say so."""
+    """Write each page that differs, remove pages that are no longer generated, and print the changed paths."""
     for path in stray():
         path.unlink()
         print(f"removed {path.relative_to(DOCS)}")  # noqa: T201 - a command's output

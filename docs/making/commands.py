@@ -1,4 +1,4 @@
-"""The page of the command line, made from the functions that are the commands."""
+"""The page of the command line, generated from the functions that implement the commands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Parameter:
     name: str
     told: ArgumentInfo | OptionInfo
     kind: Any
-    """Its type, without Annotated and None."""
+    """The type of the parameter, without Annotated and None."""
     default: Any
 
     @property
@@ -43,7 +43,7 @@ class _Parameter:
 
 
 def pages() -> dict[str, str]:
-    """By path under docs/: the one page."""
+    """Return the page of the command line by its path under docs/."""
     commands = dict(sorted(_commands()))
     lines = ["| command | does |", "|---|---|"]
     lines += [f"| [`{name}`](#{_anchor(name)}) | {_about(command)[0]} |" for name, command in commands.items()]
@@ -52,7 +52,7 @@ def pages() -> dict[str, str]:
 
 
 def _commands(group: Typer = app, before: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The commands of a group and of the groups within it, each with its whole name."""
+    """Yield the commands of a group and of its subgroups, each with its full name."""
     for command in group.registered_commands:
         assert command.callback is not None, "commands are functions"
         yield before + (command.name or command.callback.__name__.replace("_", "-")), command.callback
@@ -62,12 +62,12 @@ def _commands(group: Typer = app, before: str = "") -> Iterator[tuple[str, Calla
 
 
 def _anchor(name: str) -> str:
-    """What the heading of a command is called in links."""
+    """Return the anchor of a command's heading, as links use it."""
     return f"keyplan-{name.replace(' ', '-')}"
 
 
 def _about(command: Callable[..., Any]) -> tuple[str, str]:
-    """The first paragraph of a command's help in one line, and all of it."""
+    """Return the first paragraph of a command's help as one line, and the whole help."""
     text = inspect.cleandoc(command.__doc__ or "")
     return " ".join(text.partition("\n\n")[0].split()), text
 
@@ -111,7 +111,7 @@ def _placeholder(argument: _Parameter) -> str:
 
 
 def _spelling(option: _Parameter) -> str:
-    """Its names, and what kind of value follows."""
+    """Return the names of an option and the kind of its value."""
     assert isinstance(option.told, OptionInfo), "called for options"
     given = (option.told.default, *(option.told.param_decls or ()))  # typer keeps the first name as the default
     declared = [one for one in given if isinstance(one, str)] or [f"--{option.name.replace('_', '-')}"]

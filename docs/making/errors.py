@@ -68,7 +68,7 @@ def _tree(one: type[KeyplanError], before: str, below: str) -> Iterator[str]:
 
 
 def _below(one: type[KeyplanError]) -> list[type[KeyplanError]]:
-    """Return subclasses in the order of the sections, and of their declaration."""
+    """Return the direct subclasses in the order of the sections and of their declaration."""
     kinds = [kind for kind in one.__subclasses__() if kind.__module__ in _MODULES]
     return sorted(kinds, key=lambda kind: list(_MODULES).index(kind.__module__))
 

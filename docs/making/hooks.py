@@ -1,4 +1,6 @@
-"""MkDocs hooks: pages for the systems and for the designs of the developer guide, made while the site is built."""
+"""MkDocs hooks that generate pages for the systems and for the designs of the developer guide while the
+site is built.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,14 @@ _LIST = "<!-- systems -->"
 
 
 def readmes() -> dict[str, str]:
-    """By a system's name: its README."""
+    """Return the README of each system by the name of the system."""
     return {path.parent.name: path.read_text() for path in sorted(_SYSTEMS.glob("*/README.md"))}
 
 
 def designs() -> dict[str, str]:
-    """By a design of the developer guide: a page with its docstring and its source."""
+    """Return a page with the docstring and the source of each design of the developer guide, by the name of
+    the design.
+    """
     return {path.stem: _design_page(path) for path in sorted((_ROOT / "examples" / "guide").glob("*.py"))}
 
 
@@ -36,7 +40,7 @@ def _design_page(path: Path) -> str:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the systems and the designs into the navigation."""
+    """Add the systems and the designs to the navigation."""
     for entry in config.nav or ():
         if isinstance(entry, dict) and "Systems" in entry:
             entry["Systems"] += [f"systems/{name}.md" for name in readmes()]
@@ -46,7 +50,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add their pages; links into the repository, which the site does not hold, become plain text."""
+    """Add the pages of the systems and designs. Links to files that are not part of the site become plain text."""
     for name, text in readmes().items():
         files.append(File.generated(config, f"systems/{name}.md", content=_LINK.sub(r"\1", text)))
     for name, text in designs().items():
@@ -55,7 +59,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """List the systems on their page, and link the designs on theirs. MkDocs passes all arguments by name."""
+    """Add the list of systems to the page of systems, and links to the page of examples. MkDocs passes all arguments by
+    name.
+    """
     if page.file.src_uri == "examples/index.md":
         return _DESIGN.sub(r"[`\1`](\2.md)", markdown)
     if page.file.src_uri != "systems/index.md":

@@ -1,4 +1,4 @@
-"""All pages that are made from code, and those that lie about although nothing makes them."""
+"""All generated pages, and files in their folders that are no longer generated."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ DOCS = Path(__file__).parents[1]
 
 
 def made() -> dict[str, str]:
-    """By path under docs/: what each made page says."""
+    """Return the text of each generated page by its path under docs/."""
     return {**rules.pages(), **commands.pages(), **errors.pages(), "images/tasks.svg": _picture()}
 
 
 def _picture() -> str:
-    """Draw the README's design, as a file of its own: with a namespace, colours and a background."""
+    """Return the picture of the README's design as a standalone SVG file with a namespace, colours and a background."""
     (table,) = Design.load(str(DOCS.parent / "examples" / "tasks.py")).tables
     drawn = diagrams.entities(table, "tasks")
     colours = dict(re.findall(r"(--[\w]+): (#\w+)", html.STYLE.partition("@media")[0]))
@@ -32,6 +32,6 @@ def _picture() -> str:
 
 
 def stray() -> list[Path]:
-    """Pages in folders of made pages that nothing makes any more."""
+    """Return the pages in folders of generated pages that are no longer generated."""
     wanted = {DOCS / name for name in made()}
     return sorted(set((DOCS / "rules").glob("*.md")) - wanted)

@@ -1,4 +1,4 @@
-"""Pages of rules, made from their docstrings and the designs that test them, and an index by family."""
+"""Pages of rules, generated from their docstrings and from the designs in their tests, and an index by family."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The tutorial's files and commands: what a reader saves and types, page after page, and what comes out.
+"""The files and commands in documentation pages: what a reader saves and types, page by page, and the output.
 
-A fenced block with a title is a file: ```python title="tools.py". One titled "tools.py (continued)" is appended; of
-one titled "tools.py (changed)" definitions take the place of those of the same name, and new ones go to the end. A
-console block is a transcript: lines
-that begin with a dollar sign are run, what follows must be what they print. A line of three dots stands for any
-lines, three dots within a line for any text. A command that ends in & runs on until the page's end.
+A fenced block with a title is a file: ```python title="tools.py". A block with the title "tools.py (continued)" is
+appended to the file. In a block with the title "tools.py (changed)", definitions replace those with the same name, and
+new definitions are appended. A console block is a transcript: lines that start with a dollar sign are run, and the
+lines after them must equal the output. A line of three dots matches any lines, and three dots within a line match any
+text. A command that ends in & runs until the end of the page.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
 TUTORIAL = tuple(f"tutorial/{name}.md" for name in ("design", "check", "run", "test", "ship"))
-"""The tutorial's pages, in the order in which they are read; they share their files."""
+"""The pages of the tutorial in reading order. They share their files."""
 _OTHERS = ("diff", "export", "fastapi", "iam", "import", "migrate", "testing")
 PAGES = ("quickstart.md", *TUTORIAL, *(f"{name}.md" for name in _OTHERS))
 _BLOCK = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HOME = "/home/ada/tools"
-"""What the folder is called in transcripts."""
+"""The path of the working folder in transcripts."""
 _PORT = "8000"
-"""The port in transcripts; a free one is used."""
+"""The port in transcripts. Commands run with a free port instead."""
 _GRACE_S = 240.0
 _PROGRESS = re.compile(r"keyplan verify: (loading|running) .*, [\d,]+ of [\d,]+")
-"""A line that commands print on slow machines only."""
+"""A progress line, which commands print only on slow machines."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command of a transcript, as it is shown."""
+    """A command of a transcript with the output that the page shows."""
 
     command: str
     shown: str
 
 
 def files_before(page: str) -> dict[str, str]:
-    """What a reader of this page has saved by its end of all pages before it."""
+    """Return the files that a reader has saved on all earlier pages of the tutorial."""
     files: dict[str, str] = {}
     if page in TUTORIAL:
         for earlier in TUTORIAL[: TUTORIAL.index(page)]:
@@ -67,7 +67,7 @@ def _save(files: dict[str, str], block: re.Match[str]) -> None:
 
 
 def _merged(old: str, new: str) -> str:
-    """A file with definitions of the same names replaced, and new ones at its end."""
+    """Return a file in which new definitions replace those with the same name. Other new definitions are appended."""
     lines = old.splitlines()
     places = {_name(node): node for node in ast.parse(old).body}
     changes = [(places.get(_name(node)), _text(new, node)) for node in ast.parse(new).body]
@@ -87,7 +87,7 @@ def _name(node: ast.stmt) -> str:
 
 
 def _first(node: ast.stmt | None) -> int:
-    """The line it begins on, with its decorators."""
+    """Return the first line of a definition, including its decorators."""
     if node is None:
         return 0
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
@@ -99,7 +99,7 @@ def _text(source: str, node: ast.stmt) -> str:
 
 
 def run(page: str) -> Iterator[tuple[Step, str]]:
-    """Every command of a page with what it prints, in a folder with the files that a reader has by then."""
+    """Run the commands of a page in a folder with its files, and yield each command with its output."""
     files = files_before(page)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         shell = Shell(Path(folder).resolve(), stack)
@@ -112,7 +112,7 @@ def run(page: str) -> Iterator[tuple[Step, str]]:
 
 
 def steps(text: str) -> Iterator[Step]:
-    """The commands of a console block."""
+    """Yield the commands of a console block."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         lines = part.splitlines(keepends=True)
         until = next(number for number, line in enumerate(lines) if not line.endswith("\\\n"))
@@ -120,7 +120,7 @@ def steps(text: str) -> Iterator[Step]:
 
 
 class Shell:
-    """Runs commands in a folder; what is still running ends with the stack."""
+    """A shell that runs commands in a folder. When the exit stack is closed, background commands are stopped."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder, self._stack = folder, stack
@@ -135,12 +135,12 @@ class Shell:
         }  # fmt: skip
 
     def write(self, files: dict[str, str]) -> None:
-        """Save what a reader saves."""
+        """Write files to the folder."""
         for name, text in files.items():
             (self._folder / name).write_text(self._real(text))
 
     def run(self, step: Step) -> str:
-        """What a command prints, in the transcript's words."""
+        """Run a command and return its output, with the folder and the port of the transcript."""
         command = self._real(step.command)
         if command.endswith(" &"):
             return self._shown(self._start(command.removesuffix(" &"), step.shown.count("\n") + 1))
@@ -169,7 +169,7 @@ class Shell:
 
 
 def _free_port() -> int:
-    """A port nobody listens on, lower than those that systems give to whoever asks for any, so that it stays free."""
+    """Return a free port below the range of ephemeral ports, so that no other program is assigned this port."""
     for port in range(16_384 + os.getpid() % 8_192, 32_768):
         with socket.socket() as free:
             try:
@@ -191,7 +191,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether a transcript says what was printed."""
+    """Return True if the output in a transcript matches the printed output."""
     pattern = "\n".join(".*" if line == "..." else _line(line) for line in shown.splitlines())
     pattern = pattern.replace("\n.*", "(?:\n.*)?").replace(".*\n", "(?:.*\n)?")
     return re.fullmatch(pattern, printed, re.DOTALL) is not None
@@ -202,7 +202,9 @@ def _line(text: str) -> str:
 
 
 def refreshed() -> dict[str, str]:
-    """By path under docs/: the pages with what their commands print now, where that is something else."""
+    """Return the pages with transcripts by path under docs/. Output that differs from the current output is
+    replaced.
+    """
     return {page: _refreshed(page) for page in PAGES}
 
 
