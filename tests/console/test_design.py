@@ -368,7 +368,7 @@ def test_the_rate_of_a_pattern_has_a_slider_that_shows_its_share_of_the_bill(
     share = page.get_by_role("meter", name="Share of tasks_due in the price of all requests")
     before = float(share.get_attribute("value") or 0)
     slider.press("End")
-    expect(page.locator(".rate", has_text="tasks_due").locator("output")).to_have_text("100 \u00d7, 2e+03/s")
+    expect(page.locator(".rate", has_text="tasks_due").locator("output")).to_have_text("100 \u00d7, 2,000/s")
     expect(page.locator(".tile", has_text="Per month")).to_contain_text("as declared $")
     assert float(share.get_attribute("value") or 0) > before
     assert "rate.tasks_due=100" in page.url

@@ -15,7 +15,7 @@ from keyplan.cli.designs import loaded
 from keyplan.console import Source, WatchedDesign
 from keyplan.console.design import collections
 from keyplan.console.design.claims import Verification
-from keyplan.console.design.costs import WhatIf, costs, money
+from keyplan.console.design.costs import WhatIf, costs, money, rate_text
 from keyplan.console.design.picture import draw, merged, panels
 from keyplan.console.design.running import PatternRunner
 from keyplan.console.design.sample import Sample
@@ -130,6 +130,14 @@ def test_the_rate_of_one_pattern_changes_its_price_and_its_share(tasks: Design) 
     assert (rates["finish"].cost, rates["finish"].value) == (0.0, "0")
     assert sum(choice.share for choice in rates.values()) == pytest.approx(1)
     assert dict(rates["tasks_due"].options)["10"] == "10 \u00d7, 200/s"
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [(2000, "2,000/s"), (1.5, "1.5/s"), (0.1, "6/minute"), (0.01, "36/hour"), (1e-5, "26.3/month"), (0, "0/month")],
+)
+def test_low_rates_are_shown_per_a_longer_time(rate: float, text: str) -> None:
+    assert rate_text(rate) == text
 
 
 def test_items_that_a_scan_returns_apart_are_one_collection(tasks: Design) -> None:

@@ -20,6 +20,7 @@ _PATTERN_FACTORS: Final = (0.0, *FACTORS)
 _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """Calls per second that a user can choose for a pattern without a declared rate."""
 _PREFIX: Final = "rate."
+_UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_A_MONTH))
 BARS: Final = 12
 """Number of patterns that have their own bar."""
 
@@ -151,14 +152,21 @@ def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
 def _unrated_options() -> Iterator[tuple[str, str]]:
     """Yield values and texts of the offered rates of a pattern that declares none."""
     yield "", "no calls"
-    yield from ((f"{rate:g}", f"{rate:g}/s") for rate in _PATTERN_RATES)
+    yield from ((f"{rate:g}", rate_text(rate)) for rate in _PATTERN_RATES)
 
 
 def _options(declared: float) -> Iterator[tuple[str, str]]:
     """Yield values and texts of the offered factors of a declared rate."""
     for factor in _PATTERN_FACTORS:
         text = "as declared" if factor == 1 else f"{factor:g} \u00d7"
-        yield "" if factor == 1 else f"{factor:g}", f"{text}, {factor * declared:.3g}/s" if factor else "no calls"
+        yield "" if factor == 1 else f"{factor:g}", f"{text}, {rate_text(factor * declared)}" if factor else "no calls"
+
+
+def rate_text(calls_per_s: float) -> str:
+    """Return a rate as calls per second, or per minute, hour, day or month if it is low."""
+    unit, seconds = next((pair for pair in _UNITS if calls_per_s * pair[1] >= 1), _UNITS[-1])
+    calls = calls_per_s * seconds
+    return f"{calls:,.0f}/{unit}" if calls >= 100 else f"{calls:.3g}/{unit}"
 
 
 def money(value: float) -> str:
