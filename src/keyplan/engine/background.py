@@ -50,7 +50,7 @@ class Pace:
 
 
 class Worker(ABC, Generic[T]):
-    """A thread for one kind of work, which ends when no work is pending. A later call of `wake` starts a new thread."""
+    """A thread for one kind of work, which ends when no work is pending. A later call to `wake` starts a new thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -65,12 +65,12 @@ class Worker(ABC, Generic[T]):
 
     @abstractmethod
     def _run(self) -> None:
-        """Process pending work until `_look` returns an empty sequence. If it is interrupted, a later `wake` starts a
-        new thread.
+        """Process pending work until `_look` returns an empty sequence. If processing is interrupted, a later call to
+        `wake` starts a new thread.
         """
 
     def wake(self) -> None:
-        """Start the thread if work is pending. If no thread can be started now, a later `wake` tries again."""
+        """Start the thread if work is pending. If no thread can be started now, a later call to `wake` tries again."""
         with self._lock:
             if self._thread is None and not self._stop.is_set() and self._pending():
                 self._thread = self._latest = started(self._work_on, self._name)
@@ -123,7 +123,9 @@ class Maintained(Protocol):
 
     @property
     def needs_maintenance(self) -> bool:
-        """Return True if index writes are delayed, or a table has time to live, a stream or point-in-time recovery."""
+        """Return True if faults delay index writes, or if a table has time to live, a stream or
+        point-in-time recovery.
+        """
         ...
 
     def settle(self) -> None:
@@ -195,7 +197,7 @@ class Background:
 
 
 def _attempt(work: Callable[[], object]) -> None:
-    """Run one kind of work and log any error, so that other kinds of work and later attempts still run.
+    """Run a maintenance task and log any error, so that other tasks and later attempts still run.
 
     EngineClosedError is raised instead of logged, because it ends the thread.
     """

@@ -36,7 +36,7 @@ Run: TypeAlias = "Callable[[Database, dict[str, Any], Form], dict[str, Any]]"
 
 _MOST_RESTARTS = 20
 _OUTDATED = (CatalogChanged, Failure, DecodeError)
-"""Errors that may have been raised because a table changed while an operation was running."""
+"""Errors that can be caused by a change to a table while an operation is running."""
 _NONE: frozenset[int] = frozenset()
 
 
@@ -147,7 +147,7 @@ class Database:
         raise CatalogChanged
 
     def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
-        """Reload the catalog if the error may be caused by a changed table. Otherwise raise the corresponding public
+        """Reload the catalog if a changed table can have caused the error. Otherwise raise the corresponding public
         error.
         """
         if isinstance(error, DecodeError) or (

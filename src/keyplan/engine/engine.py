@@ -109,7 +109,7 @@ class Engine:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, durability: Durability = "normal", **options: Any) -> Engine:
-        """Open or create a database file. Several processes can have the file open at once.
+        """Open or create a database file. Several processes can have the file open at the same time.
 
         With `durability="normal"`, commits survive a process crash. After a power failure, the most recent commits may
         be lost, but the file is never corrupted. With `"full"`, every commit is synced to disk before it is
@@ -149,9 +149,9 @@ class Engine:
     def prepared(self, operation: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
         """Return a faster variant of `call` for requests whose structure is known to be valid.
 
-        For GetItem, the check of the request structure is omitted, which takes a tenth of the time of a read. If the
-        read fails for any reason, `call` checks the request and runs it again. For other operations, with injected
-        faults, and in a subclass that overrides `call`, the result is `call` itself.
+        For GetItem, the check of the request structure is omitted, which makes a read about 10% faster. If the read
+        fails for any reason, `call` checks the request and runs it again. For other operations, with injected faults,
+        and in a subclass that overrides `call`, the result is `call` itself.
         """
         if operation != "GetItem" or self.faults is not None or type(self).call is not Engine.call:
             return self.call
@@ -168,7 +168,9 @@ class Engine:
         return get
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation whose request is parsed JSON. Stored items in the response are JSON fragments of orjson."""
+        """Run one operation whose request is parsed JSON. Stored items in the response are
+        `orjson.Fragment` objects.
+        """
         return self._answer(command(operation), request, WIRE)
 
     def observe(self, observer: Observer | None, *, most_per_s: float = 200.0) -> None:
@@ -213,7 +215,9 @@ class Engine:
 
     @property
     def needs_maintenance(self) -> bool:
-        """Return True if index writes are delayed, or a table has time to live, a stream or point-in-time recovery."""
+        """Return True if faults delay index writes, or if a table has time to live, a stream or
+        point-in-time recovery.
+        """
         lagging = self.faults is not None and self.faults.lags
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())
 

@@ -62,7 +62,7 @@ def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
 
     At a rate of up to `most_per_s` operations per second, with bursts of up to one second, each operation is reported.
     At a higher rate, only a sample is reported, and the weight of each report includes the unreported operations before
-    it. The only additional cost of an unreported operation is to read the clock.
+    it. The only additional cost of an unreported operation is reading the clock.
     """
     interval_s = 1 / most_per_s
     burst_s = _BURST_S

@@ -5,9 +5,10 @@ the store) with the rows as of the transaction that created it (see `copies`). U
 table with point-in-time recovery is deleted, a system backup is created, which keeps the rows of the table for 35 days.
 Members of a document:
 
-    arn, name, type    type is USER or SYSTEM
-    created_at         time of the rows in the backup; the backup is CREATING until `ready_at`,
-                       which is unknown until all rows are copied
+    arn, name          ARN and name of the backup
+    type               USER or SYSTEM
+    created_at         time of the rows in the backup
+    ready_at           time until which the backup is CREATING; unknown until all rows are copied
     expires_at         time at which the backup expires, or None if it never expires
     description        the DescribeTable result for the table, without states and item counts
     expiry             name of the time to live attribute, or None
@@ -157,7 +158,8 @@ def find(database: Database, view: StoreView, arn: str) -> Document:
 def check_arn(database: Database, arn: str) -> str:
     """Check a backup ARN and return its Region.
 
-    Raises ValidationError for a malformed ARN, and AccessDeniedError for an ARN without a Region or of another account.
+    Raises ValidationError for a malformed ARN, and AccessDeniedError if the ARN has no Region or belongs to another
+    account.
     """
     parts = _ARN.fullmatch(arn)
     if parts is None:
@@ -182,13 +184,13 @@ def is_ready(document: Document, now: float) -> bool:
 
 
 def is_being_made(document: Document) -> bool:
-    """Return True if some rows still have to be copied."""
+    """Return True if some rows have not been copied into the backup yet."""
     at: float = document["ready_at"]
     return at == copies.NOT_BEFORE_END
 
 
 def is_restoring(database: Database, arn: str) -> bool:
-    """Return True if a table is being restored from the backup, according to the catalog as of its last reload."""
+    """Return True if a table is being restored from the backup, as of the last reload of the catalog."""
     now = database.clock.now()
     return any(
         table.document.get("restore", {}).get("SourceBackupArn") == arn
@@ -198,7 +200,7 @@ def is_restoring(database: Database, arn: str) -> bool:
 
 
 def table_of(document: Document) -> Table:
-    """Return the table of a backup without its indexes, which is sufficient to compute keys."""
+    """Return the definition of a backup's table without its indexes. This definition is sufficient to compute keys."""
     left_out = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
     description = {name: value for name, value in document["description"].items() if name not in left_out}
     return parse({"description": description, "tree": document["tree"], "index_trees": {}})

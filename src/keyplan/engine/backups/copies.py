@@ -3,9 +3,9 @@
 Rows are stored in trees, which are sorted sets of rows, each with a number. A copy starts with a short transaction and
 contains the rows as of that transaction. From then on, before an item is changed for the first time, its earlier
 version is saved in a separate tree. The stored document of the table contains the number of this tree, so that every
-process writes to it. A chunk contains the saved version instead of the current row. Each chunk is read and written in
-one transaction, so that writers wait for one chunk at most. A copy as of an earlier time then reverts later changes,
-using the records of point-in-time recovery.
+process writes to it. For a changed item, a chunk contains the saved version instead of the current row. Each chunk is
+read and written in one transaction, so that writers wait for one chunk at most. A copy as of an earlier time starts
+with the current rows, and then later changes are reverted with the records of point-in-time recovery.
 
 No transaction stays open between chunks. The progress of a copy is stored in a JSON document, so that any process can
 continue the copy after a crash. A tree that is dropped while a copy reads it is removed when the copy ends.
@@ -53,7 +53,9 @@ CHUNK_BYTES = limits.MIB
 
 
 class Past(NamedTuple):
-    """An earlier time to copy rows from, with the recovery records from which the rows as of that time are derived."""
+    """An earlier time as of which rows are copied, with the recovery records from which the rows as of that time are
+    derived.
+    """
 
     recovery: Recovery
     time_s: float
@@ -169,7 +171,7 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 
 
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
-    """Save an item's version as of the start of a running copy, unless one is already saved.
+    """Save an item's version as of the start of a running copy, unless a version is already saved.
 
     `old` is None if the item did not exist.
     """
@@ -188,7 +190,7 @@ def bring_in(view: StoreView, owner: str) -> None:
 
 
 def place(view: StoreView, owner: str) -> str:
-    """Return the progress of a copy as text."""
+    """Return the progress of a copy as text: a percentage, or a note that later changes are being reverted."""
     document = _find(view, owner)
     if document is None or document["done"] is None:
         return "putting back what has changed since"
@@ -196,8 +198,8 @@ def place(view: StoreView, owner: str) -> str:
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:
-    """Copy the next chunk of rows or, after all rows are copied, revert some later changes. Return True if no work is
-    left.
+    """Copy the next chunk of rows or, after all rows are copied, revert the next later changes. Return True if no work
+    is left.
     """
     document = _find(transaction, owner)
     if document is None:
@@ -249,7 +251,7 @@ def _behind(done: str) -> bytes:
 
 
 def _piece(view: StoreView, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
-    """Return the next chunk of rows, starting at `low`, and the chunk's last key, or None instead if no more rows
+    """Return the next chunk of rows, starting at `low`, and the chunk's last key. The last key is None if no more rows
     follow.
     """
     piece: list[Row] = []

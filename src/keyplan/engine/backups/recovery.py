@@ -27,7 +27,7 @@ BATCH_RECORDS = 250
 
 
 def find_source(database: Database, name_or_arn: str, message: str | None = None) -> Table:
-    """Return the table to back up, restore or configure, according to the catalog as of its last reload.
+    """Return the table to back up, restore or configure, as of the last reload of the catalog.
 
     Raises TableNotFoundError if the table does not exist, or is being created or deleted. `message` replaces the
     default error message.
@@ -44,7 +44,7 @@ def find_source(database: Database, name_or_arn: str, message: str | None = None
 def enable(database: Database, transaction: Transaction, table: Table, days: int) -> Table:
     """Enable recovery with a period of `days`, or change the period.
 
-    Records that have been trimmed are not restored by a longer period.
+    A longer period does not bring back records that have already been trimmed.
     """
     now, current = database.clock.now(), table.recovery
     if current is None:

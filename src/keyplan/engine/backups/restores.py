@@ -81,7 +81,7 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
 
 
 def finish(database: Database, restored: Restored) -> dict[str, Any]:
-    """Start the backfill of the table `made`, and return the response."""
+    """Start to copy the rows and fill the indexes of the restored table, and return the response."""
     backfill.begin(database, restored.table.name, *restored.table.document["backfills"])
     return {"TableDescription": restored.description}
 
@@ -133,8 +133,8 @@ def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -
 
 
 def _capacity(source: Description, request: Request, mode: str) -> Request:
-    """Return the capacity members for a table or index with this billing mode: the override, or else the source's
-    capacity.
+    """Return the capacity members for a table or index with this billing mode, from the request or else from the
+    source.
     """
     if mode == throughput.PROVISIONED:
         units = request.get("ProvisionedThroughputOverride")
@@ -178,7 +178,7 @@ def _local_indexes(source: Description, request: Request) -> list[Request]:
 
 
 def _check_matched(overrides: Iterable[Request], existing: Iterable[Description]) -> None:
-    """Raise ValidationError unless each of the `asked` indexes matches a different index of the source."""
+    """Raise ValidationError unless each index in `overrides` matches a different index of the source."""
     left = [documents.bare_index(index) for index in existing]
     for index in overrides:
         match = next((index_left for index_left in left if _shape(index_left) == _shape(index)), None)

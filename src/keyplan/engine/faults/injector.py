@@ -80,7 +80,9 @@ class Injector:
     # Calls.
 
     def meets(self, operation: str) -> bool:
-        """Return True if faults can affect the call: a data operation that is not run as part of another operation."""
+        """Return True if faults can affect the operation: a data operation that is not run as part of another
+        operation.
+        """
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:

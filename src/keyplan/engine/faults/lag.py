@@ -47,7 +47,7 @@ class Trees(NamedTuple):
 
 
 def find(view: StoreView) -> Trees | None:
-    """Return the storage of delayed writes, or None if no index has lagged in this database."""
+    """Return the trees that contain delayed writes, or None if no index has lagged in this database."""
     body = view.document(DOCUMENT)
     if body is None:
         return None

@@ -65,7 +65,7 @@ class Bucket:
         return self.rate * self._keep_s
 
     def has(self, units: float, now: float) -> bool:
-        """Return True if the units are available now. A request for more units than the capacity needs a
+        """Return True if the units are available now. A request for more units than the bucket's capacity requires a
         full bucket.
         """
         self._fill(now)
@@ -288,7 +288,7 @@ class OnDemandCeiling:
         self._window_units = 0.0
 
     def admits(self, units: float, now: float) -> bool:
-        """Return True if the units are available. If the limit may rise, it is raised first."""
+        """Return True if the units are available. If the limit can be raised now, it is raised first."""
         self._follow_peak(now)
         return self._bucket.has(units, now)
 

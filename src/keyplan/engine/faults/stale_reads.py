@@ -178,7 +178,7 @@ class SeenView:
 
 
 def _merged(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
-    """Yield rows in key order, in which changed rows have their former content."""
+    """Yield rows in key order, with the former content of changed rows."""
     former = sorted(((key, content) for key, content in changed.items() if content is not None), reverse=reverse)
     at = 0
     for row in rows:

@@ -157,7 +157,7 @@ class Throttle:
     """The throughput model of all tables and indexes of an engine."""
 
     def __init__(self, source: random.Random, tables: Callable[[], list[Table]]) -> None:
-        """Create a model. `source` selects the keys that are sampled, and `known` returns the existing tables."""
+        """Create a model. `source` selects the keys that are sampled, and `tables` returns the existing tables."""
         self._random = source
         self._known = tables
         self._lock = threading.Lock()
@@ -176,7 +176,7 @@ class Throttle:
         return resource
 
     def _forget_gone(self) -> None:
-        """Remove dropped tables and indexes from the model. Their tree numbers are never reused."""
+        """Remove dropped tables and indexes from the model. The number of a dropped tree is never reused."""
         trees: set[int] = set()
         for table in self._known():
             trees |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
@@ -260,7 +260,7 @@ _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTra
 
 
 class MeteredCall:
-    """A call of a data operation, with the reads whose capacity it consumes."""
+    """A call to a data operation, with the reads whose capacity it consumes."""
 
     __slots__ = ("_places", "_request", "_skipped", "_spans", "_time_s", "operation", "points")
 

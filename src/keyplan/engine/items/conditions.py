@@ -30,8 +30,8 @@ class WriteCondition(NamedTuple):
     values: Item
 
     def require(self, item: Item | None, form: Form, returned: str | None) -> None:
-        """Raise ConditionalCheckFailedError unless the item satisfies the condition. `item` is None if it does not
-        exist.
+        """Raise ConditionalCheckFailedError unless the item satisfies the condition. `item` is None if the item does
+        not exist.
 
         If `returned` is "ALL_OLD", the error contains the item.
         """

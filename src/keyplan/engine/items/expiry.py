@@ -38,7 +38,7 @@ def key_time(stored: bytes) -> tuple[int, bytes]:
 
 
 def span(low: int, high: int) -> tuple[bytes, bytes]:
-    """Return the stored keys between which expiry entries with low <= time < high lie."""
+    """Return the range of stored keys that contains the expiry entries with low <= time < high."""
     return low.to_bytes(_TIME_BYTES, "big"), high.to_bytes(_TIME_BYTES, "big")
 
 

@@ -92,7 +92,7 @@ def _page(reading: PageRequest, view: StoreView) -> ItemPage:
 
 
 def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
-    """Return the bodies of the matching rows in memory, processing all rows together if they fit in one page."""
+    """Return the bodies of the matching rows. All rows are processed together if they fit in one page."""
     total = sum([size for _, size, _ in rows])
     if total >= limits.PAGE_BYTES:
         return _evaluated(page, rows, limit, traces)

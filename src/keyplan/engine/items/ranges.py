@@ -198,8 +198,8 @@ def check_query_start(table: Table, index: Index | None, selected: KeyRange, spa
 
 
 def _other_partition(span: Span, partition_range: Span, key: bytes) -> str:
-    """Return DynamoDB's error message for a start key with another partition key. The message depends on
-    the sort key.
+    """Return DynamoDB's error message for a start key with a different partition key. The message depends on the sort
+    key.
     """
     moved = partition_range.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE

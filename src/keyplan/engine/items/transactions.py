@@ -1,6 +1,6 @@
 """Transactions: cancellation reasons and idempotency tokens.
 
-A transaction with the same token is applied once within ten minutes. The token is stored in the same database
+Requests with the same token within ten minutes are applied only once. The token is stored in the same database
 transaction, so it is valid across restarts and processes. Two rows are stored per token in a separate tree (a sorted
 set of rows). One row is keyed by the token and contains the digest of the request and the sizes of the items. The other
 row is keyed by the time at which the token expires. Each new token removes a few expired ones, so the tree stays small.

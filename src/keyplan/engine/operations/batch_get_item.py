@@ -60,9 +60,7 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters for one table, or for several tables, cannot be combined, or for too many
-    keys.
-    """
+    """Raise ValidationError if parameters cannot be combined, for one table or across tables, or for too many keys."""
     keys = 0
     for block in request["RequestItems"].values():
         members = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)

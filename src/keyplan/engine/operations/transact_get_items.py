@@ -96,7 +96,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 def read_together(database: Database, to_read: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
     """Read the items as of one point in time and return the response.
 
-    Raises ValidationError if the items have more than 4 MB in total.
+    Raises ValidationError if the total size of the items exceeds 4 MB.
     """
     with database.snapshot() as view:
         rows = [view.point(read.table.tree, read.key) for read in to_read]

@@ -116,8 +116,8 @@ class WriteStep(NamedTuple):
 
 
 class AnswerOptions(NamedTuple):
-    """What the response contains: consumed capacity, item collection metrics, and the table names used in
-    the request.
+    """Options for the response: the detail of the consumed capacity, whether to include item collection metrics, and
+    the table names used in the request.
     """
 
     detail: str
