@@ -254,8 +254,10 @@ def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
     with suite.settings_for(workload, span) as settings, Display(report.progress_console) as display:
         scale_span = None if quick else SCALE_SPAN
         whole = parts.Whole(settings, display.loading, display.say, items, rounds, peers, scale_span)
-        found = parts.measured(whole, display.begin)
-    return published.Record(report.in_general_words(machine), found.notes, found.missing, found.lines)
+        measured_parts = parts.measured(whole, display.begin)
+    return published.Record(
+        report.in_general_words(machine), measured_parts.notes, measured_parts.missing, measured_parts.lines
+    )
 
 
 def main() -> None:

@@ -41,10 +41,10 @@ class Comparison:
 
     def lines(self, results: Results, operation: Operation) -> list[Line]:
         """Return a line for each requested other target, or one line alone; none if our own target did not run."""
-        asked = {*results.notes, *results.missing}
-        if self.ours not in asked:
+        requested = {*results.notes, *results.missing}
+        if self.ours not in requested:
             return []
-        others = [name for name in self.others if name in asked]
+        others = [name for name in self.others if name in requested]
         if self.only_best:
             best = results.best(others, operation, self.clients)
             others = [best] if best else []
@@ -67,8 +67,8 @@ class Comparison:
 
     def _reason(self, results: Results, operation: Operation, against: str) -> str:
         """Return why an available target did not do the work; a missing one is reported once, not for each line."""
-        there = [name for name in (self.ours, against) if name in results.notes]
-        names = [name for name in there if not results.figure(name, operation, self.clients)]
+        noted = [name for name in (self.ours, against) if name in results.notes]
+        names = [name for name in noted if not results.figure(name, operation, self.clients)]
         return "; ".join(f"{name}: {results.reason(name, operation, self.clients)}" for name in names)
 
 
@@ -120,5 +120,8 @@ def http_lines(results: Results, clients: int = CONNECTIONS) -> list[Line]:
         Comparison(section, "http-memory", IN_MEMORY, clients, only_best=True),
     )
     return [
-        line for operation in results.operations() for each in comparisons for line in each.lines(results, operation)
+        line
+        for operation in results.operations()
+        for comparison in comparisons
+        for line in comparison.lines(results, operation)
     ]

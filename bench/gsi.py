@@ -127,8 +127,8 @@ def _bare_puts(bare: Bare, case: Case | None, settings: Settings, *, with_row: b
         return partial(_commit, bare, row if with_row else None, entry, entries if case.moves else None, row[0])
 
     for call in settings.workload.load():
-        for asked in call.request["RequestItems"][settings.workload.table]:
-            put(asked["PutRequest"]["Item"])()
+        for put_request in call.request["RequestItems"][settings.workload.table]:
+            put(put_request["PutRequest"]["Item"])()
     return itertools.cycle([put(call.request["Item"]) for call in _puts(settings)])
 
 

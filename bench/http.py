@@ -51,10 +51,10 @@ class Load:
 
 def wrk_path() -> str:
     """Return the path of wrk. Raises WrkError with instructions for installing it."""
-    found = shutil.which("wrk")
-    if found is None:
+    path = shutil.which("wrk")
+    if path is None:
         raise WrkError(HOW_TO_GET_WRK)
-    return found
+    return path
 
 
 @contextlib.contextmanager
@@ -81,8 +81,8 @@ def set_up(url: str, workload: Workload, progress: Callable[[int], None]) -> Non
         endpoint.call(workload.create_table())
         endpoint.wait_for_table(workload.table)
         for call in workload.load():
-            answer = endpoint.call(call)
-            if reason := check_answer(Operation.BATCH, answer):
+            response = endpoint.call(call)
+            if reason := check_answer(Operation.BATCH, response):
                 raise AnswerError(f"{url}: {reason}")
             progress(len(call.request["RequestItems"][workload.table]))
 
@@ -90,8 +90,8 @@ def set_up(url: str, workload: Workload, progress: Callable[[int], None]) -> Non
 def probe(url: str, workload: Workload, operation: Operation) -> None:
     """Send one call. Raises AnswerError unless the endpoint did the requested work."""
     with contextlib.closing(Endpoint(url)) as endpoint:
-        answer = endpoint.call(workload.calls(operation, 1, stream=-1)[0])
-    if reason := check_answer(operation, answer):
+        response = endpoint.call(workload.calls(operation, 1, stream=-1)[0])
+    if reason := check_answer(operation, response):
         raise AnswerError(f"{url}: {reason}")
 
 
@@ -131,22 +131,22 @@ def drive(server: Server, requests: Path, load: Load) -> Figure:
     if load.warm_up_s and not _replay(url, requests, load.connections, load.warm_up_s)["requests"]:
         _settle(server.process_id)
         seconds = max(SLOW_S, seconds)
-    seen = _replay(url, requests, load.connections, seconds)
-    good = seen["requests"] - seen["refused"]
-    if not good or seen["p50_us"] > SLOW_CALL_US:
+    counts = _replay(url, requests, load.connections, seconds)
+    good = counts["requests"] - counts["refused"]
+    if not good or counts["p50_us"] > SLOW_CALL_US:
         _settle(server.process_id)
-    if not seen["requests"]:
+    if not counts["requests"]:
         raise AnswerError(f"{url}: no answer to {load.connections} connections within {seconds} s")
-    if not good or seen["refused"] + seen["broken"] > good // 100:
+    if not good or counts["refused"] + counts["broken"] > good // 100:
         raise AnswerError(
-            f"{url}: of {seen['requests']} answers {seen['refused']} were errors, {seen['broken']} were lost"
+            f"{url}: of {counts['requests']} answers {counts['refused']} were errors, {counts['broken']} were lost"
         )
     return Figure(
-        per_second=good * 1e6 / seen["duration_us"],
-        p50_us=seen["p50_us"],
-        p99_us=seen["p99_us"],
+        per_second=good * 1e6 / counts["duration_us"],
+        p50_us=counts["p50_us"],
+        p99_us=counts["p99_us"],
         calls=good,
-        failed=seen["refused"] + seen["broken"],
+        failed=counts["refused"] + counts["broken"],
     )
 
 
@@ -173,6 +173,6 @@ def _replay(url: str, requests: Path, connections: int, seconds: int) -> dict[st
     finished = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 3 * TIMEOUT_S, check=False)
     for line in finished.stdout.splitlines():
         if line.startswith("REPLAY "):
-            seen: dict[str, int] = json.loads(line.removeprefix("REPLAY "))
-            return seen
+            counts: dict[str, int] = json.loads(line.removeprefix("REPLAY "))
+            return counts
     raise WrkError(f"wrk ended with {finished.returncode}: {(finished.stderr or finished.stdout).strip()[:500]}")

@@ -163,11 +163,13 @@ def _export(engine: Engine, settings: Settings, deadline_s: float) -> int:
     arn = f"arn:aws:dynamodb:{engine.region}:{engine.account}:table/{table}"
     (settings.folder / BUCKET).mkdir(exist_ok=True)
     engine.call("UpdateContinuousBackups", {"TableName": table, **_recovery(on=True)})
-    begun = engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": BUCKET})["ExportDescription"]
+    export = engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": BUCKET})["ExportDescription"]
 
     def described() -> dict[str, Any]:
-        answer: dict[str, Any] = engine.call("DescribeExport", {"ExportArn": begun["ExportArn"]})["ExportDescription"]
-        return answer
+        described_export: dict[str, Any] = engine.call("DescribeExport", {"ExportArn": export["ExportArn"]})[
+            "ExportDescription"
+        ]
+        return described_export
 
     lines: list[str] = []
     with progress.shown(lines.append):
@@ -221,7 +223,7 @@ def _ended(is_over: Callable[[], bool], deadline_s: float) -> bool:
 
 def _share(lines: Sequence[str], settings: Settings) -> int:
     """Return the number of items in the job's last progress report."""
-    percents = [int(found[1]) for line in lines if (found := re.search(r": (\d+) %$", line))]
+    percents = [int(match[1]) for line in lines if (match := re.search(r": (\d+) %$", line))]
     return settings.workload.items * (percents[-1] if percents else 0) // 100
 
 
@@ -238,13 +240,13 @@ def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable
     with ThreadPoolExecutor(2) as pool:
         puts = pool.submit(paced, runs, EVERY_S, ended)
         memory = pool.submit(_peak_mib, ended)
-        begun = time.monotonic()
+        started_s = time.monotonic()
         try:
             items = work()
         finally:
             ended.set()
             gc.unfreeze()
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started_s
         return Job(name, items, seconds, puts.result(), memory.result(), log_mib(settings.folder, COPY))
 
 

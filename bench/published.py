@@ -37,8 +37,8 @@ class Record:
     @property
     def setting(self) -> str:
         """Return the machine and the day in a few words."""
-        seen = self.machine
-        return f"{seen['cores']} cores, {seen['python']}, load average {seen['load_average']}, {seen['at'][:10]}"
+        facts = self.machine
+        return f"{facts['cores']} cores, {facts['python']}, load average {facts['load_average']}, {facts['at'][:10]}"
 
 
 def write(record: Record, path: Path = RESULTS) -> None:
@@ -121,9 +121,9 @@ def whole_block(record: Record) -> str:
 
 def _against_best(lines: Sequence[Line], section: str, target: str, what: str) -> tuple[str, str]:
     """Return a target's figure, and its ratio to the fastest other that did the work."""
-    found = [line for line in lines if (line.section, line.target, line.what) == (section, target, what)]
-    figure = next((line.figure for line in found), None)
-    ratio = min((line.ratio for line in found if line.ratio is not None), default=None)
+    matching = [line for line in lines if (line.section, line.target, line.what) == (section, target, what)]
+    figure = next((line.figure for line in matching), None)
+    ratio = min((line.ratio for line in matching if line.ratio is not None), default=None)
     return (
         "-" if figure is None else f"{_significant(figure, 3):,.0f}",
         "-" if ratio is None else figure_text(ratio, TIMES).removesuffix(f" {TIMES}"),
@@ -135,9 +135,9 @@ def _rows(lines: Sequence[Line]) -> Iterator[str]:
         other, ratio = (
             (figure_text(line.other, line.unit), figure_text(line.ratio, TIMES)) if line.against else ("", "")
         )
-        met = {True: "yes", False: "no", None: "-" if line.required else ""}[line.met]
+        met_text = {True: "yes", False: "no", None: "-" if line.required else ""}[line.met]
         cells = (line.what, line.target, figure_text(line.figure, line.unit), line.against, other, ratio)
-        yield f"| {' | '.join((*cells, line.required, met))} |"
+        yield f"| {' | '.join((*cells, line.required, met_text))} |"
 
 
 def _bounds_text(lines: Sequence[Line]) -> str:

@@ -71,28 +71,28 @@ def file_system_of(folder: Path) -> str:
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return "unknown"
-    found = ("", "unknown")
+    best = ("", "unknown")
     for line in mounts.read_text().splitlines():
         _, place, kind, *_ = line.split()
-        if folder.resolve().is_relative_to(place) and len(place) >= len(found[0]):
-            found = (place, kind)
-    return found[1]
+        if folder.resolve().is_relative_to(place) and len(place) >= len(best[0]):
+            best = (place, kind)
+    return best[1]
 
 
-def in_general_words(seen: Mapping[str, Any]) -> dict[str, Any]:
+def in_general_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the publishable facts about a machine: no names, no addresses, no kernel."""
-    python = f"{platform.python_implementation()} {'.'.join(seen['python'].split('.')[:2])}"
-    kept = ("at", "cores", "load_average", "file_system", "sync_us")
-    return {"python": python, **{name: seen[name] for name in kept}}
+    python = f"{platform.python_implementation()} {'.'.join(facts['python'].split('.')[:2])}"
+    kept_facts = ("at", "cores", "load_average", "file_system", "sync_us")
+    return {"python": python, **{name: facts[name] for name in kept_facts}}
 
 
-def print_machine(seen: Mapping[str, Any] | None = None) -> None:
-    seen = seen or machine()
+def print_machine(facts: Mapping[str, Any] | None = None) -> None:
+    facts = facts or machine()
     console.print(
-        f"Python {seen['python']}, {seen['cores']} cores, load average {seen['load_average']}, "
-        f"files on {seen['file_system']}, {duration(seen['sync_us'])} to write and sync a page"
+        f"Python {facts['python']}, {facts['cores']} cores, load average {facts['load_average']}, "
+        f"files on {facts['file_system']}, {duration(facts['sync_us'])} to write and sync a page"
     )
-    if seen["file_system"] == "tmpfs":
+    if facts["file_system"] == "tmpfs":
         console.print(
             "[yellow]files are in memory: set TMPDIR to a folder on a disk, or durable writes cost nothing[/]"
         )
@@ -245,10 +245,10 @@ def print_lines(lines: Sequence[Line], title: str = "") -> None:
 
 
 def _line_cells(line: Line) -> Sequence[str]:
-    met = {True: "[green]yes[/]", False: "[red]no[/]", None: "-" if line.limit is not None else ""}[line.met]
+    met_text = {True: "[green]yes[/]", False: "[red]no[/]", None: "-" if line.limit is not None else ""}[line.met]
     other = figure_text(line.other, line.unit) if line.against else ""
     ratio = figure_text(line.ratio, TIMES) if line.against else ""
-    return line.target, figure_text(line.figure, line.unit), line.against, other, ratio, line.required, met
+    return line.target, figure_text(line.figure, line.unit), line.against, other, ratio, line.required, met_text
 
 
 def print_missing(missing: Mapping[str, str]) -> None:

@@ -344,9 +344,9 @@ def _load(target: InProcess, workload: Workload, first: int, progress: Callable[
     for call in workload.load(first):
         run = target.prepare(call)
         before_ns = time.perf_counter_ns()
-        answer = run()
+        response = run()
         spent_ns += time.perf_counter_ns() - before_ns
-        if reason := check_answer(Operation.BATCH, answer):
+        if reason := check_answer(Operation.BATCH, response):
             raise AnswerError(f"{target.name}: {reason}")
         progress(BATCH_ITEMS)
     return (workload.items - first) * 1e9 / spent_ns

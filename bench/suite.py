@@ -53,8 +53,8 @@ class Results:
 
     def operations(self) -> list[Operation]:
         """Return the operations requested of any target."""
-        asked = {row.operation for row in self.rows}
-        return [operation for operation in Operation if operation in asked]
+        operations_asked = {row.operation for row in self.rows}
+        return [operation for operation in Operation if operation in operations_asked]
 
     def best(self, of: Sequence[str], operation: Operation, clients: int) -> str | None:
         """Return the fastest of some targets, or None if none did the work."""
@@ -67,8 +67,8 @@ class Results:
         return self.missing.get(target, "not among the targets") if row is None else row.reason
 
     def _row(self, target: str, operation: Operation, clients: int) -> Row | None:
-        asked = (target, operation, clients)
-        return next((row for row in self.rows if (row.target, row.operation, row.clients) == asked), None)
+        key = (target, operation, clients)
+        return next((row for row in self.rows if (row.target, row.operation, row.clients) == key), None)
 
 
 @contextlib.contextmanager

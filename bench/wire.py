@@ -77,8 +77,8 @@ class Endpoint:
         status, body = self.send(call)
         if status != 200:
             raise AnswerError(f"{self.url} answered {call.name} with {status}: {body[:300].decode(errors='replace')}")
-        answer: dict[str, Any] = json.loads(body)
-        return answer
+        response: dict[str, Any] = json.loads(body)
+        return response
 
     def has_table(self, name: str) -> bool:
         return name in self.call(Call("ListTables", {"ExclusiveStartTableName": name[:-1], "Limit": 1}))["TableNames"]

@@ -32,7 +32,7 @@ _KINDS = {int: "integer", str: "text", float: "number", Path: "path"}
 @dataclass(frozen=True)
 class _Parameter:
     name: str
-    told: ArgumentInfo | OptionInfo
+    info: ArgumentInfo | OptionInfo
     kind: Any
     """The type of the parameter, without Annotated and None."""
     default: Any
@@ -76,26 +76,28 @@ def _parameters(command: Callable[..., Any]) -> Iterator[_Parameter]:
     hints = get_type_hints(command, include_extras=True)
     for name, parameter in inspect.signature(command).parameters.items():
         assert get_origin(hints[name]) is Annotated, f"{name} is annotated with what its help says"
-        kind, told = get_args(hints[name])
-        yield _Parameter(name, told, _without_none(kind), parameter.default)
+        kind, info = get_args(hints[name])
+        yield _Parameter(name, info, _without_none(kind), parameter.default)
 
 
 def _without_none(kind: Any) -> Any:
     if get_origin(kind) in {Union, UnionType}:
-        (kind,) = (one for one in get_args(kind) if one is not NoneType)
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
     return kind
 
 
 def _section(name: str, command: Callable[..., Any]) -> str:
     parameters = list(_parameters(command))
-    arguments = [one for one in parameters if isinstance(one.told, ArgumentInfo)]
-    options = [one for one in parameters if isinstance(one.told, OptionInfo)]
+    arguments = [parameter for parameter in parameters if isinstance(parameter.info, ArgumentInfo)]
+    options = [parameter for parameter in parameters if isinstance(parameter.info, OptionInfo)]
     usage = " ".join(["keyplan", name, *(["[OPTIONS]"] if options else []), *map(_placeholder, arguments)])
     text = f"## keyplan {name}\n\n```text\n{usage}\n```\n\n{_about(command)[1]}\n"
     if arguments:
-        text += _table(("argument", "meaning"), [(f"`{_placeholder(one)}`", _meaning(one)) for one in arguments])
+        text += _table(
+            ("argument", "meaning"), [(f"`{_placeholder(parameter)}`", _meaning(parameter)) for parameter in arguments]
+        )
     if options:
-        rows = [(_spelling(one), _meaning(one), _default(one)) for one in options]
+        rows = [(_spelling(parameter), _meaning(parameter), _default(parameter)) for parameter in options]
         text += _table(("option", "meaning", "default"), rows)
     return text
 
@@ -112,10 +114,10 @@ def _placeholder(argument: _Parameter) -> str:
 
 def _spelling(option: _Parameter) -> str:
     """Return the names of an option and the kind of its value."""
-    assert isinstance(option.told, OptionInfo), "called for options"
-    given = (option.told.default, *(option.told.param_decls or ()))  # typer keeps the first name as the default
-    declared = [one for one in given if isinstance(one, str)] or [f"--{option.name.replace('_', '-')}"]
-    names = ", ".join(f"`{name}`" for one in declared for name in one.split("/"))
+    assert isinstance(option.info, OptionInfo), "called for options"
+    given = (option.info.default, *(option.info.param_decls or ()))  # typer keeps the first name as the default
+    declared = [name for name in given if isinstance(name, str)] or [f"--{option.name.replace('_', '-')}"]
+    names = ", ".join(f"`{name}`" for name_part in declared for name in name_part.split("/"))
     return f"{names} {_kind(option.kind)}".strip()
 
 
@@ -125,15 +127,15 @@ def _kind(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return " or ".join(get_args(kind))
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return " or ".join(one.value for one in kind)
+        return " or ".join(choice.value for choice in kind)
     return "" if kind is bool else _KINDS[kind]
 
 
 def _meaning(parameter: _Parameter) -> str:
     choices = _kind(parameter.kind) if get_origin(parameter.kind) is Literal else ""
-    is_argument = isinstance(parameter.told, ArgumentInfo)
-    told = (parameter.told.help or "").removesuffix(" Can be repeated.")  # the spelling of an option shows it
-    return f"{told} {f'One of {choices}.' if choices and is_argument else ''}".strip()
+    is_argument = isinstance(parameter.info, ArgumentInfo)
+    info = (parameter.info.help or "").removesuffix(" Can be repeated.")  # the spelling of an option shows it
+    return f"{info} {f'One of {choices}.' if choices and is_argument else ''}".strip()
 
 
 def _default(option: _Parameter) -> str:

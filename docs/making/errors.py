@@ -50,13 +50,13 @@ def _unseen() -> set[str]:
 def _all(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:
     """Yield an exception and its public subclasses that the toolkit declares, without classes created at run time."""
     yield root
-    for one in root.__subclasses__():
+    for kind in root.__subclasses__():
         if (
-            not one.__name__.startswith("_")
-            and one.__module__.startswith("keyplan.")
-            and hasattr(sys.modules[one.__module__], one.__name__)
+            not kind.__name__.startswith("_")
+            and kind.__module__.startswith("keyplan.")
+            and hasattr(sys.modules[kind.__module__], kind.__name__)
         ):
-            yield from _all(one)
+            yield from _all(kind)
 
 
 def _tree(one: type[KeyplanError], before: str, below: str) -> Iterator[str]:

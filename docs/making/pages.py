@@ -21,11 +21,11 @@ def made() -> dict[str, str]:
 def _picture() -> str:
     """Return the picture of the README's design as a standalone SVG file with a namespace, colours and a background."""
     (table,) = Design.load(str(DOCS.parent / "examples" / "tasks.py")).tables
-    drawn = diagrams.entities(table, "tasks")
+    diagram = diagrams.entities(table, "tasks")
     colours = dict(re.findall(r"(--[\w]+): (#\w+)", html.STYLE.partition("@media")[0]))
     rules_of_diagrams = "\n".join(line for line in html.STYLE.splitlines() if line.startswith(".diagram"))
     style = re.sub(r"var\((--\w+)\)", lambda match: colours[match[1]], rules_of_diagrams)
-    head, rest = drawn.split(">", 1)
+    head, rest = diagram.split(">", 1)
     background = f'<rect x="-1" y="-1" width="100%" height="100%" style="fill:{colours["--paper"]};stroke:none"/>'
     font = ".diagram text { font-family: ui-monospace, Menlo, Consolas, monospace; }"
     return f'{head} xmlns="http://www.w3.org/2000/svg"><style>\n{font}\n{style}\n</style>{background}{rest}\n'

@@ -91,7 +91,7 @@ def _first(node: ast.stmt | None) -> int:
     if node is None:
         return 0
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
-    return min([node.lineno, *(one.lineno for one in decorators)])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _text(source: str, node: ast.stmt) -> str:

@@ -410,7 +410,7 @@ def add_shipment_item(new: ShipmentItem) -> ItemWrite:
 
 def once_each(shipped: list[ShippedProduct]) -> list[ShippedProduct]:
     """Refuse two entries of one product and warehouse: a transaction writes each item once."""
-    if len({(one.product_id, one.warehouse_id) for one in shipped}) < len(shipped):
+    if len({(entry.product_id, entry.warehouse_id) for entry in shipped}) < len(shipped):
         raise ValueError("add up the quantities of a product from one warehouse")
     return shipped
 

@@ -264,10 +264,10 @@ def lake(
     order = commands.Order(where, text, _parameters(set_ or ()), database, export)
     try:
         with reported(f"keyplan lake {system} {action}: running"):
-            shown = commands.ACTIONS[action](order)
+            output = commands.ACTIONS[action](order)
     except commands.ERRORS as error:
         raise refusal(f"keyplan lake {system} {action}: {error}", code=1) from None
-    _PRINT[format](shown)
+    _PRINT[format](output)
 
 
 def _commands(system: str) -> Any:
@@ -291,22 +291,22 @@ def _parameters(arguments: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _table(shown: Any) -> None:
+def _table(output: Any) -> None:
     from rich.console import Console  # noqa: PLC0415 - `keyplan --help` needs no tables
 
-    Console().print(shown.terminal)
+    Console().print(output.terminal)
 
 
-def _json(shown: Any) -> None:
+def _json(output: Any) -> None:
     import orjson  # noqa: PLC0415
 
-    typer.echo(orjson.dumps(shown.rows.to_pylist(), default=str, option=orjson.OPT_INDENT_2).decode())
+    typer.echo(orjson.dumps(output.rows.to_pylist(), default=str, option=orjson.OPT_INDENT_2).decode())
 
 
-def _csv(shown: Any) -> None:
+def _csv(output: Any) -> None:
     writer = csv.writer(sys.stdout)
-    writer.writerow(shown.rows.column_names)
-    writer.writerows(row.values() for row in shown.rows.to_pylist())
+    writer.writerow(output.rows.column_names)
+    writer.writerows(row.values() for row in output.rows.to_pylist())
 
 
 _PRINT = {"table": _table, "json": _json, "csv": _csv}

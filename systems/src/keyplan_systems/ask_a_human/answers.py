@@ -95,7 +95,7 @@ class Answers:
         """
         call = design_responses.recent_answers(caller.person)
         page = self._connection.run(call, limit=RECENT_ANSWERS, unreadable=log_unreadable)
-        return frozenset(one.question_id for one in page)
+        return frozenset(question.question_id for question in page)
 
     def own(self, question_id: str, caller: Identity) -> tuple[Response, Reply | None] | None:
         """Return the caller's answer to a question and the reply to that answer, or None if the caller has not
@@ -136,11 +136,11 @@ class Answers:
         for attempt in range(ATTEMPTS):
             now_ms = self._base.now_ms
             question = self._base.question(question_id, now_ms)
-            known = self._response(question_id, caller)
-            if known is not None and (repeated := _repeated(known, caller, body)) is not None:
+            stored_response = self._response(question_id, caller)
+            if stored_response is not None and (repeated := _repeated(stored_response, caller, body)) is not None:
                 return repeated
             questions.require_answerable(question, now_ms)
-            if known is not None:
+            if stored_response is not None:
                 raise AlreadyAnsweredError("you have answered this question", {"question_id": question_id})
             allowance = allowance or self._counted(caller.person, address)
             content = requests.parse(AnswerRequest, body)
@@ -174,18 +174,20 @@ class Answers:
     ) -> Scored | None:
         """Write the answer in a transaction. Return None if an item that it depends on has changed since the read."""
         person = response.fingerprint_hash
-        known = self._connection.run(design_people.stats_of_user(person))
+        stored_stats = self._connection.run(design_people.stats_of_user(person))
         notice = self._connection.run(design_push.notice_of(question.question_id, person))
         notified_at_ms = None if notice is None else parse_iso(notice.notified_at)
         facts = scoring.facts(question, response, zone, notified_at_ms)
-        before = scoring.fresh(person, now_ms) if known is None else records.stats(known)
+        before = scoring.fresh(person, now_ms) if stored_stats is None else records.stats(stored_stats)
         scored = scoring.apply_answer(before, facts, now_ms)
         stored = records.stored_response(response, device, scored.reply)
-        assessment = abuse.assess(Past() if known is None else records.past(known), question.type, response)
+        assessment = abuse.assess(
+            Past() if stored_stats is None else records.past(stored_stats), question.type, response
+        )
         most = None if address is None else self._limits.answers_per_question
         quota = None if most is None else (f"answers_by_address#{question.question_id}#{address}", most)
         try:
-            self._connection.run(_transaction(question, stored, scored, assessment, known, now_ms, quota))
+            self._connection.run(_transaction(question, stored, scored, assessment, stored_stats, now_ms, quota))
         except TransactionFailedError as failed:
             reasons = [reason for reason in failed.reasons if reason is not None]
             if quota is not None and len(reasons) == 1 and isinstance(failed.reasons[-1], ConditionFailedError):

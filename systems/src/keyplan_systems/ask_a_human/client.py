@@ -201,10 +201,10 @@ class AgentClient:
 
     def _call(self, call: Call) -> Answer | Lost:
         try:
-            answer = self._http.request(call.method, call.path, headers=dict(call.headers), json=call.json)
+            response = self._http.request(call.method, call.path, headers=dict(call.headers), json=call.json)
         except httpx.RequestError as error:
             return Lost(f"{call.method} {call.path}: {error!r}")
-        return Answer(answer.status_code, answer.headers, answer.content)
+        return Answer(response.status_code, response.headers, response.content)
 
 
 class AsyncAgentClient:
@@ -289,7 +289,7 @@ class AsyncAgentClient:
 
     async def _call(self, call: Call) -> Answer | Lost:
         try:
-            answer = await self._http.request(call.method, call.path, headers=dict(call.headers), json=call.json)
+            response = await self._http.request(call.method, call.path, headers=dict(call.headers), json=call.json)
         except httpx.RequestError as error:
             return Lost(f"{call.method} {call.path}: {error!r}")
-        return Answer(answer.status_code, answer.headers, answer.content)
+        return Answer(response.status_code, response.headers, response.content)

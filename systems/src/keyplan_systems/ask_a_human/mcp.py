@@ -103,10 +103,10 @@ class _Tools:
         if idempotency_key is not None:
             wishes["idempotency_key"] = idempotency_key
         try:
-            asked = await self._client.submit(prompt, **wishes)
+            question_id = await self._client.submit(prompt, **wishes)
         except AskError as error:
             raise ToolError(f"The question was not asked: {error}") from error
-        return await self._answers(ctx, asked.question_id, wait_seconds, None)
+        return await self._answers(ctx, question_id.question_id, wait_seconds, None)
 
     async def check_human_responses(
         self,
@@ -121,7 +121,7 @@ class _Tools:
     async def _answers(
         self, ctx: Context, question_id: str, wait_seconds: int, min_answers: int | None
     ) -> HumanResponses:
-        seen = [-1, 0]  # number of answers in the last report, and of polls without new answers since then
+        progress = [-1, 0]  # number of answers in the last report, and of polls without new answers since then
 
         async def report(question: AgentQuestion) -> None:
             """Report the number of answers as MCP progress.
@@ -129,8 +129,8 @@ class _Tools:
             Progress must increase with each report, so a poll without new answers adds a fraction of one answer.
             """
             count, needed = question.current_responses, question.required_responses
-            seen[:] = [count, seen[1] + 1 if count == seen[0] else 0]
-            await ctx.report_progress(count + seen[1] / (seen[1] + 1), needed, f"{count} of {needed} answers")
+            progress[:] = [count, progress[1] + 1 if count == progress[0] else 0]
+            await ctx.report_progress(count + progress[1] / (progress[1] + 1), needed, f"{count} of {needed} answers")
 
         try:
             question = await self._wait(question_id, wait_seconds, min_answers, report)
@@ -189,10 +189,10 @@ def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> 
         with AgentClient(url) as client:
             issued = client.register(f"mcp-{uuid.uuid4().hex[:12]}")
         put_once(path, json.dumps({"url": url, **issued.model_dump()}).encode())
-    kept = json.loads(path.read_text("utf-8"))
-    if kept.get("url") != url:
-        raise ValueError(f"{path} holds the agent of {kept.get('url')}: choose another file with --credentials")
-    return AgentCredentials.model_validate(kept)
+    stored = json.loads(path.read_text("utf-8"))
+    if stored.get("url") != url:
+        raise ValueError(f"{path} holds the agent of {stored.get('url')}: choose another file with --credentials")
+    return AgentCredentials.model_validate(stored)
 
 
 def _default_file() -> Path:
@@ -214,8 +214,8 @@ def serve(  # noqa: PLR0917 - the options of the command
     anyio.run(_serve, url, credentials(url, path or _default_file(), agent, secret), transport, host, port)
 
 
-async def _serve(url: str, known: AgentCredentials, transport: Transport, host: str, port: int) -> None:
-    async with AsyncAgentClient(url, known.agent_id, known.secret, polling=POLLING) as client:
+async def _serve(url: str, agent: AgentCredentials, transport: Transport, host: str, port: int) -> None:
+    async with AsyncAgentClient(url, agent.agent_id, agent.secret, polling=POLLING) as client:
         server = build(client)
         if transport == "http":
             await server.run_streamable_http_async(host=host, port=port)

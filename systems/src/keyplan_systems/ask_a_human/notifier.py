@@ -75,12 +75,12 @@ class HttpxTransport(google_transport.Request):
     ) -> _TransportResponse:
         """Send a request. Raises google-auth's TransportError if no response is received."""
         try:
-            answer = self._client.request(
+            response = self._client.request(
                 method, url, content=body, headers=dict(headers or {}), timeout=timeout or TIMEOUT_S
             )
         except httpx.HTTPError as error:
             raise google_errors.TransportError(error) from error  # type: ignore[no-untyped-call]  # has no annotations
-        return _TransportResponse(answer)
+        return _TransportResponse(response)
 
 
 class _TransportResponse(google_transport.Response):
@@ -129,10 +129,10 @@ class FcmNotifier:
         If the response is lost or invalid, the outcome is TryLater, so in rare cases a message arrives twice.
         """
         try:
-            answer = await self._post(message, await self._token(renew=None))
-            if answer.status_code == httpx.codes.UNAUTHORIZED and not _is_push_key_error(answer):
-                stale = answer.request.headers["Authorization"].removeprefix("Bearer ")
-                answer = await self._post(message, await self._token(renew=stale))
+            response = await self._post(message, await self._token(renew=None))
+            if response.status_code == httpx.codes.UNAUTHORIZED and not _is_push_key_error(response):
+                stale = response.request.headers["Authorization"].removeprefix("Bearer ")
+                response = await self._post(message, await self._token(renew=stale))
         except httpx.TransportError as error:
             return TryLater(f"FCM cannot be reached: {error!r}")
         except httpx.DecodingError as error:
@@ -141,7 +141,7 @@ class FcmNotifier:
             return TryLater(f"the token service cannot be reached: {error}")
         except google_errors.RefreshError as error:
             return _refused_token(error)
-        return outcome(answer, self._clock.now())
+        return outcome(response, self._clock.now())
 
     async def close(self) -> None:
         """Close all connections."""
@@ -220,36 +220,36 @@ class _Sent(BaseModel):
     name: str
 
 
-def outcome(answer: httpx.Response, now_s: float) -> Outcome:
+def outcome(response: httpx.Response, now_s: float) -> Outcome:
     """Convert a response from FCM to the outcome of sending a message."""
-    if answer.is_success:
+    if response.is_success:
         try:
-            return Delivered(_Sent.model_validate_json(answer.content).name)
+            return Delivered(_Sent.model_validate_json(response.content).name)
         except ValidationError:
-            return Rejected(f"FCM answered {answer.status_code} without a message name")
-    fault = _fault(answer)
-    reason = f"{answer.status_code} {fault.code}: {fault.message}"
+            return Rejected(f"FCM answered {response.status_code} without a message name")
+    fault = _fault(response)
+    reason = f"{response.status_code} {fault.code}: {fault.message}"
     if fault.code == "UNREGISTERED" or (fault.code == "INVALID_ARGUMENT" and fault.blames_token):
         return DeadToken(reason)
-    asked_s = retry_after_s(answer.headers.get("Retry-After"), now_s)
+    asked_s = retry_after_s(response.headers.get("Retry-After"), now_s)
     pause_s = None if asked_s is None else min(asked_s, LONGEST_PAUSE_S)
-    if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+    if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
         return TryLater(reason, QUOTA_PAUSE_S if pause_s is None else pause_s)
-    if answer.is_server_error:
+    if response.is_server_error:
         return TryLater(reason, pause_s)
     return Rejected(reason)
 
 
-def _fault(answer: httpx.Response) -> _Fault:
+def _fault(response: httpx.Response) -> _Fault:
     """Return the error in a response body, or only the status if FCM did not send the body."""
     try:
-        return _FaultAnswer.model_validate_json(answer.content).error
+        return _FaultAnswer.model_validate_json(response.content).error
     except ValidationError:
-        return _Fault(message=answer.reason_phrase)
+        return _Fault(message=response.reason_phrase)
 
 
-def _is_push_key_error(answer: httpx.Response) -> bool:
-    return _fault(answer).code == "THIRD_PARTY_AUTH_ERROR"
+def _is_push_key_error(response: httpx.Response) -> bool:
+    return _fault(response).code == "THIRD_PARTY_AUTH_ERROR"
 
 
 def _refused_token(error: google_errors.RefreshError) -> Outcome:

@@ -62,8 +62,8 @@ class Questions:
         allowance = None
         for attempt in range(ATTEMPTS):
             now_ms = self._base.now_ms
-            if key is not None and (known := self._repeated(agent, request, key, now_ms)) is not None:
-                return AskResult(known, None)
+            if key is not None and (existing := self._repeated(agent, request, key, now_ms)) is not None:
+                return AskResult(existing, None)
             allowance = allowance or self._base.count(limits.QUESTIONS, agent)
             question = questions.create(request, agent, questions.new_question_id(self._base.clock.random), key, now_ms)
             if self._write(question, request.digest()):

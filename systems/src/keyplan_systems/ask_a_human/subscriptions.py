@@ -32,8 +32,8 @@ class Subscriptions:
         subscription_id = notifications.subscription_id(request.fcm_token)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_push.subscription_by_id(subscription_id))
-            known = None if stored is None else records.subscription(stored)
-            subscription = notifications.subscribe(request, caller.person, known, self._base.now_ms, caller.device)
+            existing = None if stored is None else records.subscription(stored)
+            subscription = notifications.subscribe(request, caller.person, existing, self._base.now_ms, caller.device)
             try:
                 return self._write(subscription, stored)
             except UniqueTakenError as error:  # a subscription whose token was refreshed to this one
@@ -96,6 +96,6 @@ class Subscriptions:
         write = design_push.add_subscription if stored is None else design_push.change_subscription
         try:
             self._connection.run(write(item))
-        except NotFoundError as gone:
-            raise SubscriptionNotFoundError("the subscription does not exist any more") from gone
+        except NotFoundError as missing:
+            raise SubscriptionNotFoundError("the subscription does not exist any more") from missing
         return subscription

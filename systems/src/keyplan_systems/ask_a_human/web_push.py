@@ -127,10 +127,10 @@ class WebPushNotifier:
             **self._signature(target.endpoint),
         }
         try:
-            answer = await self._client.post(target.endpoint, content=sealed, headers=headers)
+            response = await self._client.post(target.endpoint, content=sealed, headers=headers)
         except httpx.HTTPError as error:
             return TryLater(f"{host} cannot be reached: {error!r}")
-        return _outcome(answer, self._clock.now())
+        return _outcome(response, self._clock.now())
 
     async def close(self) -> None:
         """Close all connections."""
@@ -185,10 +185,10 @@ def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePr
     path = folder / KEY_FILE
     try:
         if not path.exists():
-            made = ec.generate_private_key(ec.SECP256R1())
+            private_key = ec.generate_private_key(ec.SECP256R1())
             put_once(
                 path,
-                made.private_bytes(
+                private_key.private_bytes(
                     serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
                 ),
             )
@@ -211,17 +211,17 @@ def public_text(key: ec.EllipticCurvePrivateKey) -> str:
     return base64.urlsafe_b64encode(point).rstrip(b"=").decode()
 
 
-def _outcome(answer: httpx.Response, now_s: float) -> Outcome:
-    reason = f"{answer.status_code}: {answer.text[:200]}"
-    if answer.is_success:
-        return Delivered(answer.headers.get("Location", "accepted"))
-    if answer.status_code in (httpx.codes.NOT_FOUND, httpx.codes.GONE):
+def _outcome(response: httpx.Response, now_s: float) -> Outcome:
+    reason = f"{response.status_code}: {response.text[:200]}"
+    if response.is_success:
+        return Delivered(response.headers.get("Location", "accepted"))
+    if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.GONE):
         return DeadToken(reason)
-    asked_s = retry_after_s(answer.headers.get("Retry-After"), now_s)
+    asked_s = retry_after_s(response.headers.get("Retry-After"), now_s)
     pause_s = None if asked_s is None else min(asked_s, LONGEST_PAUSE_S)
-    if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+    if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
         return TryLater(reason, QUOTA_PAUSE_S if pause_s is None else pause_s)
-    return TryLater(reason, pause_s) if answer.is_server_error else Rejected(reason)
+    return TryLater(reason, pause_s) if response.is_server_error else Rejected(reason)
 
 
 def _is_listed(host: str, services: tuple[str, ...]) -> bool:

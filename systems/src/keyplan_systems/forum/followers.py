@@ -158,14 +158,14 @@ class Followers:
     def unread(self, user_id: str) -> list[Notification]:
         """Return the unread notifications among a user's MAX_READ newest notifications, newest first."""
         newest = self._db.iterate(design.notifications(user_id), page_size=_READ_PAGE, unreadable=omit_unreadable)
-        return [one for one in islice(newest, MAX_READ) if not one.is_read]
+        return [notification for notification in islice(newest, MAX_READ) if not notification.is_read]
 
     def mark_all(self, notifications: Iterable[Notification]) -> int:
         """Mark notifications as read and return their number. Deleted notifications are ignored."""
         marked = 0
-        for one in notifications:
+        for notification in notifications:
             with suppress(NotFoundError):
-                self._db.run(design.mark_read(one.user_id, one.at_ms, one.event_id, True))
+                self._db.run(design.mark_read(notification.user_id, notification.at_ms, notification.event_id, True))
                 marked += 1
         return marked
 

@@ -353,7 +353,7 @@ def _load_people(database: Database) -> None:
             ),
         )
         for table, names, values in rows:
-            session.execute(insert(table), [dict(zip(names, one, strict=True)) for one in values])
+            session.execute(insert(table), [dict(zip(names, row, strict=True)) for row in values])
 
 
 def _load_story(service: Service, story: Story, attempt: int) -> None:
@@ -396,9 +396,9 @@ def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
     return Fact(EventType.SUBMISSION, at_ms, attempt_id, answer_id, score=float(rest[0]), validated=rest[1] == "yes")
 
 
-def _say_at(service: Service, key: ThreadKey, said: tuple[str, str], at_ms: int, *, is_read: bool) -> None:
+def _say_at(service: Service, key: ThreadKey, message: tuple[str, str], at_ms: int, *, is_read: bool) -> None:
     """Store a message (author and text) with a past time. With `is_read`, mark the notifications about it as read."""
-    user_id, text = said
+    user_id, text = message
     event_id = f"message-{uuid5(_NAMESPACE, text)}"
     event = service.log.append(Draft(place_of(key), event_id, EventType.MESSAGE, at_ms, user_id, content=text)).event
     if is_read:

@@ -96,12 +96,12 @@ class ThreadTokenChecker:
         # The expiry is checked with this program's clock, because the library can only use the system clock.
         options: Any = {"require": ["iss", "exp", *_IDS, *_FLAGS], "verify_exp": False}
         try:
-            whole = jwt.decode_complete(token, self._key, algorithms=[_ALGORITHM], issuer=_ISSUER, options=options)
+            decoded = jwt.decode_complete(token, self._key, algorithms=[_ALGORITHM], issuer=_ISSUER, options=options)
         except jwt.InvalidTokenError as error:
             raise BadTokenError("this is not a thread token of this service") from error
-        if whole["header"].get("typ") != _TYPE:
+        if decoded["header"].get("typ") != _TYPE:
             raise BadTokenError("a token of another kind")
-        claims: dict[str, Any] = whole["payload"]
+        claims: dict[str, Any] = decoded["payload"]
         if not isinstance(claims["exp"], int):
             raise BadTokenError("the thread token has no expiry")
         return claims

@@ -21,7 +21,7 @@ _OPTIONAL: Final = ("attempt_id", "answer_id", "score", "validated", "score_impr
 
 def event_body(event: Event) -> dict[str, Any]:
     """Return an event for an HTTP response. Fields that are None are omitted."""
-    shown: dict[str, Any] = {
+    body: dict[str, Any] = {
         "type": str(event.type),
         "participant_id": event.participant_id,
         "item_id": event.item_id,
@@ -29,11 +29,11 @@ def event_body(event: Event) -> dict[str, Any]:
         "time": event.at_ms,
     }
     if event.user_id is not None:
-        shown["author_id" if event.type is EventType.MESSAGE else "user_id"] = event.user_id
+        body["author_id" if event.type is EventType.MESSAGE else "user_id"] = event.user_id
     if event.type is EventType.MESSAGE:
-        shown |= {"text": event.content, "uuid": event.event_id.removeprefix("message-")}
+        body |= {"text": event.content, "uuid": event.event_id.removeprefix("message-")}
     values = {name: getattr(event, name) for name in _OPTIONAL}
-    return shown | {name: value for name, value in values.items() if value is not None}
+    return body | {name: value for name, value in values.items() if value is not None}
 
 
 def event_action(event: Event) -> dict[str, Any]:

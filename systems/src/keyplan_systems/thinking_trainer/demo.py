@@ -65,8 +65,8 @@ def show(tour: Tour) -> None:
 def _until(client: httpx.Client, path: str) -> Any:
     """Poll a path until the consumer has processed the attempt, and return the response."""
     for _ in range(_TRIES):
-        answer = client.get(path)
-        if answer.status_code != httpx.codes.NOT_FOUND:
-            return json_of(answer)
+        response = client.get(path)
+        if response.status_code != httpx.codes.NOT_FOUND:
+            return json_of(response)
         time.sleep(_PAUSE_S)
-    return json_of(answer)
+    return json_of(response)

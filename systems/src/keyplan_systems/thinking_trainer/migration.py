@@ -119,10 +119,10 @@ class Migration:
             except NotFoundError:
                 return False  # deleted concurrently
             except ConditionFailedError as error:
-                there = error.item
-                if not isinstance(there, StoredScenario) or there.active == current.active:
+                stored_item = error.item
+                if not isinstance(stored_item, StoredScenario) or stored_item.active == current.active:
                     return False  # upgraded by another process
-                current = there  # activated or deactivated concurrently
+                current = stored_item  # activated or deactivated concurrently
             else:
                 return True
         raise BusyItemError(f"scenario {scenario.scenario_id} has too many concurrent writes")

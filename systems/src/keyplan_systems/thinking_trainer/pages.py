@@ -81,18 +81,18 @@ def _add_scenarios(router: APIRouter, service: Service) -> None:
 
     @router.get("/scenarios/{scenario_id}")
     def scenario(request: Request, person: Person, scenario_id: str) -> Response:
-        found = service.scenario(scenario_id)
+        found_scenario = service.scenario(scenario_id)
         drafts = service.in_progress(person.subject, _MOST_DRAFTS, None)
         draft = next((attempt for attempt in drafts if attempt.scenario_id == scenario_id), None)
         is_administrator = person.has_role("administrators")
         return PAGES.render(
             request,
             "scenario.html.j2",
-            scenario=found,
+            scenario=found_scenario,
             draft=draft,
             names=NAMES,
             is_administrator=is_administrator,
-            areas=_areas(found),
+            areas=_areas(found_scenario),
         )
 
     @router.post("/scenarios/{scenario_id}/attempts")
@@ -137,14 +137,14 @@ def _add_attempts(router: APIRouter, service: Service) -> None:
 
     @router.get("/attempts/{attempt_id}")
     def attempt(request: Request, person: Person, attempt_id: str) -> Response:
-        found = service.attempt(person.subject, attempt_id)
-        if found.status is Status.IN_PROGRESS:
-            return form_page(request, found, {})
-        scenario = service.scenario(found.scenario_id)
+        found_attempt = service.attempt(person.subject, attempt_id)
+        if found_attempt.status is Status.IN_PROGRESS:
+            return form_page(request, found_attempt, {})
+        scenario = service.scenario(found_attempt.scenario_id)
         return PAGES.render(
             request,
             "result.html.j2",
-            attempt=found,
+            attempt=found_attempt,
             scenario=scenario,
             names=NAMES,
             most=MAX_SCORE,
@@ -166,10 +166,10 @@ def _add_attempts(router: APIRouter, service: Service) -> None:
             service.save(person.subject, attempt_id, {name: text for name, text in typed.items() if text})
             return redirect(here, "Saved.")
         except (AnswersRejected, ConcurrentChangeError, EvaluationFailed) as error:
-            found = service.attempt(person.subject, attempt_id)
-            if found.status is not Status.IN_PROGRESS:
+            attempt = service.attempt(person.subject, attempt_id)
+            if attempt.status is not Status.IN_PROGRESS:
                 raise
-            return form_page(request, found, typed, _reason(error, found, service), _status(error))
+            return form_page(request, attempt, typed, _reason(error, attempt, service), _status(error))
 
 
 def _texts(form: FormFields) -> dict[str, str]:
@@ -218,7 +218,7 @@ def _add_profile(router: APIRouter, service: Service) -> None:
     @router.get("/history")
     def attempts(request: Request, person: Person, cursor: str | None = None) -> Response:
         page = service.submitted(person.subject, _PAGE, cursor)
-        titles = {one.scenario_id: one.title for one in _scenarios_of(service, page)}
+        titles = {scenario.scenario_id: scenario.title for scenario in _scenarios_of(service, page)}
         return PAGES.render(
             request,
             "history.html.j2",

@@ -64,8 +64,8 @@ class ProfileConsumer:
         raise BusyLedgerError(f"the ledger of {attempt.user_id} has too many concurrent writes")
 
     def _write(self, attempt: Attempt, ledger: StoredLedger | None) -> None:
-        known = Ledger(user_id=attempt.user_id) if ledger is None else Ledger(**values_of(Ledger, ledger))
-        after = noted(known, attempt)
+        ledger_before = Ledger(user_id=attempt.user_id) if ledger is None else Ledger(**values_of(Ledger, ledger))
+        after = noted(ledger_before, attempt)
         version = 0 if ledger is None else ledger.version
         stored = StoredLedger(**values_of(Ledger, after), version=version)
         new_snapshots = snapshots(after, attempt.attempt_id)

@@ -85,8 +85,8 @@ class Service:
         scenario = self.scenario(scenario_id)
         if not scenario.active:
             raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
-        begun = attempts.start(attempts.new_attempt_id(self.clock.random), user_id, scenario_id, self._now())
-        return self.db.run(design.start_attempt(stored(self._graded(begun, scenario, texts))))
+        attempt = attempts.start(attempts.new_attempt_id(self.clock.random), user_id, scenario_id, self._now())
+        return self.db.run(design.start_attempt(stored(self._graded(attempt, scenario, texts))))
 
     def save(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
         """Store answers for later. Raises AttemptClosed, AnswersRejected or ConcurrentChangeError."""

@@ -141,14 +141,14 @@ class Feed:
             return
         included = {} if ended is None else {"sequence": LAST_SEQUENCE, "stream": ended}
         while True:
-            known = self._lake.snapshot.baselines
-            begun = datetime.fromtimestamp(self._clock.now(), UTC) - CLOCKS_DIFFER
+            baselines = self._lake.snapshot.baselines
+            started_at = datetime.fromtimestamp(self._clock.now(), UTC) - CLOCKS_DIFFER
             try:
-                self._lake.rebuild_from_items(self._all_items(), begun, **included)
+                self._lake.rebuild_from_items(self._all_items(), started_at, **included)
             except LakeBusyError:
                 continue  # another feed that started to read earlier has finished concurrently
             except StaleExportError:
-                if ended is not None and self._lake.snapshot.baselines == known:
+                if ended is not None and self._lake.snapshot.baselines == baselines:
                     raise  # a very recent export may miss changes; a later attempt reads the table again
                 return  # the lake already contains all missed changes, perhaps through another feed
             return
@@ -170,11 +170,11 @@ class Feed:
         else:
             looked_s = max((lane.until_s for lane in board.lanes.values()), default=0.0)
         self._bury(board, streams)
-        known = {label_of_key(key) for key in board.lanes}
+        labels = {label_of_key(key) for key in board.lanes}
         for shard in ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done):
-            if known and label_of_key(shard.key) not in known:
-                self.catch_up(ended=max(known))  # no stream contains changes from while streams were disabled
-                known.add(label_of_key(shard.key))
+            if labels and label_of_key(shard.key) not in labels:
+                self.catch_up(ended=max(labels))  # no stream contains changes from while streams were disabled
+                labels.add(label_of_key(shard.key))
                 looked_s = self._clock.now()
             lane = board.lanes.get(shard.key)
             self._take(shard, looked_s if lane is None else lane.until_s)
@@ -191,11 +191,11 @@ class Feed:
         """Recover the changes in shards that were removed before they were completely read."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
-        gone = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
+        lost_lanes = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
         now_s = self._clock.now()
         acquired = [
             self._kept.acquire(self._consumer, reader.shard, self._name, now_s, now_s + self._lease_s)
-            for reader in gone
+            for reader in lost_lanes
         ]
         mine = [lane for lane in acquired if lane is not None]
         if mine:
@@ -275,11 +275,11 @@ class Feed:
         """Yield every item of the table, in its state when its page is read."""
         request: dict[str, Any] = {"TableName": self._table, "ConsistentRead": True}
         while True:
-            answer = self._service.call("Scan", request)
-            yield from answer["Items"]
-            if not answer.get("LastEvaluatedKey"):
+            response = self._service.call("Scan", request)
+            yield from response["Items"]
+            if not response.get("LastEvaluatedKey"):
                 return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     # Checkpoints.
 

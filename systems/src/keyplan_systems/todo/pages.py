@@ -60,8 +60,8 @@ def page_routes(service: Service, clock: Clock, dashboard: Dashboard | None) -> 
 
     @router.get("/dashboard")
     def figures(request: Request, person: Person) -> Response:
-        shown = None if dashboard is None else dashboard.of_user(person.subject)
-        return PAGES.render(request, "dashboard.html.j2", dashboard=shown)
+        figures_shown = None if dashboard is None else dashboard.of_user(person.subject)
+        return PAGES.render(request, "dashboard.html.j2", dashboard=figures_shown)
 
     return router
 
@@ -78,7 +78,9 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
         choice = Choice(view, filters, query.get("cursor"), _zone(request), day)
         service.users.current(person_of(person))
         sections = choice.sections(service.lists, user_id)
-        shown = [(title, page, _next(request, page.cursor, number)) for number, (title, page) in enumerate(sections)]
+        lists_shown = [
+            (title, page, _next(request, page.cursor, number)) for number, (title, page) in enumerate(sections)
+        ]
         only = query.get("section")
         return PAGES.render(
             request,
@@ -87,7 +89,7 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
             views=VIEWS,
             filters=filters,
             today=day,
-            sections=[section for number, section in enumerate(shown) if only in {None, str(number)}],
+            sections=[section for number, section in enumerate(lists_shown) if only in {None, str(number)}],
             statuses=[("", "Any"), *_STATUSES],
             priorities=[("", "Any"), *_PRIORITIES],
             new_key=_new_key,
@@ -115,20 +117,20 @@ class Choice:
         if self.view == "today":
             return [("Due today", _open_only(self._page(lists, user_id, TaskSelection(due_on=self.day))))]
         if self.view == "week":
-            wanted = TaskSelection(due_from=self.day, due_to=self.day + timedelta(days=6))
-            return [("Due in the next 7 days", _open_only(self._page(lists, user_id, wanted)))]
+            selection = TaskSelection(due_from=self.day, due_to=self.day + timedelta(days=6))
+            return [("Due in the next 7 days", _open_only(self._page(lists, user_id, selection)))]
         text, status, priority = (self.filters[name] for name in ("q", "status", "priority"))
         if text:
             return [(f"Tasks with “{text}”", lists.search(user_id, text, _LIMIT, self.cursor))]
-        wanted = TaskSelection(
+        selection = TaskSelection(
             Status(status) if status in set(Status) else None,
             Priority(priority) if priority in set(Priority) else None,
             self.filters["category"] or None,
         )
-        return [("Tasks", self._page(lists, user_id, wanted))]
+        return [("Tasks", self._page(lists, user_id, selection))]
 
-    def _page(self, lists: Lists, user_id: str, wanted: TaskSelection) -> Page[Task]:
-        return lists.page(user_id, wanted, _LIMIT, self.cursor)
+    def _page(self, lists: Lists, user_id: str, selection: TaskSelection) -> Page[Task]:
+        return lists.page(user_id, selection, _LIMIT, self.cursor)
 
 
 def _open_only(page: Page[Task]) -> Page[Task]:
@@ -165,8 +167,8 @@ def _add_writes(router: APIRouter, service: Service, clock: Clock) -> None:
         if not chosen:
             return redirect(_back(request, form), "Select tasks first.")
         if action == "delete":
-            gone = sum(_delete(service, user_id, task_id, form) for task_id in dict.fromkeys(chosen))
-            return redirect(_back(request, form), f"Deleted {_tasks(gone)}.")
+            deleted = sum(_delete(service, user_id, task_id, form) for task_id in dict.fromkeys(chosen))
+            return redirect(_back(request, form), f"Deleted {_tasks(deleted)}.")
         if action not in set(Status):
             raise InvalidError("This action does not exist.")
         once = _once(user_id, form, action, chosen)
@@ -216,10 +218,10 @@ def _add_task(router: APIRouter, service: Service) -> None:
         typed = {name: form[name] for name in _EDITED if name in form}
         try:
             changes = TaskChanges.model_validate({name: value or None for name, value in typed.items()})
-            seen = int(form["version"]) if form.get("version", "").isdecimal() else None
+            version = int(form["version"]) if form.get("version", "").isdecimal() else None
             fields = changes.model_dump(exclude_unset=True)
-            once = _once(user_id, form, f"change {task_id}", [typed, seen])
-            service.tasks.change(once, user_id, task_id, fields, seen)
+            once = _once(user_id, form, f"change {task_id}", [typed, version])
+            service.tasks.change(once, user_id, task_id, fields, version)
         except ValidationError as error:
             return shown(request, service.tasks.read(user_id, task_id), _errors(error), typed, 422)
         except MissingError:

@@ -42,10 +42,10 @@ def read_line(text: str, today: date) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     rest = text
     for name, pattern in (("priority", _PRIORITY), ("category", _CATEGORY)):
-        found = list(pattern.finditer(rest))
-        if found:
-            fields[name] = found[-1][1].lower() if name == "priority" else found[-1][1]
-            rest = _without(rest, found[-1])
+        matches = list(pattern.finditer(rest))
+        if matches:
+            fields[name] = matches[-1][1].lower() if name == "priority" else matches[-1][1]
+            rest = _without(rest, matches[-1])
     for match in reversed(list(_DATE.finditer(rest))):
         day = _day(match, today)
         if day is not None:

@@ -46,7 +46,7 @@ def demo(
     of using the APIs. Raises UpError if no server responds, or if a response is unexpected.
     """
     with ExitStack() as stack:
-        kept = None if url is None else folder  # a temporary folder is deleted after the demo
+        folder_kept = None if url is None else folder  # a temporary folder is deleted after the demo
         is_own = url is None
         if url is None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="keyplan-demo-")))
@@ -66,7 +66,7 @@ def demo(
                     f"{url}/{system.name}",
                     _tokens(folder),
                     lambda line: say(f"   {line}"),
-                    kept,
+                    folder_kept,
                     has_links=stays or not is_own,
                 )
                 _play(system, stage, folder, say)

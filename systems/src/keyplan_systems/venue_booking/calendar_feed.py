@@ -57,13 +57,15 @@ def calendar_feed(
     calendar.add("x-wr-calname", venue.name)
     calendar.add("x-wr-timezone", venue.time_zone)
     calendar.add("refresh-interval", REFRESH, parameters={"VALUE": "DURATION"})
-    shown = [event for event in events if (event.is_public or show_reserved) and _has_hours(venue, event)]
-    shown.sort(key=lambda event: (*venue.span(event.date, event.slots), event.event_id))
-    for event in shown:
+    events_shown = [event for event in events if (event.is_public or show_reserved) and _has_hours(venue, event)]
+    events_shown.sort(key=lambda event: (*venue.span(event.date, event.slots), event.event_id))
+    for event in events_shown:
         calendar.add_component(_entry(venue, event, domain, language))
-    if shown:
+    if events_shown:
         # Only the clock changes of the years that the feed contains.
-        calendar.add_missing_timezones(date(shown[0].date.year, 1, 1), date(shown[-1].date.year + 2, 1, 1))
+        calendar.add_missing_timezones(
+            date(events_shown[0].date.year, 1, 1), date(events_shown[-1].date.year + 2, 1, 1)
+        )
     content = calendar.to_ical()
     return Feed(content, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 

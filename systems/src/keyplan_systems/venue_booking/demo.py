@@ -107,13 +107,13 @@ def _wish(name: str, day: str, duration: str) -> dict[str, Any]:
 
 
 def _answer(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = json_of(client.post("/graphql", json={"query": query, "variables": variables}))
-    return answer
+    body: dict[str, Any] = json_of(client.post("/graphql", json={"query": query, "variables": variables}))
+    return body
 
 
 def _data(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
-    answer = _answer(client, query, **variables)
-    if answer.get("errors"):
-        raise httpx.HTTPError(f"refused: {answer['errors']}")
-    data: dict[str, Any] = answer["data"]
+    body = _answer(client, query, **variables)
+    if body.get("errors"):
+        raise httpx.HTTPError(f"refused: {body['errors']}")
+    data: dict[str, Any] = body["data"]
     return data

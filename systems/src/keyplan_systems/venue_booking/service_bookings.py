@@ -76,8 +76,8 @@ class Bookings:
     def _requested(self, person: Person, values: Mapping[str, Any]) -> Step[Booking]:
         now = self.base.now()
         request = checked_booking(parse(BookingRequest, values), self.base.venue, now)
-        held = self.base.connection.all(reads.slots_on_date(request.date))
-        check_free(request, self.base.venue, {item.slot for item in held})
+        slots_held = self.base.connection.all(reads.slots_on_date(request.date))
+        check_free(request, self.base.venue, {item.slot for item in slots_held})
         user = self.users.current(person)
         written = request_booking(
             request, booking_id=self.base.new_id(), user_id=user.user_id, code=new_code(), now=now

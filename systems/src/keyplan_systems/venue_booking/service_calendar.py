@@ -119,15 +119,15 @@ class Calendar:
         today = self.base.venue.today(self.base.now())
         events = self.held_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
         ids = [event.event_id for event in events if event.is_public]
-        whole: dict[str, Event] = {}
+        by_id: dict[str, Event] = {}
         for start in range(0, len(ids), _FEED_EVENTS):
             stored = self.several(ids[start : start + _FEED_EVENTS])
-            whole |= {event.event_id: event for event in stored if event is not None}
+            by_id |= {event.event_id: event for event in stored if event is not None}
         # A recently deleted event may still be in the index, and is omitted.
         return [
-            replace(event, description=whole[event.event_id].description) if event.is_public else event
+            replace(event, description=by_id[event.event_id].description) if event.is_public else event
             for event in events
-            if not event.is_public or event.event_id in whole
+            if not event.is_public or event.event_id in by_id
         ]
 
     def _entry(self, actor: Actor, action: AuditAction, event: Event) -> AuditEntry:

@@ -109,14 +109,14 @@ class Records:
         Owners see the emails to themselves, and administrators see all. Raises NotFoundError for other users.
         """
         check_may_see(booking, actor)
-        shown = [kind for kind in NoticeKind if actor.is_admin or kind.audience is Audience.CUSTOMER]
+        kinds = [kind for kind in NoticeKind if actor.is_admin or kind.audience is Audience.CUSTOMER]
         keys = [
             Notice(kind, booking.booking_id, version, booking.requested_at).key
             for version in range(1, booking.version + 1)
-            for kind in shown
+            for kind in kinds
         ]
-        found = self.base.connection.run(reads.letters_by_key(keys))
-        return [letter for letter in found if letter is not None]
+        letters_found = self.base.connection.run(reads.letters_by_key(keys))
+        return [letter for letter in letters_found if letter is not None]
 
     def _entry(self, actor: Actor, action: AuditAction, subject: str, details: Mapping[str, str]) -> AuditEntry:
         return AuditEntry(self.base.new_id(), actor.user_id, action, subject, self.base.now(), details)

@@ -224,8 +224,8 @@ def problem_of(app: FastAPI, error: Exception) -> Problem | None:
     if isinstance(error, RequestValidationError):
         return validation_problem(error.errors(), app.state.problem_style)
     translations: Mapping[type[Exception], Translation] = app.state.translations
-    found = next((kind for kind in type(error).__mro__ if kind in translations), None)
-    return None if found is None else translations[found](error)
+    translation = next((kind for kind in type(error).__mro__ if kind in translations), None)
+    return None if translation is None else translations[translation](error)
 
 
 def _translated(translate: Translation, style: ProblemStyle) -> Handler:

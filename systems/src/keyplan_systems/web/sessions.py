@@ -100,8 +100,8 @@ class Sessions:
     def cookie(self, session_id: str | None = None, claims: Mapping[str, Any] | None = None) -> str:
         """Return the Set-Cookie header for a session. If `claims` are given, the user is signed in."""
         now_s = int(self._clock.now())
-        kept = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
-        person = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **kept} if claims else {}
+        kept_claims = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
+        person = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **kept_claims} if claims else {}
         content = {"sid": session_id or secrets.token_urlsafe(18), "iat": now_s, "exp": now_s + LIFETIME_S, **person}
         return self._header(jwt.encode(content, self._key, algorithm="HS256"), LIFETIME_S)
 

@@ -117,9 +117,9 @@ class DemoStage:
             self.say(f"see {self.url}/app/{path}{f' as {person}' if person else ''}")
 
 
-def json_of(answer: httpx.Response) -> Any:
+def json_of(response: httpx.Response) -> Any:
     """Return the parsed JSON body of a response. Raises httpx.HTTPStatusError for an error status."""
-    return answer.raise_for_status().json()
+    return response.raise_for_status().json()
 
 
 @dataclass(frozen=True)

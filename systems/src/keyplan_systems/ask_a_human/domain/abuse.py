@@ -83,7 +83,7 @@ def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
     run = past.minimal_run + 1 if len(text) <= MINIMAL_CHARS else 0
     if run >= MINIMAL_RUN:
         reasons.append(Reason.PATTERN_MATCH)
-    other_digests = tuple(known for known in past.text_digests if known != digest)
+    other_digests = tuple(digest_before for digest_before in past.text_digests if digest_before != digest)
     return Assessment(Past((*other_digests, digest)[-TEXTS_REMEMBERED:], run), tuple(reasons))
 
 

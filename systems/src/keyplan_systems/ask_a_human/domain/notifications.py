@@ -60,7 +60,7 @@ def token_digest(fcm_token: str) -> str:
 
 
 def subscribe(
-    request: SubscribeRequest, person: str, known: Subscription | None, now_ms: int, device: str | None = None
+    request: SubscribeRequest, person: str, previous: Subscription | None, now_ms: int, device: str | None = None
 ) -> Subscription:
     """Return a new subscription that is immediately eligible, or the known subscription, reactivated with the new
     settings.
@@ -68,7 +68,7 @@ def subscribe(
     A known subscription is assigned to the requesting device, because only the browser that received a push token knows
     the token.
     """
-    if known is None:
+    if previous is None:
         return Subscription(
             subscription_id=subscription_id(request.fcm_token),
             fcm_token=request.fcm_token,
@@ -81,7 +81,7 @@ def subscribe(
             updated_at_ms=now_ms,
             device=device,
         )
-    renewed = replace(known, fingerprint_hash=person, active=True, device=device)
+    renewed = replace(previous, fingerprint_hash=person, active=True, device=device)
     wishes = SubscriptionChange(fcm_token=request.fcm_token, min_interval_minutes=request.min_interval_minutes)
     return change(renewed, wishes, now_ms)
 

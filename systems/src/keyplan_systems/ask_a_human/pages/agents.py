@@ -112,11 +112,11 @@ def _add_connecting(router: APIRouter, pages: Pages, service: Service, trusted_p
         if agent is None:
             return _connect_page(request, pages)
         try:
-            found = service.questions.own(agent, PAGE_QUESTIONS, cursor)
+            page = service.questions.own(agent, PAGE_QUESTIONS, cursor)
         except CursorError:
             return RedirectResponse(_path(request), 303)
-        listed = [Listed(one, service.base.now_ms) for one in found]
-        return pages.render(request, "agents.html.j2", agent=agent, listed=listed, cursor=found.cursor)
+        listed = [Listed(question, service.base.now_ms) for question in page]
+        return pages.render(request, "agents.html.j2", agent=agent, listed=listed, cursor=page.cursor)
 
     @router.post("/agents/connect")
     def connect(request: Request, form: Form) -> Response:
@@ -182,14 +182,18 @@ def _add_asking(router: APIRouter, pages: Pages, service: Service) -> None:
         shown = {"fields": form, "chosen": form.all("audience")}
         try:
             wishes = requests.parse(QuestionRequest, _question_body(form))
-            asked = service.questions.ask(agent, wishes, form.get("key") or None)
+            question = service.questions.ask(agent, wishes, form.get("key") or None)
         except InvalidRequestError as error:
-            found = (error.details or {}).get("problems")
-            errors = {_field(one["field"]): one["problem"] for one in found} if isinstance(found, list) else {}
+            problems = (error.details or {}).get("problems")
+            errors = (
+                {_field(problem["field"]): problem["problem"] for problem in problems}
+                if isinstance(problems, list)
+                else {}
+            )
             return page(request, 422, errors=errors, **shown)
         except (AgentQuotaError, RateLimitedError) as error:
             return page(request, error.status, notice=error.message, **shown)
-        return RedirectResponse(f"{_path(request)}/questions/{asked.question.question_id}", 303)
+        return RedirectResponse(f"{_path(request)}/questions/{question.question.question_id}", 303)
 
 
 def _question_body(form: FormFields) -> dict[str, Any]:
@@ -214,7 +218,7 @@ def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
         question, responses = service.questions.read(agent, question_id)
         summary = questions.tally(question, responses) if question.options else {}
         chart = charts.bars("Answers by option", list(summary.items())) if summary else None
-        confident = [one.confidence for one in responses if one.confidence is not None]
+        confident = [response.confidence for response in responses if response.confidence is not None]
         return pages.render(
             request, template, listed=Listed(question, service.base.now_ms), responses=responses, chart=chart,
             summary=summary, confidence=sum(confident) / len(confident) if confident else None,

@@ -109,7 +109,7 @@ def _add_feed(router: APIRouter, pages: Pages, service: Service, visitors: Visit
             return RedirectResponse(request.url.path, 303)
         answered = frozenset[str]() if person is None else service.answers.answered(person)
         now_ms = service.base.now_ms
-        cards = [Card(one, one.question_id in answered, now_ms) for one in page]
+        cards = [Card(question, question.question_id in answered, now_ms) for question in page]
         more = None if page.cursor is None else str(request.url.include_query_params(cursor=page.cursor).query)
         return pages.render(
             request, "feed.html.j2", cards=cards, more=more, audience=audience, audiences=list(Audience)
@@ -137,9 +137,9 @@ def _add_question(router: APIRouter, parts: _Parts) -> None:
         if person is None:
             service.base.question(question_id, service.base.now_ms)  # registers only users who can see the question
             token = visitors.register(request)
-        found = service.base.question(question_id, service.base.now_ms)
+        found_question = service.base.question(question_id, service.base.now_ms)
         own = None if person is None else service.answers.own(question_id, person)
-        response = _question_page(request, parts, found, is_answered=own is not None)
+        response = _question_page(request, parts, found_question, is_answered=own is not None)
         if token is not None:
             visitors.remember(request, response, token)
         return response

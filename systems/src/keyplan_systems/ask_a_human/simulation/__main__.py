@@ -51,7 +51,7 @@ def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, poll
     """Simulate and audit a day in the connected database. The connection must use the same `clock`."""
     connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
     service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
-    begun = time.perf_counter()
+    started_s = time.perf_counter()
     with (
         _workers(service, clock) as workers,
         Running(application(service, {}, trusted_proxies=1)) as server,
@@ -62,7 +62,7 @@ def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, poll
             day.play(simulate(seed, size, START_MS))
         findings = [*day.auditor.audit(), *polling.findings]
         findings += FinalAudit(client, day.auditor, day.zones, service.base.now_ms, day.devices).findings()
-    return Played(day, findings, time.perf_counter() - begun)
+    return Played(day, findings, time.perf_counter() - started_s)
 
 
 @contextmanager

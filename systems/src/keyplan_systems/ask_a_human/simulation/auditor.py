@@ -180,12 +180,16 @@ class Auditor:
 
     def _judge_asked(self, action: Ask, question_id: str) -> None:
         self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
-        known = self.questions.get(action.ref)
-        if known is not None and known.key_held(action.at_ms):
-            self._expect(question_id == known.question_id, action, "a repeated key made a second question")
-            self._expect(dict(known.action.body) == dict(action.body), action, "a key stood for two bodies")
+        stored_question = self.questions.get(action.ref)
+        if stored_question is not None and stored_question.key_held(action.at_ms):
+            self._expect(question_id == stored_question.question_id, action, "a repeated key made a second question")
+            self._expect(dict(stored_question.action.body) == dict(action.body), action, "a key stood for two bodies")
             return
-        self._expect(known is None or question_id != known.question_id, action, "a key repeated after its 24 hours")
+        self._expect(
+            stored_question is None or question_id != stored_question.question_id,
+            action,
+            "a key repeated after its 24 hours",
+        )
         self._expect(_valid_question(action), action, "a faulty question was taken")
         open_now = len([question for question in self._by_agent[action.agent] if question.open_at(action.at_ms)])
         self._expect(open_now < 100, action, "more than 100 open questions")
@@ -196,16 +200,16 @@ class Auditor:
 
     def _judge_ask_refused(self, action: Ask, code: str) -> None:
         tries = self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
-        known = self.questions.get(action.ref)
+        stored_question = self.questions.get(action.ref)
         # Expired questions count until a sweep, so their deadline does not matter here.
         not_closed = [question for question in self._by_agent[action.agent] if not question.closed_by(action.at_ms)]
         grounds = {
             "VALIDATION_ERROR": not _valid_question(action),
             "RATE_LIMITED": tries > 60,
             "AGENT_QUOTA_EXCEEDED": len(not_closed) >= 100,
-            "IDEMPOTENCY_KEY_REUSED": known is not None
-            and known.key_held(action.at_ms)
-            and dict(known.action.body) != dict(action.body),
+            "IDEMPOTENCY_KEY_REUSED": stored_question is not None
+            and stored_question.key_held(action.at_ms)
+            and dict(stored_question.action.body) != dict(action.body),
         }
         self._expect(grounds.get(code, False), action, f"{code} without grounds")
 
@@ -249,10 +253,10 @@ class Auditor:
         new = expected_scores.badges(person.history) - person.badges.keys()
         person.badges.update(dict.fromkeys(new, action.at_ms))
         expected = Acknowledged(person.earned[-1], tuple(sorted(new)), person.points)
-        got = Acknowledged(
+        actual = Acknowledged(
             acknowledged.points_earned, tuple(sorted(acknowledged.new_badges)), acknowledged.total_points
         )
-        self._expect(got == expected, action, f"expected {expected}, got {got}")
+        self._expect(actual == expected, action, f"expected {expected}, got {actual}")
 
     def _count_tries(self, action: Answer) -> tuple[int, int]:
         # The rules allow a server to count rejected requests against a limit, or not to count them.

@@ -125,11 +125,11 @@ class Day:
                 self._subscribe(action)
 
     def _ask(self, action: Ask) -> None:
-        answer = self._timed("ask", "/agent/questions", action.body, self._agent(action.agent))
-        if answer.status_code != httpx.codes.CREATED:
-            self.auditor.ask_refused(action, self._code(answer))
+        response = self._timed("ask", "/agent/questions", action.body, self._agent(action.agent))
+        if response.status_code != httpx.codes.CREATED:
+            self.auditor.ask_refused(action, self._code(response))
             return
-        question_id = answer.json()["question_id"]
+        question_id = response.json()["question_id"]
         self.askers[question_id] = self._agent(action.agent)
         self.ids[action.ref], self._refs[question_id] = question_id, action.ref
         self.auditor.asked(action, question_id)
@@ -170,13 +170,13 @@ class Day:
         self.auditor.subscribed(action)
 
     def _timed(self, kind: str, path: str, body: Any, headers: dict[str, str]) -> httpx.Response:
-        begun = time.perf_counter()
-        answer = self._client.post(path, json=dict(body), headers=headers)
-        self.latencies.seconds[kind].append(time.perf_counter() - begun)
-        return answer
+        started_s = time.perf_counter()
+        response = self._client.post(path, json=dict(body), headers=headers)
+        self.latencies.seconds[kind].append(time.perf_counter() - started_s)
+        return response
 
-    def _code(self, answer: httpx.Response) -> str:
-        code = str(answer.json()["error"]["code"])
+    def _code(self, response: httpx.Response) -> str:
+        code = str(response.json()["error"]["code"])
         self.codes[code] += 1
         return code
 
@@ -208,16 +208,16 @@ class Pollers:
     def _run(self, number: int) -> None:
         chance = random.Random(number)  # noqa: S311 - which question is polled
         while not self._stop.wait(self._pause_s):
-            known = list(self._day.askers.items())
-            if known:
-                self._poll(*chance.choice(known))
+            askers = list(self._day.askers.items())
+            if askers:
+                self._poll(*chance.choice(askers))
 
     def _poll(self, question_id: str, asker: dict[str, str]) -> None:
-        begun = time.perf_counter()
-        answer = self._client.get(f"/agent/questions/{question_id}", headers=asker)
-        self._day.latencies.seconds["poll"].append(time.perf_counter() - begun)
-        if answer.status_code in {httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS}:
+        started_s = time.perf_counter()
+        response = self._client.get(f"/agent/questions/{question_id}", headers=asker)
+        self._day.latencies.seconds["poll"].append(time.perf_counter() - started_s)
+        if response.status_code in {httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS}:
             return  # the question is deleted, or the hourly limit of polls is reached because simulated hours are short
-        body = answer.json()
-        if answer.status_code != httpx.codes.OK or len(body["responses"]) != body["current_responses"]:
-            self.findings.append(f"poll of {question_id}: {answer.status_code} {answer.text[:200]}")
+        body = response.json()
+        if response.status_code != httpx.codes.OK or len(body["responses"]) != body["current_responses"]:
+            self.findings.append(f"poll of {question_id}: {response.status_code} {response.text[:200]}")

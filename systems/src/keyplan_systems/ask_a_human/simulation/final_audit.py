@@ -41,13 +41,13 @@ class FinalAudit:
             yield from self._board(period)
 
     def _person(self, name: str, expected: Person) -> Iterator[str]:
-        shown = self._get("/human/stats", name)
-        got = {
-            "points": shown["total_points"],
-            "answers": shown["total_answers"],
-            "streak": shown["streak_days"],
-            "badges": {badge["id"]: _ms(badge["earned_at"]) for badge in shown["badges"]},
-            "categories": shown["answers_by_category"],
+        body = self._get("/human/stats", name)
+        actual = {
+            "points": body["total_points"],
+            "answers": body["total_answers"],
+            "streak": body["streak_days"],
+            "badges": {badge["id"]: _ms(badge["earned_at"]) for badge in body["badges"]},
+            "categories": body["answers_by_category"],
         }
         due = {
             "points": expected.points,
@@ -56,8 +56,8 @@ class FinalAudit:
             "badges": expected.badges,
             "categories": expected.categories,
         }
-        if got != due:
-            yield f"{name} has {got} instead of {due}"
+        if actual != due:
+            yield f"{name} has {actual} instead of {due}"
 
     def _streak(self, expected: Person) -> int:
         """Return the streak that the system should display. It is 0 after a whole local day without an answer."""
@@ -67,8 +67,8 @@ class FinalAudit:
 
     def _board(self, period: Period) -> Iterator[str]:
         expected = self._expected(period)
-        shown = self._get("/human/leaderboard", None, period=period.value, limit=TOP)["entries"]
-        lines = [(entry["rank"], entry["points"], entry["answers"]) for entry in shown]
+        entries = self._get("/human/leaderboard", None, period=period.value, limit=TOP)["entries"]
+        lines = [(entry["rank"], entry["points"], entry["answers"]) for entry in entries]
         due = [(rank, standing.points, standing.answers) for rank, standing in enumerate(expected[:TOP], start=1)]
         if lines != due:
             yield f"the {period.value} board is {lines} instead of {due}"

@@ -150,7 +150,7 @@ def _subscribes(chance: random.Random, size: Size, start_ms: int) -> Iterator[Su
 
 
 def _remember(questions: list[_Open], ask: Ask, now_ms: int) -> None:
-    if any(known.ref == ask.ref for known in questions):
+    if any(question.ref == ask.ref for question in questions):
         return
     missing, seconds = ask.body["min_responses"], ask.body["timeout_seconds"]
     options = ask.body.get("options")

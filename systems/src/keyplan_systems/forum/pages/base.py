@@ -45,7 +45,10 @@ class Reader:
     def show(self, template: str, status: int = 200, /, **context: Any) -> Response:
         """Render a page. Its header shows the number of unread notifications."""
         unread = self.service.followers.unread(self.user_id)
-        counts: dict[str, Any] = {"unread": unread_text(len(unread)), "unread_by": Counter(one.place for one in unread)}
+        counts: dict[str, Any] = {
+            "unread": unread_text(len(unread)),
+            "unread_by": Counter(notification.place for notification in unread),
+        }
         return PAGES.render(self.request, template, status, me=self.user_id, **_WORDS, **counts, **context)
 
     @property

@@ -81,15 +81,15 @@ def others(
     after: Annotated[str | None, Query(alias="next")] = None,
 ) -> Response:
     """Show other users' threads, starting with the thread that has waited longest for a response."""
-    wanted = _status(status)
+    requested = _status(status)
     page = me.service.threads(
         me.user_id,
         group or None,
         None if group else False,
         _PAGE,
         after_of(after),
-        status=wanted,
-        oldest_first=wanted is Status.WAITING_FOR_TRAINER,
+        status=requested,
+        oldest_first=requested is Status.WAITING_FOR_TRAINER,
     )
     return me.show(
         "threads.html.j2",
@@ -112,7 +112,7 @@ def ask(me: Me, participant: str = "") -> Response:
     """
     people = participants_of(me.service.database, me.user_id)
     chosen = checked_id(participant, "participant") if participant else me.user_id
-    name = next((one.name for one in people if one.id == chosen), None)
+    name = next((person.name for person in people if person.id == chosen), None)
     if name is None:
         raise NotAllowedError("You may not open threads for this participant.")
     return me.show(
@@ -158,10 +158,10 @@ def _status(text: str) -> Status | None:
 
 
 def _rows(me: Reader, page: ThreadPage) -> Sequence[Row]:
-    threads = [one.thread for one in page.threads]
+    threads = [row.thread for row in page.threads]
     names = names_of(me.service.database, {thread.helper_group_id for thread in threads})
     answered = threads_to_answer(me.service.database, me.user_id, threads)
-    return [Row(one, names.get(one.thread.helper_group_id, ""), one.thread.key in answered) for one in page.threads]
+    return [Row(row, names.get(row.thread.helper_group_id, ""), row.thread.key in answered) for row in page.threads]
 
 
 def _next(page: ThreadPage, **query: str) -> str:

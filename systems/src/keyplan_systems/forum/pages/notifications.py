@@ -20,11 +20,14 @@ _LIST = "app/notifications"
 def notifications(me: Me, cursor: Annotated[str | None, Query(alias="next")] = None) -> Response:
     """Show the user's notifications, newest first."""
     page = me.service.followers.notifications(me.user_id, 20, cursor)
-    names = names_of(me.service.database, {one.author_id for one in page} | {one.participant_id for one in page})
-    titles = titles_of(me.service.database, {one.item_id for one in page})
+    names = names_of(
+        me.service.database,
+        {notification.author_id for notification in page} | {notification.participant_id for notification in page},
+    )
+    titles = titles_of(me.service.database, {notification.item_id for notification in page})
     return me.show(
         "notifications.html.j2",
-        entries=[(notification_id(one), one, time_of(one.at_ms)) for one in page],
+        entries=[(notification_id(notification), notification, time_of(notification.at_ms)) for notification in page],
         names=names,
         titles=titles,
         next=page.cursor,

@@ -165,14 +165,14 @@ def _page(
     top = service.log.last_seq(place)  # read first, so that it never counts an event that is not shown
     page = service.history(view.rights, EVENTS, before)
     events = sorted(page, key=lambda event: (event.at_ms, event.seq))
-    unread = [one for one in service.followers.unread(here.user_id) if one.place == place]
+    unread = [notification for notification in service.followers.unread(here.user_id) if notification.place == place]
     service.followers.mark_all(unread)
     names = names_of(service.database, _users(events))
     return here.show(
         "thread.html.j2",
         200 if not problem else 409 if error is None else error.status,
         events=[(event, time_of(event.at_ms), _note(event, names)) for event in events],
-        new_from=_first_unread(events, {one.event_id for one in unread}),
+        new_from=_first_unread(events, {notification.event_id for notification in unread}),
         names=names,
         notes={str(kind): text for kind, text in NOTES.items()},
         since=_since(events, top),
@@ -200,7 +200,7 @@ def _state(here: Here, view: ThreadView) -> dict[str, Any]:
         "title": titles_of(service.database, {key.item_id}).get(key.item_id, key.item_id),
         "participant": names.get(key.participant_id, key.participant_id),
         "helper": names.get(helper, ""),
-        "watchers": sorted(names.get(one, one) for one in watchers if one != me),
+        "watchers": sorted(names.get(watcher, watcher) for watcher in watchers if watcher != me),
         "is_watched_by_me": me in watchers,
         "is_following": service.followers.is_following(place, me),
         "is_open": is_open,
@@ -264,5 +264,5 @@ def _since(events: list[Event], top: int) -> int:
     This is the newest number, unless one of the recent events is not on the page. An event can be missing because the
     history is eventually consistent, or because it has a past time and belongs to an older page.
     """
-    shown = {event.seq for event in events}
-    return next((seq - 1 for seq in range(max(1, top - EVENTS + 1), top + 1) if seq not in shown), top)
+    seqs = {event.seq for event in events}
+    return next((seq - 1 for seq in range(max(1, top - EVENTS + 1), top + 1) if seq not in seqs), top)

@@ -60,8 +60,10 @@ def help_choices(
     that is visible to both the observer and the participant. `item_id` limits the result to one item.
     """
     with database.read() as session:
-        held = held_levels(groups_above(user_id))
-        query = select(ItemRow.id, ItemRow.title).join(held, held.c.item_id == ItemRow.id).order_by(ItemRow.title)
+        held_ids = held_levels(groups_above(user_id))
+        query = (
+            select(ItemRow.id, ItemRow.title).join(held_ids, held_ids.c.item_id == ItemRow.id).order_by(ItemRow.title)
+        )
         items = session.execute(query if item_id is None else query.where(ItemRow.id == item_id)).all()
         groups = _candidates(session, user_id, participant_id)
         facts = load_facts(session, {user_id, participant_id}, {item.id for item in items}, groups)
@@ -72,7 +74,7 @@ def help_choices(
         thread = threads.get(key)
         status = None if thread is None else thread.status
         now = Situation(facts, user_id, key, thread)
-        helpers = tuple(NamedGroup(one, groups[one]) for one in groups if may_open(now, one))
+        helpers = tuple(NamedGroup(group, groups[group]) for group in groups if may_open(now, group))
         if helpers:
             choices.append(HelpChoice(NamedGroup(item.id, item.title), status, helpers))
     return tuple(choices)
@@ -149,17 +151,17 @@ def grants_of(database: Database, user_id: str) -> Grants:
         if not items:
             return Grants()
         names = _candidates(session, user_id, user_id)
-        given = session.execute(
+        grants = session.execute(
             select(HelpGrantRow).where(HelpGrantRow.item_id.in_([row.id for row in items]))
         ).scalars()
-        pairs = [(one.group_id, one.item_id, one.helper_group_id) for one in given]
-        ids = {one for pair in pairs for one in (pair[0], pair[2])}
+        pairs = [(grant.group_id, grant.item_id, grant.helper_group_id) for grant in grants]
+        ids = {group_id for pair in pairs for group_id in (pair[0], pair[2])}
         rows = session.execute(select(GroupRow.id, GroupRow.name).where(GroupRow.id.in_(ids)))
         named = {row.id: row.name for row in rows}
     titles = {row.id: row.title for row in items}
     return Grants(
         tuple(NamedGroup(row.id, row.title) for row in items),
-        tuple(NamedGroup(*one) for one in names.items()),
+        tuple(NamedGroup(*pair_of_names) for pair_of_names in names.items()),
         tuple(sorted((named[group], titles[item], named[helper]) for group, item, helper in pairs)),
     )
 

@@ -79,8 +79,10 @@ def waiting(database: Database) -> int:
 def forget_done(database: Database, before_ms: int) -> int:
     """Delete the entries that were marked as done before a time in epoch milliseconds. Return their number."""
     with database.write() as session:
-        gone = session.scalars(delete(OutboxRow).where(OutboxRow.done_at_ms < before_ms).returning(OutboxRow.id)).all()
-    return len(gone)
+        deleted = session.scalars(
+            delete(OutboxRow).where(OutboxRow.done_at_ms < before_ms).returning(OutboxRow.id)
+        ).all()
+    return len(deleted)
 
 
 def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:

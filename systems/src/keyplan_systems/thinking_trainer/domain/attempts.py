@@ -151,11 +151,11 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
 def _misfits(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
     """Return the problems that make answers invalid both for saving and for submission."""
-    known = {question.question_id for question in scenario.questions}
+    question_ids = {question.question_id for question in scenario.questions}
     problems = [
         f"scenario {scenario.scenario_id} has no question {question_id!r}"
         for question_id in texts
-        if question_id not in known
+        if question_id not in question_ids
     ]
     problems += [
         f"the answer to {question_id} has {len(text)} characters; {MAX_ANSWER_CHARACTERS} are the most"

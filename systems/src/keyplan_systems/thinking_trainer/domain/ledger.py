@@ -48,9 +48,9 @@ def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
     if attempt.user_id != ledger.user_id:
         raise ValueError(f"attempt {attempt.attempt_id} belongs to another user than this ledger")
     entry = scored(attempt)
-    for known in ledger.window:
-        if known.attempt_id == entry.attempt_id:
-            if known != entry:
+    for noted_attempt in ledger.window:
+        if noted_attempt.attempt_id == entry.attempt_id:
+            if noted_attempt != entry:
                 raise AttemptConflict(f"attempt {entry.attempt_id} was noted before with other scores")
             return ledger
     return Ledger(

@@ -84,18 +84,18 @@ class BedrockEvaluator:
         raise EvaluationUnavailable(f"{self._model_id} gave no usable answer in {len(WAITS_S) + 1} tries: {last}")
 
     def _ask(self, submission: Submission, trouble: str) -> Assessment:
-        answer = self._client.converse(**converse_request(self._model_id, submission, trouble))
-        stop = answer.get("stopReason")
+        reply = self._client.converse(**converse_request(self._model_id, submission, trouble))
+        stop = reply.get("stopReason")
         if stop in REFUSING_STOPS:
             raise EvaluationRefused(f"{self._model_id} stopped with {stop}")
         if stop == "max_tokens":
             raise ReplyUnusable("it was cut off before its end; be briefer")
-        return assessment_in(_text(answer), self._model_id)
+        return assessment_in(_text(reply), self._model_id)
 
 
-def _text(answer: Mapping[str, Any]) -> str:
+def _text(reply: Mapping[str, Any]) -> str:
     """Return all text in the reply. Blocks of other types (reasoning, tools) are ignored."""
-    content = answer.get("output", {}).get("message", {}).get("content", [])
+    content = reply.get("output", {}).get("message", {}).get("content", [])
     return "\n".join(block["text"] for block in content if "text" in block)
 
 

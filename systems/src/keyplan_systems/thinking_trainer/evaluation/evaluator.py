@@ -21,8 +21,8 @@ class Submission:
     answers: tuple[Answer, ...]
 
     def __post_init__(self) -> None:
-        known = {question.question_id for question in self.scenario.questions}
-        strange = [answer.question_id for answer in self.answers if answer.question_id not in known]
+        question_ids = {question.question_id for question in self.scenario.questions}
+        strange = [answer.question_id for answer in self.answers if answer.question_id not in question_ids]
         if strange or not self.answers:
             raise ValueError(f"scenario {self.scenario.scenario_id}: answers to {strange or 'no question at all'}")
 

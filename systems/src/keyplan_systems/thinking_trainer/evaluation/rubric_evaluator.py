@@ -42,8 +42,8 @@ def _score(dimension: Dimension, features: Features) -> DimensionScore:
     results = [(check, check.met(features)) for check in CHECKS if check.dimension is dimension]
     return DimensionScore(
         name=dimension,
-        score=sum(met for _, met in results),
-        rationale=tuple(check.yes if met else check.no for check, met in results),
+        score=sum(is_met for _, is_met in results),
+        rationale=tuple(check.yes if is_met else check.no for check, is_met in results),
     )
 
 

@@ -105,11 +105,11 @@ class Bronze:
     def _fresh(self, base: Snapshot, by_identity: Mapping[Identity, Event]) -> list[Event]:
         """Return the events that are not contained in the version `base`, in order."""
         first, last = _span(by_identity)
-        known: set[Identity] = set()
+        positions: set[Identity] = set()
         for file in base.of("bronze"):
             if file.first <= last and first <= file.last:
-                known.update(self._known(file, by_identity))
-        return [by_identity[identity] for identity in sorted(by_identity.keys() - known)]
+                positions.update(self._known(file, by_identity))
+        return [by_identity[identity] for identity in sorted(by_identity.keys() - positions)]
 
     def _known(self, file: DataFile, by_identity: Mapping[Identity, Event]) -> Iterable[Identity]:
         """Return the identities of the events in a file."""

@@ -16,53 +16,53 @@ _BAR_CELLS = 40
 _NOTHING = "none"
 
 
-def render(answer: Any, report: Report) -> Table:
+def render(result: Any, report: Report) -> Table:
     """Return the result of a report, with bars if it compares values."""
     if not report.value:
-        return table(answer, report.title)
-    return bars(answer, report.label, report.value, report.title)
+        return table(result, report.title)
+    return bars(result, report.label, report.value, report.title)
 
 
-def table(answer: Any, title: str = "") -> Table:
+def table(result: Any, title: str = "") -> Table:
     """Return an Arrow table as a terminal table with all its columns. A single row is shown vertically."""
-    if answer.num_rows == 1:
-        return _downwards(answer.to_pylist()[0], title)
-    shown = Table(title=Text(title) if title else None)
-    for name in answer.column_names:
-        shown.add_column(Text(name), justify="right" if _is_number(answer, name) else "left")
-    for row in zip(*(answer[name].to_pylist() for name in answer.column_names), strict=True):
-        shown.add_row(*(_cell(value) for value in row))
-    return shown
+    if result.num_rows == 1:
+        return _downwards(result.to_pylist()[0], title)
+    drawn_table = Table(title=Text(title) if title else None)
+    for name in result.column_names:
+        drawn_table.add_column(Text(name), justify="right" if _is_number(result, name) else "left")
+    for row in zip(*(result[name].to_pylist() for name in result.column_names), strict=True):
+        drawn_table.add_row(*(_cell(value) for value in row))
+    return drawn_table
 
 
-def bars(answer: Any, label: str, value: str, title: str = "") -> Table:
+def bars(result: Any, label: str, value: str, title: str = "") -> Table:
     """Return one column as bars, labelled with the values of another column. Raises ValueError.
 
     Null values have no bar. Bars start at zero, so that lengths are comparable. Negative values raise ValueError.
     """
-    values = answer[value].to_pylist()
+    values = result[value].to_pylist()
     if any(number is not None and number < 0 for number in values):
         raise ValueError(f"column {value} has negative values, which bars from zero cannot show")
     largest = max((float(number) for number in values if number is not None), default=0.0)
-    shown = Table(title=Text(title) if title else None)
-    shown.add_column(Text(label))
-    shown.add_column(Text(value), justify="right")
-    shown.add_column("", width=_BAR_CELLS)
-    for name, number in zip(answer[label].to_pylist(), values, strict=True):
+    drawn_table = Table(title=Text(title) if title else None)
+    drawn_table.add_column(Text(label))
+    drawn_table.add_column(Text(value), justify="right")
+    drawn_table.add_column("", width=_BAR_CELLS)
+    for name, number in zip(result[label].to_pylist(), values, strict=True):
         bar = Bar(largest or 1.0, 0, float(number or 0), width=_BAR_CELLS)
-        shown.add_row(_cell(name), _cell(number), bar)
-    return shown
+        drawn_table.add_row(_cell(name), _cell(number), bar)
+    return drawn_table
 
 
 def _downwards(row: Mapping[str, Any], title: str) -> Table:
-    shown = Table(title=Text(title) if title else None, show_header=False)
+    drawn_table = Table(title=Text(title) if title else None, show_header=False)
     for name, value in row.items():
-        shown.add_row(Text(name), _cell(value))
-    return shown
+        drawn_table.add_row(Text(name), _cell(value))
+    return drawn_table
 
 
-def _is_number(answer: Any, name: str) -> bool:
-    kind = str(answer.schema.field(name).type)
+def _is_number(result: Any, name: str) -> bool:
+    kind = str(result.schema.field(name).type)
     return kind.startswith(("int", "uint", "decimal", "double", "float"))
 
 

@@ -159,10 +159,10 @@ def _require(value: str | None, name: str) -> str:
 
 def _typed(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return report parameters, converted to the types of their default values if possible."""
-    known = REPORTS[name].parameters if name in REPORTS else {}
+    parameters = REPORTS[name].parameters if name in REPORTS else {}
     typed: dict[str, Any] = dict(texts)
     for key, value in texts.items():
-        if isinstance(known.get(key), int):
+        if isinstance(parameters.get(key), int):
             if not value.isdecimal():
                 raise CommandError(f"{key} must be a number, not {value!r}")
             typed[key] = int(value)

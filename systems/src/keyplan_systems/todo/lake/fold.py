@@ -50,11 +50,11 @@ class Fact:
     """Number of change events in the stream."""
 
 
-def merge(one: Fact, other: Fact) -> Fact:
+def merge(first: Fact, second: Fact) -> Fact:
     """Return the combination of two facts about the same user or task. Their order does not matter."""
-    state = max(one, other, key=lambda fact: (fact.at, fact.state, fact.changed_us))
-    image = max(one, other, key=lambda fact: (fact.image_at or (-1, "", ""), fact.image or ""))
-    return replace(state, image=image.image, image_at=image.image_at, events=one.events + other.events)
+    state = max(first, second, key=lambda fact: (fact.at, fact.state, fact.changed_us))
+    image = max(first, second, key=lambda fact: (fact.image_at or (-1, "", ""), fact.image or ""))
+    return replace(state, image=image.image, image_at=image.image_at, events=first.events + second.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ def shown_fact(image: str, era: int, as_of_us: int) -> Fact:
 
 def add(facts: dict[Key, Fact], key: Key, fact: Fact) -> None:
     """Merge a fact into the known facts."""
-    known = facts.get(key)
-    facts[key] = fact if known is None else merge(known, fact)
+    present_fact = facts.get(key)
+    facts[key] = fact if present_fact is None else merge(present_fact, fact)
 
 
 def _event_fact(row: Mapping[str, Any], baselines: Sequence[Baseline]) -> Fact:

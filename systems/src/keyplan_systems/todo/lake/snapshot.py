@@ -67,8 +67,8 @@ class Snapshot:
     def with_files(self, add: Iterable[DataFile] = (), remove: Iterable[DataFile] = ()) -> Snapshot:
         """Return a snapshot with files added and removed."""
         added = {file.path: file for file in add}
-        gone = {file.path for file in remove} | added.keys()
-        remaining = [file for file in self.files if file.path not in gone]
+        removed = {file.path for file in remove} | added.keys()
+        remaining = [file for file in self.files if file.path not in removed]
         return replace(self, files=(*remaining, *added.values()))
 
     def pending(self) -> list[DataFile]:

@@ -137,12 +137,12 @@ def _of_booking(failed: _Failed) -> RefusalError | None:
     return None
 
 
-def _booking_refusal(guard: BookingGuard, found: CurrentItem | None) -> RefusalError:
-    if found is None:
+def _booking_refusal(guard: BookingGuard, current: CurrentItem | None) -> RefusalError:
+    if current is None:
         return NotFoundError("The booking does not exist any more.")
-    if found.status is not None and found.status is not guard.status:
-        return AlreadyDecidedError(found.status.value)
-    return StaleVersionError(guard.version, guard.version if found.version is None else found.version)
+    if current.status is not None and current.status is not guard.status:
+        return AlreadyDecidedError(current.status.value)
+    return StaleVersionError(guard.version, guard.version if current.version is None else current.version)
 
 
 def _of_slots(failed: _Failed) -> RefusalError | None:

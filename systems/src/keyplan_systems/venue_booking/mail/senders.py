@@ -158,8 +158,8 @@ def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
 
 
 def _response_error(error: smtplib.SMTPResponseException) -> MailError:
-    answer = error.smtp_error
-    text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
+    reply = error.smtp_error
+    text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
     message = f"the server answered {error.smtp_code} {text}"
     # A server that rejects the greeting, encryption, login or the venue's own address would reject every email. The
     # operator must fix this. Until then, emails must wait and must not be lost.

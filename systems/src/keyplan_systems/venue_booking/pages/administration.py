@@ -87,7 +87,7 @@ def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list
     """Return the bookings of a page, and whether each booking has a conflict. The slots of each month are read once."""
     months = sorted({booking.date.replace(day=1) for booking in bookings if booking.status is Status.PENDING})
     service = site.service
-    held = {
+    reserved = {
         (event.date, slot) for month in months for event in service.calendar.held_in([month]) for slot in event.slots
     }
     waiting = [
@@ -95,10 +95,12 @@ def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list
         for month in months
         for booking in service.bookings.in_month(actor, month, Status.PENDING, MAX_PAGE_SIZE, None).entries
     ]
-    return [_entry(site.venue, booking, held, waiting) for booking in bookings]
+    return [_entry(site.venue, booking, reserved, waiting) for booking in bookings]
 
 
-def _entry(venue: Venue, booking: Booking, held: Set[tuple[date, str]], waiting: Sequence[Booking]) -> dict[str, Any]:
+def _entry(
+    venue: Venue, booking: Booking, reserved: Set[tuple[date, str]], waiting: Sequence[Booking]
+) -> dict[str, Any]:
     slots = venue.durations.get(booking.duration, ())
     is_pending = booking.status is Status.PENDING
     rivals = [
@@ -111,7 +113,7 @@ def _entry(venue: Venue, booking: Booking, held: Set[tuple[date, str]], waiting:
     return {
         "booking": booking,
         "slots": slots,
-        "taken": [slot for slot in slots if is_pending and (booking.date, slot) in held],
+        "taken": [slot for slot in slots if is_pending and (booking.date, slot) in reserved],
         "is_offered": booking.duration in venue.durations or not is_pending,
         "rivals": len(rivals) if is_pending else 0,
     }
@@ -164,9 +166,9 @@ def _add_events(router: APIRouter, site: VenueSite) -> None:
     def event(request: Request, person: Person, event_id: str) -> Response:
         actor = actor_of(person)
         require_admin(actor)
-        found = event_of(site.service.calendar.stored(event_id))
+        found_event = event_of(site.service.calendar.stored(event_id))
         code = site.service.records.lock_code(actor, event_id)
-        return site.render(request, "event.html.j2", event=found, lock_code=code)
+        return site.render(request, "event.html.j2", event=found_event, lock_code=code)
 
     @router.post("/events/{event_id}/remove")
     def remove(request: Request, person: Person, event_id: str, form: Form) -> Response:
@@ -204,8 +206,8 @@ def _add_lists(router: APIRouter, site: VenueSite) -> None:
         entries: Sequence[Any] = ()
         if search:
             try:
-                found = users.by_email(actor, search)
-                entries = () if found is None else (found,)
+                user = users.by_email(actor, search)
+                entries = () if user is None else (user,)
             except RefusalError as error:
                 errors = site.phrases(request).field_errors(error)
                 if not errors:
@@ -252,5 +254,5 @@ def cents_of(text: str) -> int | str:
     """Convert an amount such as 49.50 or 49,50 to hundredths. Other text is returned unchanged, so that validation
     rejects it.
     """
-    found = _AMOUNT.fullmatch(text)
-    return text if found is None else int(found[1]) * 100 + int((found[2] or "0").ljust(2, "0"))
+    match = _AMOUNT.fullmatch(text)
+    return text if match is None else int(match[1]) * 100 + int((match[2] or "0").ljust(2, "0"))

@@ -71,10 +71,10 @@ def add_bookings(router: APIRouter, site: VenueSite) -> None:
         actor = actor_of(person)
         cursor = request.query_params.get("after")
         listed = site.service.bookings.of_user(actor, PER_PAGE, cursor)
-        whole = site.service.bookings.several([entry.booking_id for entry in listed.entries])
+        bookings_found = site.service.bookings.several([entry.booking_id for entry in listed.entries])
         user = site.service.users.find(person.subject)
         context = {
-            "bookings": [booking for booking in whole if booking is not None],
+            "bookings": [booking for booking in bookings_found if booking is not None],
             "cursor": listed.cursor,
             "stats": user.stats if user else None,
             "readable_code": readable_code,
@@ -245,8 +245,8 @@ def _slots(site: VenueSite, booking: Booking) -> tuple[str, ...]:
 
 
 def _taken(t: Phrases, site: VenueSite, booking: Booking, blockers: list[Event]) -> str:
-    held = {slot for event in blockers for slot in event.slots}
-    return t.slots(slot for slot in _slots(site, booking) if slot in held)
+    reserved = {slot for event in blockers for slot in event.slots}
+    return t.slots(slot for slot in _slots(site, booking) if slot in reserved)
 
 
 def _sums(payments: Sequence[Payment]) -> dict[str, int]:

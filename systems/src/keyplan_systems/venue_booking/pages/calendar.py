@@ -87,15 +87,15 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
         query = request.query_params
         earliest, latest = site.venue.earliest_date(site.now()), site.venue.latest_date(site.now())
         day = date_of(query.get("day"))
-        shown = _within(month_of(query.get("month")) or day or earliest, site.today(), latest)
-        if day is not None and (day.year, day.month) != (shown.year, shown.month):
+        month_shown = _within(month_of(query.get("month")) or day or earliest, site.today(), latest)
+        if day is not None and (day.year, day.month) != (month_shown.year, month_shown.month):
             day = None
-        cells = _cells(site, shown)
+        cells = _cells(site, month_shown)
         t = site.phrases(request)
         context: dict[str, Any] = {
-            "month": shown,
-            "previous": _within(shown - timedelta(days=1), site.today(), latest),
-            "next": _within(shown + timedelta(days=32), site.today(), latest),
+            "month": month_shown,
+            "previous": _within(month_shown - timedelta(days=1), site.today(), latest),
+            "next": _within(month_shown + timedelta(days=32), site.today(), latest),
             "weeks": _weeks(cells),
             "program": [event for cell in cells for event in cell.events if event.kind is EventKind.PUBLIC_EVENT],
             "earliest": earliest,
@@ -148,21 +148,23 @@ def _weeks(cells: Sequence[Cell]) -> list[list[Cell | None]]:
 def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:
     """Return the content of the view of a day, read from the table with a consistent read."""
     events = site.service.calendar.on_date(day)
-    found = _days(site, day, day, events)[0]
+    day_shown = _days(site, day, day, events)[0]
     waiting: list[Booking] = []
     if actor is not None and actor.is_admin:
         listed = site.service.bookings.in_month(actor, day, Status.PENDING, 100, None)
         waiting = [booking for booking in listed.entries if booking.date == day]
     return {
-        "cell": Cell(day, found, tuple(events)),
-        "rows": [_row(t, found, slot, events, actor) for slot in found.slots],
-        "durations": [(name, t.duration(name), t.hours(day, site.venue.slots_of(name))) for name in found.durations],
+        "cell": Cell(day, day_shown, tuple(events)),
+        "rows": [_row(t, day_shown, slot, events, actor) for slot in day_shown.slots],
+        "durations": [
+            (name, t.duration(name), t.hours(day, site.venue.slots_of(name))) for name in day_shown.durations
+        ],
         "waiting": waiting,
     }
 
 
-def _row(t: Phrases, found: DayAvailability, slot: str, events: Sequence[Event], actor: Actor | None) -> Row:
-    hours, state = t.hours(found.date, (slot,)), found.slots[slot]
+def _row(t: Phrases, day_shown: DayAvailability, slot: str, events: Sequence[Event], actor: Actor | None) -> Row:
+    hours, state = t.hours(day_shown.date, (slot,)), day_shown.slots[slot]
     event = next((event for event in events if slot in event.slots), None)
     if event is None:
         return Row(slot, hours, state)
