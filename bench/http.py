@@ -22,16 +22,16 @@ SCRIPT = Path(__file__).parent / "lua" / "replay.lua"
 CONNECTIONS = 8
 WARM_UP_S = 1
 TIMEOUT_S = 20
-# Seconds of measurement for a target without an answer during the warm-up.
+# Seconds of measurement for a target that does not respond during the warm-up.
 SLOW_S = 15
-# A target with slower calls may leave calls behind, on which it works while others are measured.
+# A target with slower calls may still process calls while others are measured.
 SLOW_CALL_US = 500_000
 SETTLE_PATIENCE_S = 60
 SETTLE_SAMPLE_S = 0.25
 IDLE_SHARE = 0.1
 HOW_TO_GET_WRK = "wrk is not installed: `apt-get install wrk` (Debian, Ubuntu) or `brew install wrk` (macOS)"
 
-# Number of different requests of each kind: many keys, but not more than some 30 MB of text.
+# Number of different requests of each kind: many keys, but not more than about 30 MB of text.
 DISTINCT = {Operation.TRANSACT: 4_000, Operation.BATCH: 800}
 DISTINCT_DEFAULT = 10_000
 

@@ -235,7 +235,7 @@ def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable
     threading.Timer(WARM_UP_S, warm.set).start()
     paced(runs, EVERY_S, warm)
     gc.collect()
-    gc.freeze()  # a collection of the prepared calls would stop all threads
+    gc.freeze()  # garbage collection of the prepared calls would stop all threads
     ended = threading.Event()
     with ThreadPoolExecutor(2) as pool:
         puts = pool.submit(paced, runs, EVERY_S, ended)

@@ -54,7 +54,7 @@ class Span:
 def single(runs: Runs, span: Span) -> Figure:
     """Measure one client that repeats `runs`."""
     _loop(runs, span.warm_up_s)
-    # A collection of the harness's own prepared requests is not the target's time.
+    # Garbage collection of the harness's prepared requests must not count as time of the target.
     gc.collect()
     gc.freeze()
     try:

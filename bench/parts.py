@@ -65,7 +65,7 @@ def measured(whole: Whole, begin: Callable[[str, int], None]) -> Measured:
         with tempfile.TemporaryDirectory(prefix="keyplan-bench-", dir=whole.settings.folder) as name:
             try:
                 found.lines.extend(part(replace(whole.settings, folder=Path(name))))
-            except Exception as error:  # noqa: BLE001 - what cannot be measured is one line of the table
+            except Exception as error:  # noqa: BLE001 - a failed measurement becomes a line of the table
                 found.lines.append(not_measured(section, error))
     return found
 

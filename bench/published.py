@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "engine" / "speed.md"
 
 START, END = "<!-- figures -->", "<!-- /figures -->"
 DIGITS = 4
-# Folders of the measuring machine are private; a file's own name may stay.
+# Folders of the measuring machine are private; file names may stay.
 FOLDERS = re.compile(r"(?<![\w/:])/(?:[\w.@+-]+/)+")
 
 

@@ -41,7 +41,7 @@ TARGETS = ("engine", "engine-full", "bare", "bare-inline")
 FLOOR = "bare"
 MIB = 1024 * 1024
 
-# Enough different keys that a page cache of some megabytes cannot hold them all.
+# Enough different keys to exceed a page cache of a few megabytes.
 DISTINCT = {Operation.GET: 30_000, Operation.QUERY: 10_000, Operation.PUT: 20_000}
 COLD_CALLS, COLD_ROUNDS = 200, 5
 COLD_STREAM, MIXED_STREAM = 1, 2
@@ -308,7 +308,7 @@ class _Databases:
             runs[name] = _runs(large[name], workload, operation)
             runs[_small_name(name)] = _runs(small[name], self.small.workload, operation)
         for calls in runs.values():
-            for run in calls:  # bring in the pages
+            for run in calls:  # load the pages
                 run()
         return singles({name: itertools.cycle(calls) for name, calls in runs.items()}, self.settings.span)
 

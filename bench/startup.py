@@ -23,7 +23,7 @@ SERVE_MS = 700.0
 STARTS = 5
 LIST_TABLES = Call("ListTables", {})
 
-# Timed from inside, so that the interpreter's own start is not the engine's.
+# Timed inside the process, so that the start of the interpreter does not count.
 PROGRAM = """
 import time
 started = time.perf_counter()

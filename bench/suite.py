@@ -164,7 +164,7 @@ def _measured(target: Target, plan: Plan, say: Say) -> Iterator[Row]:
 def _row(target: Target, operation: Operation, clients: int) -> Row:
     try:
         return Row(target.name, operation, clients, target.measure(operation, clients))
-    except Exception as error:  # noqa: BLE001 - whatever a target raises is the result of its row
+    except Exception as error:  # noqa: BLE001 - every exception of a target becomes the result of its row
         return Row(target.name, operation, clients, None, f"{type(error).__name__}: {error}".strip())
 
 

@@ -14,7 +14,7 @@ TARGET_PREFIX = "DynamoDB_20120810"
 CALL_TIMEOUT_S = 60
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
-# Well formed but fake: the targets parse a signature but do not verify it on loopback.
+# Well formed but not valid: on loopback, the targets parse a signature but do not verify it.
 HEADERS = {
     "Content-Type": "application/x-amz-json-1.0",
     "X-Amz-Date": "20250101T000000Z",

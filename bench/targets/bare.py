@@ -19,7 +19,7 @@ from bench.workload import Call, Request, item_bytes
 
 Checkpoints = Literal["in line", "in background"]
 
-# The engine's own settings, so that the two differ only in the work above SQLite.
+# The settings of the engine, so that the targets differ only in the work above SQLite.
 CACHE_KIB = 64 * 1024
 MAPPED_BYTES = 1 << 40
 MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024  # a file of this length when it is opened is not mapped

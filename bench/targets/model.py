@@ -19,7 +19,7 @@ Progress = Callable[[int], None]
 Door = Callable[[Call], Callable[[], Request]]
 """Function that prepares a call outside of the measured time."""
 
-# Number of different calls that all clients repeat: many keys, but not more memory than some 100 MB.
+# Number of different calls that all clients repeat: many keys, but not more than about 100 MB of memory.
 PREPARED = {Operation.TRANSACT: 2_000, Operation.BATCH: 400}
 PREPARED_DEFAULT = 10_000
 PREPARED_LEAST = 50

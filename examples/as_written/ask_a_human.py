@@ -184,7 +184,7 @@ def leaderboard() -> KeyCondition:
     return pk.text("_leaderboard")
 
 
-# What the text has the program write.
+# Writes that the text requires.
 
 
 @questions.put(Question, rate=Rate(average=10, peak=100))

@@ -200,7 +200,7 @@ def event_with_booking(date: str) -> KeyCondition:
     return pk(date=date)
 
 
-# What the text has the program write.
+# Writes that the text requires.
 
 
 @venue.put(User)

@@ -275,7 +275,7 @@ def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySp
     for work in works:
         bound_keys = [(entity, entity.key_in(index)) for entity in work.plan.entities]
         keys = [(entity, bound, key_text(bound.partition)) for entity, bound in bound_keys if bound is not None]
-        shapes = Counter(shape for _, _, shape in keys)  # a read is of one key, however its entities name the fields
+        shapes = Counter(shape for _, _, shape in keys)  # one key, even if entities name the fields differently
         for entity, bound, shape in keys:
             write = work.units.indexes.get(index.name, 0.0)
             read = work.units.read / shapes[shape] if _reads(work, index) else 0.0

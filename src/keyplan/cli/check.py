@@ -124,7 +124,7 @@ def _watch(designs: list[str]) -> None:
     try:
         while True:
             versions = _files(folders)
-            result = subprocess.run(command, check=False)  # noqa: S603 - the command that the user has typed
+            result = subprocess.run(command, check=False)  # noqa: S603 - the command that the user entered
             typer.echo(f"-- checked, exit code {result.returncode}; waiting for changes, stop with Ctrl-C")
             while _files(folders) == versions:
                 time.sleep(_PAUSE_S)
@@ -157,7 +157,7 @@ def _files(folders: list[Path]) -> dict[Path, int]:
         for path in folder.rglob("*.py"):
             hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
             if not hidden:
-                with suppress(FileNotFoundError):  # an editor is just replacing it
+                with suppress(FileNotFoundError):  # an editor is replacing it
                     changed[path] = path.stat().st_mtime_ns
     return changed
 
@@ -260,5 +260,5 @@ def _is_module(name: str) -> bool:
             return find_spec(name) is not None
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - whatever the code of a parent raises
+    except BaseException:  # noqa: BLE001 - the code of a parent package may raise any exception
         return False

@@ -104,7 +104,7 @@ def loaded(target: str, loader: Callable[[str], D]) -> D:
         raise _LoadingError(f"keyplan: {target} is not valid Python: {error.msg}\n{show_place(place)}") from None
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
+    except BaseException as error:  # noqa: BLE001 - the design's code may raise any exception, which is shown
         raise _LoadingError(
             f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}"
         ) from None

@@ -40,7 +40,7 @@ Described = Annotated[
 @app.command()
 def cloudformation(files: Files, parameter: Parameters = None, output: Output = None, force: Force = False) -> None:
     """Import tables and stream consumers from CloudFormation, SAM or synthesized CDK templates."""
-    from keyplan.importers.cloudformation import cloudformation as tables  # noqa: PLC0415 - `keyplan --help` is quick
+    from keyplan.importers.cloudformation import cloudformation as tables  # noqa: PLC0415 - keeps `keyplan --help` fast
 
     def read() -> ImportSource:
         return tables(_documents(files), dict(map(_parameter, parameter or [])))

@@ -219,7 +219,7 @@ def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
     values: dict[str, Any] = {}
     for name, stored in fields.items():
         if stored.attribute not in item:
-            values[name] = None  # even if the field has a default, which the service does not know
+            values[name] = None  # even if the field has a default, because the service does not know it
         elif entity is None or name in plan.entity.is_in_key_only:
             values[name] = _single_value(stored, item)
         else:

@@ -93,7 +93,7 @@ async def _in_thread(call: Callable[[], Answer]) -> Answer:
         if unclaimed.acquire(blocking=False) and answer.set_running_or_notify_cancel():
             try:
                 answer.set_result(call())
-            except BaseException as error:  # noqa: BLE001 - it is raised where the answer is awaited
+            except BaseException as error:  # noqa: BLE001 - raised again where the response is awaited
                 answer.set_exception(error)
 
     try:

@@ -235,7 +235,7 @@ def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
     names = key_names(pair)
     types = [[(part.attribute, part.type_code) for part in bound.key.attributes] for bound in (old, new)]
     if same_encoding(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
-        return  # the table's own change covers other key attributes
+        return  # a change of the table covers other key attributes
     what = f"the key of {new.name} changed from {old.key.text} to {new.key.text}"
     how = "Stored items have the old key: the new version does not find them, and may create duplicates."
     owned = ", and store the new key in its sentinels" if old.sentinels else ""
@@ -297,7 +297,7 @@ def already_stored(pair: Entities, bound: BoundKey) -> bool:
 
 def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool:
     if part.attribute in pair.old.schema.key and part.attribute in pair.new.schema.key:
-        return True  # every item has it; the primary key's own change covers another form
+        return True  # every item has it; a change of the primary key covers another form
     parts, names = (
         [name for name in _kept_attributes(pair.old, bound) if name.attribute == part.attribute],
         key_names(pair),

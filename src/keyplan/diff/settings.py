@@ -111,7 +111,7 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[De
 
 def _index_billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.provisioned is None or new.provisioned is None:
-        return  # the switch of billing covers the indexes
+        return  # the change of the billing mode covers the indexes
     for index in new.indexes:
         before = old.index(index.name)
         if before is None or index.kind != "GSI" or before.kind != "GSI":

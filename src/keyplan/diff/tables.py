@@ -368,7 +368,7 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]
         what = f"stored items of {pair.new.name} do not have {names}, their key in index {index.name}"
         how = f"Queries of {index.name} do not return them until they have it."
         written = unreported_attributes(pair, missing)
-        former = pair.old.key_in(index)  # the index gets another key: the old version still reads by the former one
+        former = pair.old.key_in(index)  # the index gets another key, and the old version reads by this one
         attributes = ", ".join(own_attributes(pair, former)) if former is not None else ""
         also = f", and still writes {attributes}" if attributes else ""
         steps = form_steps(

@@ -206,5 +206,5 @@ def _attempt(work: Callable[[], object]) -> None:
     except EngineClosedError:
         raise
     except Exception:  # noqa: BLE001 - the thread must continue, because no other code does its work
-        # The work stays pending and is tried again. A writer that has the same failure reports it to its caller.
+        # The work stays pending and is retried. A writer with the same failure reports it to its caller.
         _log.exception("background work failed")

@@ -160,7 +160,7 @@ def _document(statements: Sequence[PolicyStatement], account: Account) -> dict[s
     return {"Version": _VERSION, "Statement": documents}
 
 
-# Statements with one action and one resource each, which are merged if this does not allow more.
+# Statements with one action and one resource each. They are merged if that does not allow more.
 
 
 def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:

@@ -72,7 +72,7 @@ def _json(name: str, text: str) -> Iterator[Any]:
             continue
         try:
             value, at = decoder.raw_decode(text, at)
-        except ValueError as error:  # also an integer with more digits than Python reads
+        except ValueError as error:  # also an integer with more digits than Python accepts
             place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
             message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             raise ImportSourceError(f"{name} is not JSON: {message}{place}") from None

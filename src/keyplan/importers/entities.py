@@ -524,7 +524,7 @@ class _Planner:
                 holders.append(candidate.name)
         if besides_placed and len(holders) > 1:
             return ""
-        word = called.lower().rpartition("_")[0]  # of P#17, productId rather than another attribute that is 17 too
+        word = called.lower().rpartition("_")[0]  # for P#17, productId and not another attribute with the value 17
         return min(holders, key=lambda name: not (word and name.lower().startswith(word)), default="")
 
     # Fields.

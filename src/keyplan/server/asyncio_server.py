@@ -168,7 +168,7 @@ def url_of(bound: socket.socket) -> str:
 def loop_factory() -> asyncio.AbstractEventLoop:
     """Return a uvloop event loop if uvloop is installed, and an asyncio event loop otherwise."""
     try:
-        import uvloop  # noqa: PLC0415 - an option, and not there on Windows
+        import uvloop  # noqa: PLC0415 - optional, and not available on Windows
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()

@@ -11,11 +11,11 @@ STREAMS_PREFIX = "DynamoDBStreams_20120810"
 
 STREAM_OPERATIONS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
 
-# Operations without an output structure: their answer has an empty body.
+# Operations without an output structure: their response has an empty body.
 SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})
 
-# Errors whose structure has "Message"; all others have "message". The first two are not in the model: the service is
-# known to send them so.
+# Errors whose structure has "Message"; all others have "message". The first two are not in the model, but the service
+# is known to send them in this form.
 CAPITAL_MESSAGE = frozenset(
     {
         "SerializationException",

@@ -11,7 +11,7 @@ import math
 import zlib
 from functools import lru_cache
 
-THRESHOLD_BYTES = 4096  # smaller answers are sent uncompressed
+THRESHOLD_BYTES = 4096  # smaller responses are sent uncompressed
 _GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of a gzip body
 _GZIP_MEMBERS = 1000  # a gzip body may have several members; more than this is an attack
 _CHUNK_BYTES = 64 * 1024

@@ -20,11 +20,11 @@ from keyplan.server.turns import Turns, Work
 from keyplan.server.wire import Answer, Request, head
 
 HEAD_BYTES = REQUEST_HEAD_BYTES
-DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read up to this size, so that the client gets its answer
+DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read up to this size, so that the client gets the response
 JOIN_BYTES = 64 * 1024  # bodies up to this size are copied after their head, for one write
 MOST_WORKS, FEW_WORKS = 64, 16  # queued requests at which reading stops and resumes
 MOST_BYTES = REQUEST_BYTES  # limit of queued bodies, above which nothing is parsed early or read
-LINGER_S = 2.0  # between a refusal and the close, so that the client can read it
+LINGER_S = 2.0  # between an error response and the close, so that the client can read the response
 
 PAGES = (b"GET /", b"HEAD /", b"POST /console")  # first bytes that a browser may send
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -83,7 +83,7 @@ class HttpConnection(asyncio.Protocol):
         self._begun = 0  # requests that began in the latest bytes
         self._deaf = False  # further input is discarded
         self._owes_continue = False
-        self._ways: deque[tuple[bool, bool, int]] = deque()  # of each request: keep-alive, no body in answer, bytes
+        self._ways: deque[tuple[bool, bool, int]] = deque()  # of each request: keep-alive, no response body, bytes
         self._waiting_bytes = 0  # total size of these requests
         self._full = False  # reading has stopped because many requests wait
         self._linger: asyncio.TimerHandle | None = None
@@ -94,7 +94,7 @@ class HttpConnection(asyncio.Protocol):
         self.draining = False
         self._is_new = True
 
-    # The transport's side
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection of a client with the server."""
@@ -184,7 +184,7 @@ class HttpConnection(asyncio.Protocol):
         if not (self._full or self.stalled or self._transport.is_closing()):
             self._transport.resume_reading()
 
-    # The parser's side
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
         """Start collecting a new request."""
@@ -283,7 +283,7 @@ class HttpConnection(asyncio.Protocol):
         self.works.append(work)
         self._turns.enqueue(self)
 
-    # Between them
+    # Between transport and parser.
 
     def _feed(self, data: bytes) -> None:
         """Pass received bytes to the parser.
@@ -318,7 +318,7 @@ class HttpConnection(asyncio.Protocol):
         """Reject a request because a callback of the parser raised the exception `cause`."""
         if isinstance(cause, _BodyTooLongError):
             self._refuse(self._protocol.too_large(self._headers))
-        else:  # the service also answers 400 to a head that is too long
+        else:  # the service also returns 400 for a head that is too long
             self._refuse(self._protocol.malformed(400))
 
     def _refuse(self, answer: Answer) -> None:

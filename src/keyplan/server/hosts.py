@@ -34,7 +34,7 @@ class LocalHosts:
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower() for name in names)
-        self._accepted: set[bytes] = set()  # authorities as sent: nearly every request repeats the same
+        self._accepted: set[bytes] = set()  # authorities as sent, because nearly all requests have the same one
 
     def refusal(self, headers: dict[bytes, bytes]) -> str | None:
         """Return the reason to reject a request with these headers, or None to accept the request.

@@ -160,7 +160,7 @@ def launch(
 
         if prepare is not None:
             prepare(engine)
-        # The names of an address beyond loopback are unknown: --force-open admits every client there.
+        # The host names of other addresses are unknown, so --force-open admits every client there.
         hosts = LocalHosts(allowed_hosts) if signatures is None and is_loopback(host) else None
         protocol = DynamoDBProtocol(engine, signatures=signatures, hosts=hosts)
 

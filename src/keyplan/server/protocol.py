@@ -133,7 +133,7 @@ class DynamoDBProtocol:
             return self._read_call(request, content_type)
         except compression.TooLargeError:
             return self.too_large(headers)
-        except Exception as error:  # noqa: BLE001 - every exception is an answer
+        except Exception as error:  # noqa: BLE001 - every exception becomes a response
             return self._error(self.failure(error), content_type, headers)
 
     def _read_call(self, request: Request, content_type: bytes) -> ProtocolCall:
@@ -161,7 +161,7 @@ class DynamoDBProtocol:
         """Run a call. Return the engine's result, or the exception that the engine raised."""
         try:
             return self._call(call.operation, call.request)
-        except Exception as error:  # noqa: BLE001 - every exception is an answer
+        except Exception as error:  # noqa: BLE001 - every exception becomes a response
             return error
 
     def render(self, call: ProtocolCall, result: dict[str, Any] | Exception) -> Answer:
@@ -174,7 +174,7 @@ class DynamoDBProtocol:
             result = self._reachable(result, call.headers)
         try:
             body = orjson.dumps(result)
-        except Exception as error:  # noqa: BLE001 - every exception is an answer
+        except Exception as error:  # noqa: BLE001 - every exception becomes a response
             return self._error(self.failure(error), call.content_type, call.headers)
         return self._finished(200, body, call.content_type, call.headers)
 
@@ -188,7 +188,7 @@ class DynamoDBProtocol:
             logger.error("%s: %s", type(error).__name__, error)
             return InternalServerError(texts.storage_failed(str(error)))
         if isinstance(error, compression.BadEncodingError):
-            return InternalServerError(texts.INTERNAL)  # the service answers 500
+            return InternalServerError(texts.INTERNAL)  # the service returns 500
         logger.error("an operation failed unexpectedly", exc_info=error)
         return InternalServerError(texts.INTERNAL)
 

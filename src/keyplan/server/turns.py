@@ -24,8 +24,8 @@ from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.wire import Answer, Request
 
 WORKS_PER_TURN = 64
-ROUNDS_PER_TURN = 8  # maximum requests of one queue in a turn, which limits answers to a stalled client
-HELD_BYTES = 256 * 1024  # limit of answers that wait to be sent together
+ROUNDS_PER_TURN = 8  # maximum requests of one queue in a turn, which limits responses to a stalled client
+HELD_BYTES = 256 * 1024  # limit of responses that wait to be sent together
 LOOKS_IN_VAIN = 4  # polls without new requests, after which a turn starts
 
 
@@ -34,7 +34,7 @@ class TurnQueue(Protocol):
 
     works: deque[Work]
     queued: bool  # True if the queue is waiting for a turn
-    stalled: bool  # True if the client does not accept answers now, so that its requests wait
+    stalled: bool  # True if the client does not accept responses now, so that its requests wait
 
     def answered(self, answer: Answer) -> None:
         """Send the response to the oldest request that has no response yet."""
@@ -147,7 +147,7 @@ class Turns:
         try:
             with protocol.engine.group():
                 answers = [protocol.finish(work) for _, work in entries]
-        except Exception as error:  # noqa: BLE001 - whatever kept the group from committing is an answer
+        except Exception as error:  # noqa: BLE001 - the error that prevented the commit becomes the response
             answers = self._failed([work for _, work in entries], error)
         _send([(lane, answer) for (lane, _), answer in zip(entries, answers, strict=True)])
 

@@ -190,7 +190,7 @@ class FileCheckpoints:
         The lock file is opened each time, because threads that share a file descriptor would not exclude each other.
         """
         try:
-            import fcntl  # noqa: PLC0415 - not everywhere, and not needed for checkpoints in a table
+            import fcntl  # noqa: PLC0415 - not available everywhere, and not needed for checkpoints in a table
         except ModuleNotFoundError as missing:
             raise ChangesError("checkpoints in a file need POSIX file locks: use TableCheckpoints here") from missing
         file = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o644)
@@ -234,7 +234,7 @@ def _lane(consumer: str, shard: str, stored: dict[str, Any]) -> Lane:
 
 def _plain(lane: Lane) -> dict[str, Any]:
     return {
-        "position": None if lane.position is None else str(lane.position),  # more digits than JSON readers keep
+        "position": None if lane.position is None else str(lane.position),  # more digits than JSON parsers preserve
         "done": lane.done,
         "owner": lane.owner,
         "until_s": lane.until_s,

@@ -155,7 +155,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
             continue
         try:
             changes = consumer.changes(entry)
-        except Exception as error:  # noqa: BLE001 - whatever a model's or a condition's own code raises
+        except Exception as error:  # noqa: BLE001 - code of a model or a condition may raise any exception
             segments.append(Segment([entry], [()], entry.record.sequence, error=error))
             batch = None
             continue
@@ -193,7 +193,7 @@ class Delivery:
             return self._give_up(track, segment, segment.error, counts)
         try:
             handled = _call(track.consumer, segment)
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is what is retried
+        except Exception as error:  # noqa: BLE001 - every exception of a handler is retried
             return self._failed(track, segment, error, counts)
         counts.delivered += handled
         track.pass_first()
@@ -249,7 +249,7 @@ class Delivery:
         assert name is not None, "only what has a destination is sent there"
         try:
             self._destinations[name].send(segment.failures)
-        except Exception as error:  # noqa: BLE001 - nothing is passed over before its destination has it
+        except Exception as error:  # noqa: BLE001 - no record is skipped before its destination has stored it
             wait_s = self._wait(track)
             self._notify(Trouble(f"{track.consumer.name}: destination {name}", wait_s, error_text(error)))
             return False

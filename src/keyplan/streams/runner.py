@@ -347,6 +347,6 @@ def redrive(
             changes = list(consumer.changes(sorter.sort(failure.record)))
             if changes:
                 consumer.hand_over(changes)
-        except Exception as error:  # noqa: BLE001 - it stays a failure, for whatever reason
+        except Exception as error:  # noqa: BLE001 - after any exception, it stays a failure
             again.append(failure.again(error))
     return again

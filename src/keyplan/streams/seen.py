@@ -63,7 +63,7 @@ class Seen:
         transaction fails, and the reason for this write is an AlreadyExistsError.
         """
         mark = f"{consumer}/{change.event_id}"
-        # Counted from the change itself, so that a repetition is the same write.
+        # Computed from the time of the change, so that a repetition is the same write.
         expires_at = datetime.fromtimestamp(change.at_s, UTC) + self.kept
         call: WriteCall[Any] = self._create(self._mark(mark=mark, mark_expires_at=expires_at))
         return call

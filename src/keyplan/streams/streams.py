@@ -95,8 +95,8 @@ def streams_client(client: Any) -> Any:
     The returned client does not validate parameters, because botocore rejects ShardIds of fewer than 28 characters,
     which other engines use.
     """
-    import boto3  # noqa: PLC0415 - an extra; here is a client of it
-    from botocore.config import Config  # noqa: PLC0415 - comes with it
+    import boto3  # noqa: PLC0415 - an extra, installed if this client exists
+    from botocore.config import Config  # noqa: PLC0415 - comes with boto3
 
     if client.meta.service_model.service_name != "dynamodb":
         raise ConsumerSetupError(f"expected a client of dynamodb, got {client.meta.service_model.service_name}")

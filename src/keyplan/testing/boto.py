@@ -86,7 +86,7 @@ class _Block:
         self.entered = True
 
 
-# A task started inside a block copies its context, and may outlive the block: hence `_Block.entered`.
+# A task started inside a block copies its context and may outlive the block, so `_Block.entered` is needed.
 _own_block: ContextVar[_Block | None] = ContextVar("keyplan_answered_by", default=None)
 _blocks: list[_Block] = []
 _originals: dict[type, dict[str, Any]] = {}
@@ -154,7 +154,7 @@ def _current_engine() -> Answering | None:
         return block.engine
     try:
         return _blocks[-1].engine
-    except IndexError:  # another thread has just left the last one
+    except IndexError:  # another thread has just left the last block
         return None
 
 

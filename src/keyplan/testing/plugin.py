@@ -37,7 +37,7 @@ import pytest
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
-# For code that creates its own clients; variables that the environment sets already are kept.
+# For code that creates its own clients. Existing environment variables are not overwritten.
 _CLIENT_ENVIRONMENT = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "keyplan",

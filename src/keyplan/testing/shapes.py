@@ -232,7 +232,7 @@ def _structure_reader(shape: StructureShape, kind: str, convert: Reader, readers
         for name, member in shape.members.items()
         if _holds(member, kind)
     }
-    keeps_all = kind != "timestamp"  # of an answer, botocore's parser returns only members of its model
+    keeps_all = kind != "timestamp"  # botocore's parser returns only members of its model from a response
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):

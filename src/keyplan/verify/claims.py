@@ -120,7 +120,7 @@ def judge_of_design(
         if match is not None:
             return how(claim, match, month, book)
     if _FAST.search(claim.text):
-        # Patterns with declared numbers come first: they prove more than slower ones without.
+        # Patterns with declared numbers come first, because they prove more than slower patterns without them.
         name, most = max(
             pages, key=lambda entry: (entry[1] > 1 and entry[0] not in assumed, entry[1]), default=("", 0.0)
         )

@@ -272,7 +272,7 @@ class EntityGenerator:
         if unit_s is not None:
             return lambda _number: self.value_generator.timestamp_within(unit_s * count)
         hottest = declared.hottest if isinstance(declared, Distinct) else None
-        # With few values, an even share may exceed the declared share of the hottest.
+        # With few values, an even share may exceed the declared share of the hottest value.
         is_hotter = hottest is not None and hottest * count > 1
         return self._one_of(name, count, hottest if is_hotter else None)
 

@@ -89,7 +89,7 @@ def load(
         loaded: list[tuple[str, int, int | None]] = []
         if problems is None:
             schemas[table.name] = table.schema
-            # Faults of a table that can be created nevertheless.
+            # Faults of a table that do not prevent its creation.
             problems = [Discrepancy("wrong", fault_text(fault)) for fault in table_faults(table)]
             for spec in table.entities:
                 try:

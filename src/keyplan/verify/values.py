@@ -154,7 +154,7 @@ class TypeGenerators:
             return lambda: self._chance.choice(choices)
         if origin in {Union, UnionType}:
             parts = [self.of(part) for part in arguments]
-            return lambda: self._chance.choice(parts)()  # noqa: PLW0108 - another part each time
+            return lambda: self._chance.choice(parts)()  # noqa: PLW0108 - returns a different part each time
         if origin is tuple and arguments and arguments[-1] is not Ellipsis:
             parts = [self.of(part) for part in arguments]
             return lambda: tuple(part() for part in parts)
@@ -263,7 +263,7 @@ class TypeGenerators:
         providers = {**self._factory.get_provider_map(), **self._plain}
         try:
             holder = _holder(kind, marks)
-        except Exception as error:  # whatever pydantic raises for a foreign type
+        except Exception as error:  # pydantic may raise any exception for a foreign type
             raise SampleError(
                 f"{getattr(kind, '__name__', kind)} is not a type that values can be generated for"
             ) from error
@@ -280,7 +280,7 @@ class TypeGenerators:
         def make() -> Any:
             try:
                 return factory.get_field_value(meta)
-            except Exception as error:  # whatever a type's own code raises
+            except Exception as error:  # code of a type may raise any exception
                 raise SampleError(str(error)) from error
 
         return make

@@ -219,7 +219,7 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
     if value.field is not None:
         yield value.sources[value.field.name], value.field.annotation
         return
-    # The template itself rejects values that are not choices. A prefix can be any string.
+    # The template rejects values that are not choices. A prefix can be any string.
     holes = {hole.name: hole for hole in value.template.placeholders} if value.template is not None else {}
     last = list(value.sources)[-1] if value.sources else None
     for name, source in value.sources.items():

@@ -110,7 +110,7 @@ def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
             annotation, optional = Literal[tuple(choice for choice in get_args(annotation) if choice is not None)], True
         elif origin in {Union, types.UnionType} and type(None) in get_args(annotation):
             rest = tuple(part for part in get_args(annotation) if part is not type(None))
-            annotation, optional = (rest[0] if len(rest) == 1 else Union[rest]), True  # noqa: UP007 - made at run time
+            annotation, optional = (rest[0] if len(rest) == 1 else Union[rest]), True  # noqa: UP007 - created at run time
         elif (named := without_alias(annotation)) is not annotation:
             annotation = named
         else:
@@ -138,7 +138,7 @@ def without_alias(annotation: Any) -> Any:
 
 
 def _is_alias(annotation: Any) -> bool:
-    return type(annotation).__name__ == "TypeAliasType"  # typing has the class from Python 3.12 on
+    return type(annotation).__name__ == "TypeAliasType"  # typing has the class since Python 3.12
 
 
 def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:

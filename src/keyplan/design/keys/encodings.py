@@ -149,7 +149,7 @@ class Encoding:
         """Return True if no other value has the same string. Return False for a timestamp that is rounded."""
         if self.reversible and self.rounds_to is None:
             return True
-        # In UTC, because local times are ambiguous in the hour that a clock shows twice.
+        # In UTC, because local times are ambiguous when clocks are set back.
         meant = value.astimezone(UTC) if isinstance(value, datetime) else value
         return bool(self.decode(self.encode(value)) == meant)
 

@@ -112,7 +112,7 @@ def _unused(parameter: str, placeholders: Mapping[str, object], used: AbstractSe
     return ValidationError(messages.unused(parameter, hash_order(unused, hidden=len(placeholders) - len(unused))))
 
 
-# Source: developer guide, "Reserved words in DynamoDB" (its spelling mistakes are the service's).
+# Source: developer guide, "Reserved words in DynamoDB" (with the service's spelling mistakes).
 _WORDS = """
     ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE
     ARRAY AS ASC ASCII ASENSITIVE ASSERTION ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH

@@ -253,10 +253,10 @@ def _compile_list_append(call: Call, names: Names) -> Read:
     return list_append
 
 
-# The size charge. UpdateItem rejects an expression that writes too much, whatever the item: it adds up the names and
-# values in the expression, and a charge for each action, function and path. The figures are the service's, measured
-# to the byte by a public conformance suite (eu-west-2, October 2026); AWS does not document them, and some regions
-# have no such limit. Transactions and AttributeUpdates have none either.
+# The size charge. UpdateItem rejects an expression that writes too much, for any item. It adds the sizes of names and
+# values in the expression to a charge for each action, function and path. The numbers were measured on the service,
+# to the byte, by a public conformance suite (eu-west-2, October 2026). AWS does not document them, and some regions
+# have no such limit, and neither do transactions and AttributeUpdates.
 _UPDATE = 3
 _WRITE = 19  # SET and ADD, without the path and the value
 _REMOVAL = 1  # REMOVE and DELETE, without the path; removed values are free

@@ -45,7 +45,7 @@ def camel(name: str) -> str:
 
 _VALUE_ORDER = ("S", "N", "B", "INT", "DECIMAL", "DOUBLE", "SS", "NS", "BS", "INTSET", "DECIMALSET", "DOUBLESET")
 _VALUE_ORDER_LAST = ("M", "L", "NULL", "BOOL")
-_DEEPEST = 40  # deeper values are cut off; the service's own limit is 32
+_DEEPEST = 40  # deeper values are cut off; the service's limit is 32
 
 
 def shown(shape: Shape, content: Any) -> str:
@@ -352,7 +352,7 @@ def reads_older(request: Any) -> bool:
         if isinstance(content, dict):
             for name, inner in content.items():
                 if isinstance(inner, dict | list | tuple):
-                    # Maps and lists nest only by the members M and L of attribute values.
+                    # Only the members M and L of attribute values can be nested.
                     deeper = level + 1 if name in ("M", "L") else level
                     if deeper >= OLDER_READING_LEVELS:
                         return True

@@ -28,8 +28,8 @@ _LETTER_B = ord("B")
 def encode(item: Item) -> bytes:
     """Return the body in which a canonical item is stored."""
     body = orjson.dumps(item)
-    # An attribute with the name "B" matches too, and only costs a walk on reads. `bytes in bytes` raises and drops
-    # an exception inside CPython, which costs more than everything else here; an int does not.
+    # An attribute with the name "B" matches too, which only makes reads slower. `bytes in bytes` raises and drops
+    # an exception inside CPython, which is slower than all other code here. An int does not.
     if _LETTER_B in body and (body.find(b'"B":') >= 0 or body.find(b'"BS":') >= 0):
         return b" " + body
     return body

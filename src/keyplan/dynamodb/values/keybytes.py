@@ -27,7 +27,7 @@ except ImportError:  # pragma: no cover - builds without the builtin module
 HASH_BYTES = 4
 _PARTITION_AT = HASH_BYTES + 2
 HASH_SPACE = 1 << (8 * HASH_BYTES)
-_HASH_SALT = b"Outliers"  # the salt the service's own partition hash is known to use
+_HASH_SALT = b"Outliers"  # the salt that the service's partition hash is known to use
 _TERMINATOR = b"\x00\x00"
 _ABOVE_TERMINATOR = b"\x00\x01"
 _NEGATIVE_END = 102
@@ -76,7 +76,7 @@ def escaped(part: bytes) -> bytes:
 
 def partition_prefix(part: bytes) -> bytes:
     """Return the prefix of all stored keys in a partition."""
-    digest: bytes = md5(_HASH_SALT + part).digest()  # noqa: S324 - spreads keys, protects nothing
+    digest: bytes = md5(_HASH_SALT + part).digest()  # noqa: S324 - distributes keys, not for security
     return digest[:HASH_BYTES] + len(part).to_bytes(2, "big") + part
 
 
@@ -84,7 +84,7 @@ def tie_hash(key: bytes) -> bytes:
     """Return the hash of an item's stored key, which orders the entries of a global index that have the
     same index key.
     """
-    digest: bytes = md5(_HASH_SALT + key[_PARTITION_AT:]).digest()  # noqa: S324 - spreads keys, protects nothing
+    digest: bytes = md5(_HASH_SALT + key[_PARTITION_AT:]).digest()  # noqa: S324 - distributes keys, not for security
     return digest[:HASH_BYTES]
 
 

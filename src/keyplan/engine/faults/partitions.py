@@ -147,7 +147,7 @@ class Partition:
             return None
         middle = earlier[len(earlier) // 2]
         above = bisect_right(earlier, middle)
-        # Try both sides of the median key: almost no load may lie below it.
+        # Try to split on both sides of the median key, because almost no load may be below it.
         for boundary in (middle, *earlier[above : above + 1]):
             below = sum(key < boundary for key in later) / len(later)
             # The sample may be from before the partition's last split.

@@ -221,7 +221,7 @@ class Throttle:
                     self._charge([charge], now)
                     taken_rows.append(charge)
             except (ProvisionedThroughputExceededError, ThrottlingError):
-                # A rejected page costs nothing. Otherwise, enough units for the page would never accumulate while a
+                # A rejected page uses no units. Otherwise, enough units for the page would never accumulate while a
                 # caller retries.
                 for charge in taken_rows:
                     resource.take(charge._replace(units=-charge.units))

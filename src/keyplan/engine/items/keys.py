@@ -201,7 +201,7 @@ class IndexKey:
 
     def same(self, left: Item, right: Item) -> bool:
         """Return True if two versions of an item have the same values for the index key attributes."""
-        for name, _ in self._all:  # noqa: SIM110 - a generator costs more than it compares
+        for name, _ in self._all:  # noqa: SIM110 - a generator is slower than the comparison
             if left.get(name) != right.get(name):
                 return False
         return True

@@ -61,7 +61,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _check_state(table: Table, now: float) -> None:
-    # Like in the service, a table that is being deleted accepts the change.
+    # As in the service, the change is accepted while the table is being deleted.
     if descriptions.status(table, now) == "CREATING":
         raise ResourceInUseError(messages.expiry_of_new_table(table.name))
 

@@ -33,7 +33,7 @@ def connect(path: str) -> apsw.Connection:
     try:
         connection.pragma("cache_size", -CACHE_KIB)
         connection.pragma("synchronous", "NORMAL")
-        connection.pragma("temp_store", "MEMORY")  # savepoints store little data, and only briefly
+        connection.pragma("temp_store", "MEMORY")  # savepoints store little data for a short time
         connection.wal_autocheckpoint(0)
     except apsw.Error as error:
         connection.close()

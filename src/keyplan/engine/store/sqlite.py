@@ -234,7 +234,7 @@ class SqliteStore:
             if len(calls) > 1 and not isinstance(error, KeyplanError):
                 raise
             for call in calls:
-                call.error = error  # the whole batch is rolled back, whatever the result of each call
+                call.error = error  # the whole batch is rolled back, even if calls succeeded
         return self.sync.committed if self.sync is not None else 0
 
     def _run_in_one(self, calls: list[CombinedCall]) -> None:

@@ -235,7 +235,7 @@ def _change_encryption(database: Database, document: Document, specification: di
         raise ValidationError(messages.ALREADY_ENCRYPTED)
     else:
         description["SSEDescription"] = after
-    # Until then, the description shows the previous key, or no key if that was the service's own.
+    # Until then, the description shows the previous key, or no key if the table used the key of the service.
     pend(database, document, descriptions.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
 
 

@@ -33,7 +33,7 @@ from keyplan_systems.commands import ask_mcp
 from keyplan_systems.web.files import put_once
 
 AGENT_VARIABLE: Final = "ASK_A_HUMAN_AGENT"
-SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, no secret
+SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, not a secret
 LONGEST_WAIT_S: Final = 3_600
 POLLING: Final = Polling(first_s=2.0, longest_s=30.0)
 """Poll intervals while a client waits. They result in 10 polls in the first minute and 120 polls per hour, of the 600

@@ -62,7 +62,7 @@ def _load(service: Service) -> None:
             service.answers.answer(_identity(person), ZoneInfo("UTC"), content)
         except (AlreadyAnsweredError, QuestionClosedError):
             continue  # already loaded
-    wish = SubscribeRequest(fcm_token="sample-token", min_interval_minutes=60)  # noqa: S106 - no secret
+    wish = SubscribeRequest(fcm_token="sample-token", min_interval_minutes=60)  # noqa: S106 - not a secret
     service.subscriptions.subscribe(_identity("sample-cleo"), wish)
 
 

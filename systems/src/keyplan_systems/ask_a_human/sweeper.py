@@ -42,13 +42,13 @@ class Sweeper:
         if stored is None:
             call = design_questions.give_back(errand.agent, EXPIRE, errand.question)
         elif questions.expired(records.question(stored), now_ms) is None:
-            return 0  # the question was closed concurrently, and the index still contains the deleted errand
+            return 0  # the question was closed concurrently, and the index still contains the deleted entry
         else:
             call = design_questions.expire(errand.question, errand.agent, now_ms // SECOND_MS, EXPIRE)
         try:
             self._connection.run(call)
         except TransactionFailedError as failed:
             if all(isinstance(reason, (*STALE, type(None))) for reason in failed.reasons):
-                return 0  # another sweep was first
+                return 0  # another sweep was faster
             raise
         return 1

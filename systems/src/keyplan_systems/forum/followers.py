@@ -110,7 +110,7 @@ class Followers:
         try:
             self._db.run(design.follow(new))
         except AlreadyExistsError:
-            return  # they follow it already
+            return  # these users already follow it
 
     def _keep(self, follower: Follow, status_seq: int) -> None:
         with suppress(*_PASSED):

@@ -15,7 +15,7 @@ from email_validator import EmailNotValidError, validate_email
 from keyplan.clock import Clock
 from keyplan_systems.todo.entities import EMAIL_CHARACTERS, Priority, Status, Task
 from keyplan_systems.todo.refusals import InvalidError
-from keyplan_systems.web.idempotency import fingerprint as fingerprint  # noqa: PLC0414 - a rule of requests, kept with the others
+from keyplan_systems.web.idempotency import fingerprint as fingerprint  # noqa: PLC0414 - exported with the other rules of requests
 
 URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 """Priorities in order of urgency. The index sorts them alphabetically."""

@@ -62,7 +62,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         """Return the call that stores the response unless a record exists. An expired record is overwritten."""
         return design.remember_answer(_record(request, work, now))
 
-    def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - every work is repeated alike
+    def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - all requests are repeated in the same way
         """Raise AddressTakenError or the failure, or return if the work should be repeated with the current items."""
         for reason in failed.reasons:
             if isinstance(reason, UniqueTakenError):

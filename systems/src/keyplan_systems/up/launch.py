@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 LogLevel = Literal["info", "warning"]
 AUDIENCE = "keyplan"
-CLIENT_SECRET_VARIABLE = "KEYPLAN_CLIENT_SECRET"  # noqa: S105 - a name, no password
+CLIENT_SECRET_VARIABLE = "KEYPLAN_CLIENT_SECRET"  # noqa: S105 - a name, not a password
 """Environment variable with the client secret that belongs to `--client-id`. A public client has no secret."""
 _GRACE_S = 10
 _OTHER_VERSION = (

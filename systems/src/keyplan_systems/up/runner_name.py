@@ -23,7 +23,7 @@ def runner_name(folder: Path) -> Iterator[str | None]:
     of the lock file, so that a copy of the folder has a different name.
     """
     try:
-        import fcntl  # noqa: PLC0415 - not everywhere
+        import fcntl  # noqa: PLC0415 - not available everywhere
     except ModuleNotFoundError:
         yield None
         return

@@ -48,7 +48,7 @@ def show(tour: Tour) -> None:
     """
     ada = tour.open("ada")
     tour.say(ada, "Ada looks for a free day and requests it")
-    for _ in range(random.randrange(2, 8)):  # noqa: S311 - another month than that of earlier demos
+    for _ in range(random.randrange(2, 8)):  # noqa: S311 - a different month from earlier demos
         ada.click(ada.page.get_by_role("link", name="Next month"))
     ada.click(ada.page.locator("a[data-day].free").first)
     ada.click(ada.page.locator("#day a.button.block").last)
@@ -74,7 +74,7 @@ def _request(tour: Tour, actor: Actor, occasion: str) -> None:
     actor.write(page.get_by_label("Occasion"), occasion)
     actor.write(page.get_by_label("Number of people"), "30")
     actor.write(page.get_by_label("Telephone"), "+39 333 1234567")
-    page.get_by_label("E-mail address").fill(f"demo-{random.randrange(10**9)}@example.org")  # noqa: S311 - no secret
+    page.get_by_label("E-mail address").fill(f"demo-{random.randrange(10**9)}@example.org")  # noqa: S311 - not a secret
     actor.click(page.get_by_label("I agree"))
     actor.click(page.get_by_role("button", name="Send the request"))
     page.wait_for_url("**/app/bookings/*")
@@ -83,7 +83,7 @@ def _request(tour: Tour, actor: Actor, occasion: str) -> None:
 
 def _free_day(client: httpx.Client) -> tuple[str, str]:
     """Return a bookable date and duration that earlier demo runs are unlikely to have used."""
-    first = date.fromisoformat(_first_date()) + timedelta(days=random.randrange(30, 300))  # noqa: S311 - no secret
+    first = date.fromisoformat(_first_date()) + timedelta(days=random.randrange(30, 300))  # noqa: S311 - not a secret
     last = first + timedelta(days=30)
     days = _data(client, _DAYS, first=first.isoformat(), last=last.isoformat())["availability"]
     free = next(day for day in days if day["bookable"] and day["durations"])

@@ -30,7 +30,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from keyplan import Inserted, WriteCall, each, transaction
-from keyplan_systems.venue_booking import reads  # noqa: F401 - the design has them too
+from keyplan_systems.venue_booking import reads  # noqa: F401 - part of the design
 from keyplan_systems.venue_booking.domain.venue import MAX_SLOTS
 from keyplan_systems.venue_booking.entities import (
     AuditItem,

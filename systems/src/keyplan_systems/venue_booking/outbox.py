@@ -131,7 +131,7 @@ class Postman:
                 break
             except RefusalError:
                 logger.exception("a letter cannot be written", extra={"letter": item.notice_key})
-            except Exception as error:  # noqa: BLE001 - whatever it is, it keeps no other letter waiting
+            except Exception as error:  # noqa: BLE001 - no exception may delay other letters
                 failures.append(error)
         if failures:
             raise UnfinishedError.of(failures, sent)

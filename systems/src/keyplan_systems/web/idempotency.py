@@ -133,7 +133,7 @@ class IdempotencyKeys(ABC):
         try:
             return self.first(request, work)
         except self.refusals:
-            # An identical request may have been answered in between and be the reason: for example, it has deleted the
+            # An identical request may have been processed in between and be the reason: for example, it has deleted the
             # task.
             answer = self.stored_answer(request)
             if answer is None:

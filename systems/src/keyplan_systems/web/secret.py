@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-SECRET_VARIABLE: Final = "KEYPLAN_SECRET"  # noqa: S105 - a name, no password
+SECRET_VARIABLE: Final = "KEYPLAN_SECRET"  # noqa: S105 - a name, not a password
 SHORTEST_CHARACTERS: Final = 32
 _KEY_BYTES: Final = 32
 

@@ -92,7 +92,7 @@ class Running:
         assert self._socket is not None
         try:
             self._server.run(sockets=[self._socket])
-        except BaseException as error:  # noqa: BLE001 - handed to the starting thread, which raises it
+        except BaseException as error:  # noqa: BLE001 - the starting thread raises it
             self._failure = error
         finally:
             self._server.settled.set()

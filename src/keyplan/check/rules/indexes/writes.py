@@ -63,7 +63,7 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
         for bound, entries in entries_written(work.plan):
             moved = [name for name in bound.fields if name in changed]
             units = work.units.indexes.get(bound.index.name, 0.0)
-            # With one entry or less, the item enters or leaves the index, or is not in it.
+            # With at most one entry, the item enters the index, leaves it, or is not in it.
             if moved and entries > 1 and work.rate is not None and subject.is_notable(units * work.rate.average):
                 yield _moved_entry(work, bound, moved, work.rate)
 

@@ -334,7 +334,7 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
             continue
         key = plan.entity.key
         pinned = _pinned_fields(plan)
-        # More fields than the key has are a check, such as whose item it is, that a get does not make.
+        # A query with more fields than the key also checks them, for example the owner. A get does not.
         if key.fields and (set(key.fields) == pinned or (plan.index is None and set(key.fields) <= pinned)):
             yield query_for_single_item.finding(
                 pattern.name,

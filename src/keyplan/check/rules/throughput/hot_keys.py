@@ -254,7 +254,7 @@ def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: Ent
         return
     if hot is not None:
         units = sum(load.write * (load.peak / load.share) for load in hot.loads if load.share)
-    else:  # the number of values is not declared, but the current one takes all new items
+    else:  # the number of values is not declared, but all new items have the current value
         units = _peak_of_new_items(subject, entity, bound.index)
     if units <= limits.PARTITION_WRITE_UNITS * _NOTABLE:
         return

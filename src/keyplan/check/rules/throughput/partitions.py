@@ -55,7 +55,7 @@ def shard_count(subject: Subject) -> Iterator[Finding]:
 
 
 def _shards_for_reads(hot: HotKey, read: float) -> int:
-    # Reads of all shards load each of them alike; more shards do not help them.
+    # A read of all shards loads each shard equally, so more shards do not help.
     return hot.sharded if read > limits.PARTITION_READ_UNITS / 2 else 1
 
 

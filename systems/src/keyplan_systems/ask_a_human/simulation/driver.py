@@ -97,7 +97,7 @@ class Day:
                 swept_ms = action.at_ms
                 self._clock.set(between_ms)
                 _until_done(self._workers.sweeper.run_once)
-            # In its own millisecond: the order of a push and an answer in the same millisecond would be undefined.
+            # A separate millisecond, because the order of a push and an answer in one millisecond would be undefined.
             if action.at_ms - pushed_ms >= self._push_every_ms and between_ms > last_ms:
                 pushed_ms = action.at_ms
                 self._clock.set(between_ms)

@@ -102,7 +102,7 @@ def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry:
     """Transfer an entry and mark it as done. Return False if the lease was lost."""
     try:
         write(entry)
-    except Exception as error:  # noqa: BLE001 - whatever the log raises is kept, reported, and raised at the end
+    except Exception as error:  # noqa: BLE001 - every exception of the log is reported, and raised at the end
         run.stuck.add(entry.thread)
         run.errors.append(error)
         return _noted(run, row_id, error)

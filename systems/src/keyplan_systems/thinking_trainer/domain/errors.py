@@ -18,7 +18,7 @@ class TrainerError(Exception):
     """Base class of all errors of the trainer."""
 
 
-class AnswersRejected(TrainerError):  # noqa: N818 - named like what happened, as a user reads it
+class AnswersRejected(TrainerError):  # noqa: N818 - named after the event that a user sees
     """Raised if answers are invalid for their scenario or exceed the limits. `problems` lists all problems."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:

@@ -27,7 +27,7 @@ MAX_OPENINGS = 200
 evaluator."""
 
 
-class ReplyUnusable(Exception):  # noqa: N818 - named like what it says; never leaves the evaluators
+class ReplyUnusable(Exception):  # noqa: N818 - never raised outside the evaluators
     """Raised for text without an assessment. The message contains the reason in words that the model can use."""
 
 

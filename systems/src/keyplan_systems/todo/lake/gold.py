@@ -4,7 +4,7 @@ Totals count only existing items. Deleted users and tasks do not count, and task
 period are counted separately as archived.
 """
 
-# ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
+# ruff: noqa: S608 - SQL composed only of text in this file
 
 from __future__ import annotations
 

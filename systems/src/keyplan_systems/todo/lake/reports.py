@@ -1,6 +1,6 @@
 """The reports of the published design, by name."""
 
-# ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
+# ruff: noqa: S608 - SQL composed only of text in this file
 
 from __future__ import annotations
 

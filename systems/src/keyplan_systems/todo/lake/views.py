@@ -4,7 +4,7 @@ The engine never opens files itself. It receives the files as Arrow datasets, or
 own access to files, networks, extensions and settings is disabled before any SQL of a caller runs.
 """
 
-# ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
+# ruff: noqa: S608 - SQL composed only of text in this file
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _LISTS: Final[Mapping[str, int]] = {
     "myBookings": FIRST,
     "myEmailCodes": 20,
     "myNotifications": FIRST,
-    "profile": 2,  # its list of all bookings has the name, and therefore the limit, of a list with `first`
+    "profile": 2,  # its list of all bookings has the same name as a list with `first`, and therefore the same limit
     "bookings": FIRST,
     "bookingsByMonth": FIRST,
     "users": FIRST,
