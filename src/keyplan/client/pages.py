@@ -301,13 +301,13 @@ class _Partition:
     def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
         """Send requests until a result is available or the range ends. With `once`, send a single request."""
         while self.more and not self.waiting:
-            answer = yield from self._read(want, page_size)
-            items = answer.get("Items", [])
+            read_page = yield from self._read(want, page_size)
+            items = read_page.get("Items", [])
             if self._shared.plan.hydrated:
                 self.waiting.extend(self._shared.entries(items, self._arguments))
             else:
                 self.waiting.extend(self._shared.entities(items, self._arguments, self._unreadable))
-            self._ended = answer.get("LastEvaluatedKey") or None
+            self._ended = read_page.get("LastEvaluatedKey") or None
             self.more = self._ended is not None
             if not self.waiting:
                 self._go_on()
@@ -329,7 +329,7 @@ class _Partition:
             request = {**request, "Limit": min(sizes)}
         operation = self._shared.plan.operation
         try:
-            answer = yield from send(self._context, operation, request)
+            response = yield from send(self._context, operation, request)
         except ServiceError as error:
             if error.code == "ValidationException" and start is not None and "tarting key" in error.message:
                 raise CursorError(
@@ -337,7 +337,7 @@ class _Partition:
                     code=error.code,
                 ) from error
             raise
-        return answer
+        return response
 
     def take(self) -> Any:
         """Return the next entity, or the next index entry to hydrate, and advance the position."""
@@ -480,9 +480,9 @@ def count(context: Context, shared: RangeReader, arguments: Arguments) -> Progra
     for bound in shared.request.partitions(arguments):
         request = shared.request.request(bound, context.table(shared.plan.schema))
         while not shared.request.is_empty(request):
-            answer = yield from send(context, shared.plan.operation, request)
-            counted += answer["Count"] if shared.request.counts else shared.counted(answer["Items"], bound)
-            if not answer.get("LastEvaluatedKey"):
+            response = yield from send(context, shared.plan.operation, request)
+            counted += response["Count"] if shared.request.counts else shared.counted(response["Items"], bound)
+            if not response.get("LastEvaluatedKey"):
                 break
-            request = {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+            request = {**request, "ExclusiveStartKey": response["LastEvaluatedKey"]}
     return counted

@@ -24,8 +24,8 @@ from keyplan.errors import KeyplanError, ServiceError
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
     """Return the item, or None if it does not exist."""
     request = get_request(plan).request(arguments, context.table(plan.schema))
-    answer = yield from send(context, "GetItem", request)
-    return read_item(plan, answer.get("Item"), arguments[NOW])
+    response = yield from send(context, "GetItem", request)
+    return read_item(plan, response.get("Item"), arguments[NOW])
 
 
 def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
@@ -125,10 +125,12 @@ def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]
     items: list[tuple[str, Item]] = []
     fruitless = 0
     while True:
-        answer = yield from send(context, "BatchGetItem", {"RequestItems": request})
-        received = [(table, item) for table, answered in answer.get("Responses", {}).items() for item in answered]
+        response = yield from send(context, "BatchGetItem", {"RequestItems": request})
+        received = [
+            (table, item) for table, table_items in response.get("Responses", {}).items() for item in table_items
+        ]
         items += received
-        request = answer.get("UnprocessedKeys") or {}
+        request = response.get("UnprocessedKeys") or {}
         if not request:
             return items
         fruitless = 0 if received else fruitless + 1
@@ -146,7 +148,7 @@ def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pr
         request.pop("ConsistentRead", None)
         actions.append({"Get": request})
     try:
-        answer = yield from send(context, "TransactGetItems", {"TransactItems": actions})
+        transaction_response = yield from send(context, "TransactGetItems", {"TransactItems": actions})
     except (WriteConflictError, ThrottledError) as given_up:
         cause = given_up.__cause__
         reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
@@ -159,5 +161,5 @@ def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pr
         steps = [(plan.pattern, arguments) for plan, arguments in gets]
         done = f"nothing was read, after {context.retries.attempts} attempts"
         raise with_steps(given_up, done, steps, errors) from cause
-    pairs = zip(gets, answer["Responses"], strict=True)
+    pairs = zip(gets, transaction_response["Responses"], strict=True)
     return tuple(read_item(plan, response.get("Item"), arguments[NOW]) for (plan, arguments), response in pairs)

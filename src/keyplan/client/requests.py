@@ -78,11 +78,11 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
         while True:
             if isinstance(step, tuple):
                 try:
-                    answer = call(*step)
+                    response = call(*step)
                 except ServiceError as error:
                     step = program.throw(error)
                 else:
-                    step = program.send(answer)
+                    step = program.send(response)
             else:
                 wait(step.seconds)
                 step = program.send(None)
@@ -134,11 +134,11 @@ async def drive_async(
         while True:
             if isinstance(step, tuple):
                 try:
-                    answer = await call(*step)
+                    response = await call(*step)
                 except ServiceError as error:
                     step = program.throw(error)
                 else:
-                    step = program.send(answer)
+                    step = program.send(response)
             else:
                 await wait(step.seconds)
                 step = program.send(None)
@@ -251,11 +251,11 @@ def send(
     attempt = 0
     while True:
         try:
-            answer: Answer = yield operation, request
+            response: Answer = yield operation, request
         except ServiceError as error:
             failed = error
         else:
-            return answer
+            return response
         if not is_passing(failed):
             raise failed
         attempt += 1
@@ -405,14 +405,14 @@ class Meter:
                     request = {**request, "ReturnConsumedCapacity": "INDEXES"}
                 start = perf_counter()
                 try:
-                    answer = yield operation, request
+                    response = yield operation, request
                 except ServiceError as error:
                     usage += _failed(error, perf_counter() - start)
                     step = program.throw(error)
                 else:
                     elapsed_s = perf_counter() - start
-                    usage += Usage(requests=1, spent=of_receipts(operation, answer), elapsed_s=elapsed_s)
-                    step = program.send(answer)
+                    usage += Usage(requests=1, spent=of_receipts(operation, response), elapsed_s=elapsed_s)
+                    step = program.send(response)
         except StopIteration as done:
             result: R = done.value
             return result

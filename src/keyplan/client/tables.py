@@ -129,12 +129,12 @@ def _create(context: Context, table: Declared) -> Program[None]:
 def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
     """Return DynamoDB's description of a table, or None if the table does not exist."""
     try:
-        answer = yield from send(context, "DescribeTable", {"TableName": name})
+        response = yield from send(context, "DescribeTable", {"TableName": name})
     except ServiceError as error:
         if error.code != "ResourceNotFoundException":
             raise
         return None
-    description: Mapping[str, Any] = answer["Table"]
+    description: Mapping[str, Any] = response["Table"]
     return description
 
 
@@ -168,8 +168,8 @@ def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
 def _expires(context: Context, schema: Schema) -> Program[bool]:
     """Return True if time to live is enabled. Raises TableDiffersError if it uses another attribute."""
     name = context.table(schema)
-    answer = yield from send(context, "DescribeTimeToLive", {"TableName": name})
-    existing = answer["TimeToLiveDescription"]
+    response = yield from send(context, "DescribeTimeToLive", {"TableName": name})
+    existing = response["TimeToLiveDescription"]
     if existing.get("TimeToLiveStatus", "DISABLED") in {"DISABLED", "DISABLING"}:
         return False
     if existing.get("AttributeName") != schema.ttl:
@@ -201,12 +201,12 @@ def _lacks_backups(context: Context, name: str) -> Program[bool]:
     Some DynamoDB-compatible servers do not support these operations. Their tables have no backups.
     """
     try:
-        answer = yield from send(context, "DescribeContinuousBackups", {"TableName": name})
+        response = yield from send(context, "DescribeContinuousBackups", {"TableName": name})
     except ServiceError as error:
         if error.code != "UnknownOperationException":
             raise
         return False
-    recovery = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    recovery = response["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
     return bool(recovery.get("PointInTimeRecoveryStatus") != "ENABLED")
 
 

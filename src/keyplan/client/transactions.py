@@ -99,8 +99,8 @@ def actions_of(
 
 def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]:
     """Return the stored item with this key, even if it has expired. Return None if it does not exist."""
-    answer = yield from send(context, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
-    return answer.get("Item") or None
+    response = yield from send(context, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
+    return response.get("Item") or None
 
 
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:

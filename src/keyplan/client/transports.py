@@ -86,21 +86,21 @@ def _prepared(engine: Embedded, operation: str) -> Callable[[str, Request], Answ
 
 async def _in_thread(call: Callable[[], Answer]) -> Answer:
     """Run a call in another thread, or in the current thread if no thread can be started."""
-    answer: Future[Answer] = Future()
+    future: Future[Answer] = Future()
     unclaimed = threading.Lock()
 
     def make() -> None:
-        if unclaimed.acquire(blocking=False) and answer.set_running_or_notify_cancel():
+        if unclaimed.acquire(blocking=False) and future.set_running_or_notify_cancel():
             try:
-                answer.set_result(call())
+                future.set_result(call())
             except BaseException as error:  # noqa: BLE001 - raised again where the response is awaited
-                answer.set_exception(error)
+                future.set_exception(error)
 
     try:
         asyncio.get_running_loop().run_in_executor(None, make)
     except RuntimeError:  # no new thread; the call is queued anyway, and `make` runs it at most once
         make()
-    return await asyncio.wrap_future(answer)
+    return await asyncio.wrap_future(future)
 
 
 _READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems", "DescribeTable"})
@@ -121,12 +121,12 @@ class BotoTransport:
         if method is None:
             method = self._methods[operation] = getattr(self.client, snake(operation))
         try:
-            answer: Answer = method(**request)
+            response: Answer = method(**request)
         except ClientError as error:
             raise _failure(error, self.client, operation, request) from error
         except (HTTPClientError, ConnectionError) as error:
             raise no_answer(error) from error
-        return answer
+        return response
 
     def close(self) -> None:
         """Close the connections of the client."""
@@ -144,12 +144,12 @@ class AioTransport:
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
         try:
-            answer: Answer = await getattr(self.client, snake(operation))(**request)
+            response: Answer = await getattr(self.client, snake(operation))(**request)
         except ClientError as error:
             raise _failure(error, self.client, operation, request) from error
         except (HTTPClientError, ConnectionError) as error:
             raise no_answer(error) from error
-        return answer
+        return response
 
     def immediate(self, _operation: str) -> Callable[[str, Request], Answer] | None:
         """Return None, because every operation waits for the network."""
@@ -181,10 +181,10 @@ def _failure(error: Any, client: Any, operation: str, request: Request) -> Servi
     if failure.code not in _UNSUPPORTED and failure.status != _NOT_IMPLEMENTED:
         return failure
     on_table = f" (table {request['TableName']})" if "TableName" in request else ""
-    answer = f": {failure.message}" if failure.message else ""
+    message = f": {failure.message}" if failure.message else ""
     return UnknownOperationError(
         f"the endpoint {client.meta.endpoint_url} does not support {operation}, which is needed for "
-        f"{_PURPOSES.get(operation, 'this call')}{on_table}{answer}"
+        f"{_PURPOSES.get(operation, 'this call')}{on_table}{message}"
     )
 
 

@@ -41,13 +41,13 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
     outcome = Outcome()
     while True:
         try:
-            answer = yield from send(context, plan.operation, request, outcome, repeats=is_repeatable(plan))
+            response = yield from send(context, plan.operation, request, outcome, repeats=is_repeatable(plan))
         except ServiceError as error:
             if error.code != CONDITION:
                 raise
             stored = error.members.get("Item") or None
             if outcome.uncertain and _is_done(plan, arguments, stored):
-                answer = {}
+                response = {}
                 break
             if not blocks_update(plan, arguments, stored):
                 key = request.get("Key") or request["Item"]
@@ -56,7 +56,7 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
             yield from remove_expired(context, plan, arguments, request)
         else:
             break
-    return _result(plan, arguments, answer)
+    return _result(plan, arguments, response)
 
 
 def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
@@ -125,10 +125,10 @@ def _perhaps_own(failed: RunError) -> OutcomeUnknownError:
     )
 
 
-def _result(plan: Plan, arguments: Arguments, answer: Request) -> Any:
+def _result(plan: Plan, arguments: Arguments, response: Request) -> Any:
     if plan.operation == "PutItem":
         return _stored_entity(plan, arguments)
-    item = answer.get("Attributes")
+    item = response.get("Attributes")
     if plan.returns == "old":
         return read_item(plan, item, arguments.get(NOW, 0))  # without a time, the item cannot expire
     return None if item is None else reader_of(plan.entity).entity(item)
@@ -185,8 +185,8 @@ def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[N
     request: Request = {"RequestItems": {context.table(plan.schema): list(writes)}}
     left, fruitless = len(writes), 0
     while True:
-        answer = yield from send(context, "BatchWriteItem", request)
-        unprocessed = answer.get("UnprocessedItems")
+        response = yield from send(context, "BatchWriteItem", request)
+        unprocessed = response.get("UnprocessedItems")
         if not unprocessed:
             return
         now_left = sum(len(of_table) for of_table in unprocessed.values())

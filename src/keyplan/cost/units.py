@@ -160,11 +160,11 @@ def average(calls: Sequence[Spent]) -> Spent:
     return total(calls).divided_by(max(1, len(calls)))
 
 
-def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:
+def of_receipts(operation: str, response: Mapping[str, Any]) -> Spent:
     """Return the units in a response's ConsumedCapacity. The request must have set ReturnConsumedCapacity
     to INDEXES.
     """
-    receipts = answer.get("ConsumedCapacity") or []
+    receipts = response.get("ConsumedCapacity") or []
     units: dict[str, float] = {}
     for receipt in receipts if isinstance(receipts, list) else [receipts]:
         table = receipt["TableName"]

@@ -142,7 +142,7 @@ def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
         if not requested:
             raise ImportSourceError(f"--from {url}: no table exists there")
         called = Path(target.path).name if target.path is not None else target.endpoint or f"aws://{target.region}"
-        return [Document(called, answer) for name in requested for answer in _described_table(ask, name)]
+        return [Document(called, described) for name in requested for described in _described_table(ask, name)]
 
 
 def _check_file(url: str, path: Path) -> None:
@@ -172,10 +172,10 @@ def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewher
 def _names(ask: Ask, prefix: str) -> Iterator[str]:
     request: dict[str, Any] = {}
     while True:
-        answer = ask("ListTables", request)
-        names = (name.text() for name in answer.need("TableNames").items())
+        response = ask("ListTables", request)
+        names = (name.text() for name in response.need("TableNames").items())
         yield from (name for name in names if name.startswith(prefix))
-        last = answer.get("LastEvaluatedTableName")
+        last = response.get("LastEvaluatedTableName")
         if last is None:
             return
         request = {"ExclusiveStartTableName": last.text()}
@@ -183,11 +183,11 @@ def _names(ask: Ask, prefix: str) -> Iterator[str]:
 
 def _described_table(ask: Ask, name: str) -> Iterator[Any]:
     """Yield the responses about one table. Operations that an emulator does not support are skipped."""
-    answer = ask("DescribeTable", {"TableName": name})
-    yield answer.value
+    response = ask("DescribeTable", {"TableName": name})
+    yield response.value
     for operation in _MORE:
         yield from _if_known(ask, operation, {"TableName": name})
-    arn = answer.need("Table").need("TableArn").text()
+    arn = response.need("Table").need("TableArn").text()
     for tags in _if_known(ask, "ListTagsOfResource", {"ResourceArn": arn}):
         yield {"Tags": tags.get("Tags", [])}
 

@@ -37,10 +37,10 @@ class _Waiter:
         self.stalled = False
         self.future: asyncio.Future[Answer] = loop.create_future()
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, response: Answer) -> None:
         """Set the response as the result of the future, unless the request was cancelled."""
         if not self.future.done():
-            self.future.set_result(answer)
+            self.future.set_result(response)
 
 
 class DynamoDBApplication:
@@ -79,24 +79,24 @@ class DynamoDBApplication:
             return
         reason = self._hosts.refusal(headers) if self._hosts is not None and _is_local(scope) else None
         if reason is not None:
-            answer = self._protocol.forbidden(reason)
+            response = self._protocol.forbidden(reason)
         elif _head_bytes(target, headers) > REQUEST_HEAD_BYTES:
-            answer = self._protocol.malformed(400)
+            response = self._protocol.malformed(400)
         elif body is None:
-            answer = self._protocol.too_large(headers)
+            response = self._protocol.too_large(headers)
         else:
             method = scope["method"].encode("latin-1")
             mount = (scope.get("root_path") or "").encode()
             request = Request(method, target, headers, body, mount)
-            answer = await self._answer(self._protocol.read(request))
+            response = await self._answer(self._protocol.read(request))
         await send(
             {
                 "type": "http.response.start",
-                "status": answer.status,
-                "headers": [(name.lower(), value) for name, value in answer.headers()],
+                "status": response.status,
+                "headers": [(name.lower(), value) for name, value in response.headers()],
             }
         )
-        content = b"" if scope["method"] == "HEAD" else answer.body
+        content = b"" if scope["method"] == "HEAD" else response.body
         await send({"type": "http.response.body", "body": content})
 
     async def _answer(self, work: ProtocolCall | Answer) -> Answer:

@@ -321,15 +321,15 @@ class HttpConnection(asyncio.Protocol):
         else:  # the service also returns 400 for a head that is too long
             self._refuse(self._protocol.malformed(400))
 
-    def _refuse(self, answer: Answer) -> None:
+    def _refuse(self, response: Answer) -> None:
         """Ignore further input, and send an error response as the last response of this connection."""
         self._deaf = True
         self._stage = _IDLE
         self._ways.append((False, False, 0))
-        self.works.append(answer)
+        self.works.append(response)
         self._turns.enqueue(self)
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, response: Answer) -> None:
         """Send the response to the client's oldest request that has no response yet."""
         transport = self._transport
         if transport.is_closing() or not self._ways:
@@ -337,8 +337,8 @@ class HttpConnection(asyncio.Protocol):
         keep_alive, bodiless, held_bytes = self._ways.popleft()
         self._waiting_bytes -= held_bytes
         last = not keep_alive or (self.draining and not self._ways and self._stage == _IDLE)
-        opening = head(answer, self._server.date(), not last)
-        body = b"" if bodiless else (_EMPTY_CHUNKS if answer.unsized else answer.body)
+        opening = head(response, self._server.date(), not last)
+        body = b"" if bodiless else (_EMPTY_CHUNKS if response.unsized else response.body)
         if len(body) <= JOIN_BYTES:
             transport.write(opening + body)
         else:

@@ -36,7 +36,7 @@ class TurnQueue(Protocol):
     queued: bool  # True if the queue is waiting for a turn
     stalled: bool  # True if the client does not accept responses now, so that its requests wait
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, response: Answer) -> None:
         """Send the response to the oldest request that has no response yet."""
 
 
@@ -131,9 +131,9 @@ class Turns:
         done: list[tuple[TurnQueue, Answer]] = []
         held_bytes = 0
         for lane, work in entries:
-            answer = protocol.finish(work)
-            done.append((lane, answer))
-            held_bytes += len(answer.body)
+            response = protocol.finish(work)
+            done.append((lane, response))
+            held_bytes += len(response.body)
             if held_bytes > HELD_BYTES:
                 _send(done)
                 done, held_bytes = [], 0
@@ -146,10 +146,10 @@ class Turns:
             self._company = max(self._company, len(entries))
         try:
             with protocol.engine.group():
-                answers = [protocol.finish(work) for _, work in entries]
+                responses = [protocol.finish(work) for _, work in entries]
         except Exception as error:  # noqa: BLE001 - the error that prevented the commit becomes the response
-            answers = self._failed([work for _, work in entries], error)
-        _send([(lane, answer) for (lane, _), answer in zip(entries, answers, strict=True)])
+            responses = self._failed([work for _, work in entries], error)
+        _send([(lane, response) for (lane, _), response in zip(entries, responses, strict=True)])
 
     def _failed(self, works: list[ProtocolCall | Answer], error: Exception) -> list[Answer]:
         protocol = self._protocol
@@ -158,8 +158,8 @@ class Turns:
 
 
 def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
-    for lane, answer in done:
-        lane.answered(answer)
+    for lane, response in done:
+        lane.answered(response)
 
 
 def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:

@@ -119,18 +119,18 @@ class RequestIds:
             return characters[:_ID_LENGTH]
 
 
-def head(answer: Answer, date: bytes, keep_alive: bool) -> bytes:
+def head(response: Answer, date: bytes, keep_alive: bool) -> bytes:
     """Return the status line and headers of an HTTP/1.1 response, including the empty line at the end."""
-    length = b"Transfer-Encoding: chunked" if answer.unsized else b"Content-Length: %d" % len(answer.body)
-    extra = b"".join([b"%b: %b\r\n" % pair for pair in answer.extra]) if answer.extra else b""
+    length = b"Transfer-Encoding: chunked" if response.unsized else b"Content-Length: %d" % len(response.body)
+    extra = b"".join([b"%b: %b\r\n" % pair for pair in response.extra]) if response.extra else b""
     return _HEAD % (
-        _REASONS[answer.status],
+        _REASONS[response.status],
         date,
-        answer.content_type,
+        response.content_type,
         length,
         b"keep-alive" if keep_alive else b"close",
-        answer.request_id,
-        zlib.crc32(answer.body),
+        response.request_id,
+        zlib.crc32(response.body),
         extra,
     )
 

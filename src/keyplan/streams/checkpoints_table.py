@@ -77,11 +77,11 @@ class OwnTable:
             "ConsistentRead": True,
         }
         while True:
-            answer = self.service.call("Query", request)
-            yield from answer["Items"]
-            if "LastEvaluatedKey" not in answer:
+            response = self.service.call("Query", request)
+            yield from response["Items"]
+            if "LastEvaluatedKey" not in response:
                 return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
 
 DEFAULT_NAME = "keyplan-checkpoints"

@@ -159,11 +159,11 @@ def streams_of(call: Call, table: str) -> list[TableStream]:
 def _arns(call: Call, table: str) -> Iterator[str]:
     request: dict[str, Any] = {"TableName": table}
     while True:
-        answer = call("ListStreams", request)
-        yield from (stream["StreamArn"] for stream in answer.get("Streams", ()))
-        if "LastEvaluatedStreamArn" not in answer:
+        response = call("ListStreams", request)
+        yield from (stream["StreamArn"] for stream in response.get("Streams", ()))
+        if "LastEvaluatedStreamArn" not in response:
             return
-        request["ExclusiveStartStreamArn"] = answer["LastEvaluatedStreamArn"]
+        request["ExclusiveStartStreamArn"] = response["LastEvaluatedStreamArn"]
 
 
 def describe(call: Call, arn: str) -> TableStream | None:
@@ -261,7 +261,7 @@ class ShardCursor:
             try:
                 if self.iterator is None:
                     self.iterator = self._place(from_horizon=gap)
-                answer = self.call("GetRecords", {"ShardIterator": self.iterator, "Limit": limit})
+                response = self.call("GetRecords", {"ShardIterator": self.iterator, "Limit": limit})
             except ServiceError as error:
                 if error.code == "ResourceNotFoundException":
                     return RecordsPage([], ended=True, gap=self._was_unread())
@@ -270,7 +270,7 @@ class ShardCursor:
                 self.iterator = None
                 gap = gap or error.code == "TrimmedDataAccessException"
             else:
-                return self._page(answer, gap=gap and self._has_lost())
+                return self._page(response, gap=gap and self._has_lost())
         raise ServiceError(f"no iterator of {self.shard.name} stays usable")
 
     def _place(self, *, from_horizon: bool) -> str:
@@ -299,15 +299,15 @@ class ShardCursor:
         """Return True if a shard that has been removed may have contained unread records."""
         return self.shard.ends is None or self.position is None or self.position < self.shard.ends
 
-    def _page(self, answer: dict[str, Any], *, gap: bool) -> RecordsPage:
+    def _page(self, response: dict[str, Any], *, gap: bool) -> RecordsPage:
         """Return the new records in a GetRecords response as a page, sorted and without duplicates."""
         by_sequence: dict[int, StreamRecord] = {}
-        for raw in answer["Records"]:
+        for raw in response["Records"]:
             record = record_of(self.shard.arn, self.shard.name, raw)
             if self.position is None or record.sequence > self.position:
                 by_sequence[record.sequence] = record
         records = [by_sequence[sequence] for sequence in sorted(by_sequence)]
         if records:
             self.position = records[-1].sequence
-        self.iterator = answer.get("NextShardIterator")
+        self.iterator = response.get("NextShardIterator")
         return RecordsPage(records, ended=self.iterator is None, gap=gap)

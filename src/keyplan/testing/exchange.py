@@ -67,12 +67,12 @@ def exchange(
             model=operation.model,
             context=context,
         )
-    answer = None
+    reply = None
     if operation.before_call.is_heard(events):
-        answer = yield from _stubbed(operation, client, params, context)
-    if answer is None:
-        answer = yield from _answered(operation, client, engine, params, context=context, sleep=sleep)
-    http, parsed = answer
+        reply = yield from _stubbed(operation, client, params, context)
+    if reply is None:
+        reply = yield from _answered(operation, client, engine, params, context=context, sleep=sleep)
+    http, parsed = reply
     if operation.after_call.is_heard(events):
         http = http or _http_response(client, parsed)
         yield partial(
@@ -96,8 +96,8 @@ def run(steps: Steps) -> Parsed:
         try:
             step = steps.send(result)
         except StopIteration as end:
-            answer: Parsed = end.value
-            return answer
+            returned: Parsed = end.value
+            return returned
         result = step()
 
 
@@ -108,8 +108,8 @@ async def run_async(steps: Steps) -> Parsed:
         try:
             step = steps.send(result)
         except StopIteration as end:
-            answer: Parsed = end.value
-            return answer
+            returned: Parsed = end.value
+            return returned
         result = await step()
 
 
@@ -122,7 +122,7 @@ def _stubbed(
     """
     request = client._serializer.serialize_to_request(params, operation.model)
     prepare_request_dict(request, endpoint_url=client.meta.endpoint_url, context=context)
-    _, answer = yield partial(
+    _, response = yield partial(
         client.meta.events.emit_until_response,
         operation.before_call.name,
         model=operation.model,
@@ -130,7 +130,7 @@ def _stubbed(
         request_signer=client._request_signer,
         context=context,
     )
-    return answer  # type: ignore[no-any-return]
+    return response  # type: ignore[no-any-return]
 
 
 def _answered(

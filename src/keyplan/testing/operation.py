@@ -123,10 +123,10 @@ class Operation:
     def _read_blobs(self) -> Reader | None:
         return blob_reader(self.model.input_shape)
 
-    def _success(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def _success(self, response: dict[str, Any]) -> dict[str, Any]:
         if self._read_times is not None:
-            answer = self._read_times(answer)
-        return {**answer, "ResponseMetadata": _metadata(200)}
+            response = self._read_times(response)
+        return {**response, "ResponseMetadata": _metadata(200)}
 
     def _failure(self, error: ServiceError) -> dict[str, Any]:
         """Convert an error to a parsed error response, with the members that the service model defines for it."""

@@ -339,17 +339,17 @@ _OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
 Matches = Sequence[tuple[EntitySpec, Entity]]
 
 
-def entities_in(answer: Any) -> list[ReadModel]:
+def entities_in(result: Any) -> list[ReadModel]:
     """Return the entity objects in the result of any pattern as a list."""
-    if isinstance(answer, Page):
-        return list(answer.items)
-    if isinstance(answer, list):
-        return [entity for entity in answer if entity is not None]
-    return [answer] if isinstance(answer, ReadModel) else []
+    if isinstance(result, Page):
+        return list(result.items)
+    if isinstance(result, list):
+        return [entity for entity in result if entity is not None]
+    return [result] if isinstance(result, ReadModel) else []
 
 
 def difference(
-    pattern: Pattern[..., Any], stored_entities: StoredEntities, arguments: Arguments, answer: Any, now_s: int
+    pattern: Pattern[..., Any], stored_entities: StoredEntities, arguments: Arguments, result: Any, now_s: int
 ) -> str | None:
     """Return a description of how a result differs from the expected result.
 
@@ -357,12 +357,12 @@ def difference(
     """
     meaning = meaning_of(pattern)
     expected = meaning.all(stored_entities, arguments, now_s)
-    if expected is None or meaning.unlike or (isinstance(answer, int) and meaning.plan.schema.literal):
+    if expected is None or meaning.unlike or (isinstance(result, int) and meaning.plan.schema.literal):
         return None  # a count of a literal table counts the items of all entities
     text = meaning.text(arguments)
-    if isinstance(answer, int):
-        return None if answer == len(expected) else f"counts {answer}, {len(expected)} have {text}"
-    returned = entities_in(answer)
+    if isinstance(result, int):
+        return None if result == len(expected) else f"counts {result}, {len(expected)} have {text}"
+    returned = entities_in(result)
     return next(_differences(meaning, text, expected, returned, arguments), None) or _out_of_order(
         pattern, expected, returned
     )

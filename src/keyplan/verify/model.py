@@ -155,10 +155,12 @@ class Recorder:
         entries = tuple(
             (table, strong, self.model_tables[table].at(key)) for table, key, strong in _keys(operation, request)
         )
-        answer = self.engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
+        response = self.engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
         written = tuple(self._written(table, key, operation) for table, key in targets)
-        self.exchanges.append(Exchange(operation, request, answer, written, entries, of_receipts(operation, answer)))
-        return answer
+        self.exchanges.append(
+            Exchange(operation, request, response, written, entries, of_receipts(operation, response))
+        )
+        return response
 
     def pop_exchanges(self) -> list[Exchange]:
         """Return the recorded requests and remove them from the recorder."""

@@ -330,15 +330,15 @@ class _Run:
         self.recorder.pop_exchanges()
         listing = plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None
         read = self._connection.all if listing and plan.page_size is None else self._connection.run
-        answer: Any = read(call)
+        result: Any = read(call)
         exchanges = self.recorder.pop_exchanges()
         with_time = {**arguments, NOW: int(self.value_generator.now_s)}
         call_result = _Call(measured=total(exchange.spent for exchange in exchanges))
         self._hold_against_prediction(call_result, pattern, exchanges)
         if plan.reading:
             # A call with a page size costs one page. Its result is correct if the results of all pages are.
-            entities = self._connection.all(call) if listing and plan.page_size is not None else answer
-            call_result.returned, call_result.found = _count(answer), _count(entities)
+            entities = self._connection.all(call) if listing and plan.page_size is not None else result
+            call_result.returned, call_result.found = _count(result), _count(entities)
             call_result.wrong = difference(
                 pattern, self.stored_entities, with_time, entities, int(self.value_generator.now_s)
             )
@@ -436,8 +436,8 @@ class _Call:
     wrong: str | None = None
 
 
-def _count(answer: Any) -> int:
-    return answer if isinstance(answer, int) else len(entities_in(answer))
+def _count(result: Any) -> int:
+    return result if isinstance(result, int) else len(entities_in(result))
 
 
 def _calls(pattern: Pattern[..., Any]) -> int:

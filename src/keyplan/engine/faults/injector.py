@@ -97,7 +97,7 @@ class Injector:
             MeteredCall(operation, request, self._time_seen(), self._skipped(operation, request))
         ) as call:
             try:
-                answer = run()
+                result = run()
                 if self.throttle is not None:
                     call.charge_spans(self.throttle, self._database.clock.now())
             except (ProvisionedThroughputExceededError, ThrottlingError) as error:
@@ -110,7 +110,7 @@ class Injector:
             raise cancelled_by(unlucky, TransactionConflictError(messages.CONFLICT), of=gets)
         if fails_after:
             raise InternalServerError(messages.INTERNAL_ERROR)
-        return answer
+        return result
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
         """Bind `work` to the current call, because group commit may run the work in another thread."""

@@ -46,18 +46,18 @@ class Receipt:
         `name` is the name or ARN of the table, as given in the request. If `kind` is "Read" or "Write", the result also
         has ReadCapacityUnits or WriteCapacityUnits, as in responses of transactions.
         """
-        answer: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
+        rendered: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
         if detail == "INDEXES":
-            answer["Table"] = _units(self.table_units, kind)
+            rendered["Table"] = _units(self.table_units, kind)
             if self.local_units:
-                answer["LocalSecondaryIndexes"] = {
+                rendered["LocalSecondaryIndexes"] = {
                     name: _units(units, kind) for name, units in self.local_units.items()
                 }
             if self.global_units:
-                answer["GlobalSecondaryIndexes"] = {
+                rendered["GlobalSecondaryIndexes"] = {
                     name: _units(units, kind) for name, units in self.global_units.items()
                 }
-        return answer
+        return rendered
 
 
 def names_given(names: Iterable[str]) -> dict[str, str]:

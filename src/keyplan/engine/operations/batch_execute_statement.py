@@ -113,11 +113,11 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     if len(set(places)) < len(places):
         raise ValidationError(DUPLICATE_KEYS)
     responses = [_answer(database, asked_part, form, costs) for asked_part in requests]
-    answer: dict[str, Any] = {"Responses": responses}
+    response: dict[str, Any] = {"Responses": responses}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE" and costs.receipts:
-        answer["ConsumedCapacity"] = costs.render(detail)
-    return answer
+        response["ConsumedCapacity"] = costs.render(detail)
+    return response
 
 
 def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationError:

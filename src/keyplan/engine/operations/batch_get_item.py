@@ -107,10 +107,10 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     for name, plan in plans.items():
         reading.read(name, plan)
     reading.check_progress()
-    answer: dict[str, Any] = {"Responses": reading.responses, "UnprocessedKeys": reading.unprocessed}
+    response: dict[str, Any] = {"Responses": reading.responses, "UnprocessedKeys": reading.unprocessed}
     if detail != "NONE":
-        answer["ConsumedCapacity"] = [receipt.render(detail, name) for name, receipt in reading.receipts.items()]
-    return answer
+        response["ConsumedCapacity"] = [receipt.render(detail, name) for name, receipt in reading.receipts.items()]
+    return response
 
 
 def _block(block: dict[str, Any], form: Form) -> _Block:

@@ -198,14 +198,14 @@ def _write_blindly(transaction: Transaction, parts: list[_Part]) -> None:
 def _answer(
     request: dict[str, Any], receipts: dict[str, Receipt], collections: Collections, left: list[int]
 ) -> dict[str, Any]:
-    answer: dict[str, Any] = {"UnprocessedItems": _unprocessed(request, left)}
+    response: dict[str, Any] = {"UnprocessedItems": _unprocessed(request, left)}
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
-        answer["ItemCollectionMetrics"] = collections.by_table
+        response["ItemCollectionMetrics"] = collections.by_table
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE":
         named = names_given(request["RequestItems"])
-        answer["ConsumedCapacity"] = [receipt.render(detail, named[name]) for name, receipt in receipts.items()]
-    return answer
+        response["ConsumedCapacity"] = [receipt.render(detail, named[name]) for name, receipt in receipts.items()]
+    return response
 
 
 def _unprocessed(request: dict[str, Any], left: list[int]) -> dict[str, list[dict[str, Any]]]:

@@ -141,9 +141,9 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         table = database.catalog.save(transaction, documents.create(database, transaction, description, request))
         return descriptions.describe(database, transaction, table, descriptions.PENDING)
 
-    answer = database.alter(work)
-    _leave_out(answer, request)
-    return {"TableDescription": answer}
+    table_description = database.alter(work)
+    _leave_out(table_description, request)
+    return {"TableDescription": table_description}
 
 
 def _check_free(database: Database, name: str) -> None:
@@ -154,13 +154,13 @@ def _check_free(database: Database, name: str) -> None:
     raise ResourceInUseError(messages.being_created(name) if creating else messages.table_exists(name))
 
 
-def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
+def _leave_out(response: dict[str, Any], request: dict[str, Any]) -> None:
     """Remove members from the response that DynamoDB does not return before the table is active."""
     for member in descriptions.MODE_SUMMARIES:
-        answer.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
+        response.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     indexes = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}
     if not request.get("WarmThroughput"):
-        del answer["WarmThroughput"]
-    for index in answer.get("GlobalSecondaryIndexes", ()):
+        del response["WarmThroughput"]
+    for index in response.get("GlobalSecondaryIndexes", ()):
         if not indexes[index["IndexName"]].get("WarmThroughput"):
             del index["WarmThroughput"]

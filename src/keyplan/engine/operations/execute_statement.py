@@ -45,14 +45,14 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if isinstance(prepared.statement, ExistsStatement):
         raise ValidationError(messages.EXISTS_OUTSIDE)
-    answer: dict[str, Any]
+    response: dict[str, Any]
     select = prepared.select
     if select is None:
         on_failure = request.get("ReturnValuesOnConditionCheckFailure")
         items, receipt, failure = writes.attempt(database, prepared, form, on_failure=on_failure)
         if failure is not None:
             raise failure
-        answer = {"Items": items}
+        response = {"Items": items}
     else:
         page = reads.select(
             database,
@@ -64,11 +64,11 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
             token=request.get("NextToken"),
             digest=reads.digest_of(text, values),
         )
-        answer, receipt = {"Items": page.items}, page.receipt
+        response, receipt = {"Items": page.items}, page.receipt
         if page.token is not None:
-            answer["NextToken"] = page.token
+            response["NextToken"] = page.token
         if page.last_key is not None:
-            answer["LastEvaluatedKey"] = form.item(page.last_key)
+            response["LastEvaluatedKey"] = form.item(page.last_key)
     if detail != "NONE":
-        answer["ConsumedCapacity"] = receipt.render(detail, prepared.source.table)
-    return answer
+        response["ConsumedCapacity"] = receipt.render(detail, prepared.source.table)
+    return response

@@ -73,15 +73,15 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         reads.check_scalar_keys(table, projection)
     stored_key = table.key.of_key(key)
     row = database.view().point(table.tree, stored_key)
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     if row is not None:
         if projection is None:
-            answer["Item"] = form.stored(row[1])
+            response["Item"] = form.stored(row[1])
         else:
-            answer["Item"] = form.item(projection.apply(encoding.decode(row[1])))
+            response["Item"] = form.item(projection.apply(encoding.decode(row[1])))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE":
         receipt = Receipt()
         receipt.table_units = units.read_units(row[0] if row else 0, consistent=bool(request.get("ConsistentRead")))
-        answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
-    return answer
+        response["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
+    return response

@@ -46,13 +46,13 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         last = stream_records.end(view, document, iterator.shard)
         records = _read(view, stream_records.log_of(document), iterator, limit)
     position = records[-1][0] + 1 if records else iterator.position
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     if document["ended_at"] is None or position <= last:
         following = iterator._replace(position=position, issued_at=now, at_horizon=iterator.at_horizon and not records)
-        answer["NextShardIterator"] = stream_records.render_iterator(following)
+        response["NextShardIterator"] = stream_records.render_iterator(following)
     records = database.deliver(records, limit)
-    answer["Records"] = _rendered(database, iterator.arn, records, form)
-    return answer
+    response["Records"] = _rendered(database, iterator.arn, records, form)
+    return response
 
 
 def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:

@@ -54,10 +54,10 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     ]
     if any(map(backups.is_being_made, documents)):
         database.wake_backfiller()
-    answer: dict[str, Any] = {"BackupSummaries": [backups.summary(document, now) for document in documents[:limit]]}
+    response: dict[str, Any] = {"BackupSummaries": [backups.summary(document, now) for document in documents[:limit]]}
     if len(documents) > limit:
-        answer["LastEvaluatedBackupArn"] = documents[limit - 1]["arn"]
-    return answer
+        response["LastEvaluatedBackupArn"] = documents[limit - 1]["arn"]
+    return response
 
 
 def _is_wanted(document: backups.Document, request: dict[str, Any]) -> bool:

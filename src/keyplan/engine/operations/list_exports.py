@@ -33,10 +33,10 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     listed, more = jobs.page(
         documents, jobs.EXPORT, str, size=request.get("MaxResults"), token=request.get("NextToken")
     )
-    answer: dict[str, Any] = {
+    response: dict[str, Any] = {
         "ExportSummaries": [{name: document["description"][name] for name in _RETURNED} for document in listed]
     }
-    return answer if more is None else {**answer, "NextToken": more}
+    return response if more is None else {**response, "NextToken": more}
 
 
 def _of_table(database: Database, documents: list[Document], arn: str) -> list[Document]:

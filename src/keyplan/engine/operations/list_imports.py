@@ -43,13 +43,13 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         documents = [document for document in documents if document["description"]["TableArn"] == table_arn]
     listed, more = jobs.page(documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken"))
     descriptions = (document["description"] for document in listed)
-    answer: dict[str, Any] = {
+    response: dict[str, Any] = {
         "ImportSummaryList": [
             {name: description[name] for name in _SUMMARY_MEMBERS if name in description}
             for description in descriptions
         ]
     }
-    return answer if more is None else {**answer, "NextToken": more}
+    return response if more is None else {**response, "NextToken": more}
 
 
 def _age(arn: str) -> tuple[str, str]:

@@ -40,12 +40,12 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         and (filter_name is None or document["table"] == table_name(filter_name))
         and not logs.is_gone(document, now)
     ]
-    answer: dict[str, Any] = {
+    response: dict[str, Any] = {
         "Streams": [
             {"StreamArn": document["arn"], "TableName": document["table"], "StreamLabel": document["label"]}
             for document in streams[:limit]
         ]
     }
     if len(streams) > limit:
-        answer["LastEvaluatedStreamArn"] = streams[limit - 1]["arn"]
-    return answer
+        response["LastEvaluatedStreamArn"] = streams[limit - 1]["arn"]
+    return response

@@ -29,7 +29,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     start = request.get("ExclusiveStartTableName")
     first = bisect_right(names, start) if start is not None else 0
     limit = request.get("Limit") or limits.LIST_TABLES_PAGE
-    answer: dict[str, Any] = {"TableNames": names[first : first + limit]}
+    response: dict[str, Any] = {"TableNames": names[first : first + limit]}
     if first + limit < len(names):
-        answer["LastEvaluatedTableName"] = answer["TableNames"][-1]
-    return answer
+        response["LastEvaluatedTableName"] = response["TableNames"][-1]
+    return response

@@ -73,14 +73,14 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         return old
 
     old = database.write(table, work)
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     if returned and old is not None:
-        answer["Attributes"] = form.stored(old.body)
+        response["Attributes"] = form.stored(old.body)
     if receipt is not None:
-        answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
+        response["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
-        answer.update(collection_metrics(database, table, key, new.item, form))
-    return answer
+        response.update(collection_metrics(database, table, key, new.item, form))
+    return response
 
 
 @late_check(SHAPE)

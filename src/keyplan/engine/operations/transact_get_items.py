@@ -103,7 +103,7 @@ def read_together(database: Database, to_read: Sequence[TransactionRead], detail
     total = sum(row[0] for row in rows if row is not None)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(messages.payload_too_large(total))
-    answer: dict[str, Any] = {
+    response: dict[str, Any] = {
         "Responses": [_response(read, row, form) for read, row in zip(to_read, rows, strict=True)]
     }
     if detail != "NONE":
@@ -112,8 +112,10 @@ def read_together(database: Database, to_read: Sequence[TransactionRead], detail
             receipt = receipts.setdefault(read.table.name, Receipt())
             receipt.table_units += units.transactional_read_units(row[0] if row else 0)
         named = names_given(read.name for read in to_read)
-        answer["ConsumedCapacity"] = [receipt.render(detail, named[name], "Read") for name, receipt in receipts.items()]
-    return answer
+        response["ConsumedCapacity"] = [
+            receipt.render(detail, named[name], "Read") for name, receipt in receipts.items()
+        ]
+    return response
 
 
 def _prepare(get: dict[str, Any], form: Form) -> _Get:

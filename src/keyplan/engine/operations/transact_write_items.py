@@ -298,10 +298,10 @@ class _Work:
         return receipts
 
     def _answer(self, transaction: Transaction, receipts: dict[str, Receipt], kind: str) -> dict[str, Any]:
-        answer: dict[str, Any] = {}
+        response: dict[str, Any] = {}
         if self._counted:
             options = self._asked
-            answer["ConsumedCapacity"] = [
+            response["ConsumedCapacity"] = [
                 receipt.render(options.detail, options.names[name], kind) for name, receipt in receipts.items()
             ]
         if self._asked.measured:
@@ -309,8 +309,8 @@ class _Work:
             for step in self._steps:
                 if not isinstance(step.action, actions.ItemCheck):
                     collections.add(transaction, step.table, step.key, step.action.key)
-            answer["ItemCollectionMetrics"] = collections.by_table
-        return answer
+            response["ItemCollectionMetrics"] = collections.by_table
+        return response
 
 
 def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:

@@ -81,17 +81,17 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         return old, new
 
     old, new = database.write(table, work)
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     returned = request.get("ReturnValues") or "NONE"
     if returned != "NONE":
         version = old if returned.endswith("OLD") else new
         if version is not None:
-            answer.update(_attributes(returned, change.update, version, form))
+            response.update(_attributes(returned, change.update, version, form))
     if receipt is not None:
-        answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
+        response["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
-        answer.update(collection_metrics(database, table, key, change.key, form))
-    return answer
+        response.update(collection_metrics(database, table, key, change.key, form))
+    return response
 
 
 @late_check(SHAPE)

@@ -183,78 +183,78 @@ def describe(database: Database, view: StoreView, table: Table, at: float, *, wr
     after the commit. Other writers wait for that transaction, so call `count` before it.
     """
     document = table.document
-    answer: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
-    mode = throughput.billing_mode(answer)
+    description: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
+    mode = throughput.billing_mode(description)
     pending = changes(document, at)
     for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
-        for index in answer.get(member, ()):
+        for index in description.get(member, ()):
             _complete_index(database, view, table, index, at, writing=writing)
     going = leaving(document, at)
     if going:
-        answer["GlobalSecondaryIndexes"] = [
-            *answer.get("GlobalSecondaryIndexes", ()),
+        description["GlobalSecondaryIndexes"] = [
+            *description.get("GlobalSecondaryIndexes", ()),
             *(_leaving_index(leaving_index, mode) for leaving_index in going),
         ]
-    answer["TableStatus"] = status(table, at)
+    description["TableStatus"] = status(table, at)
     restore = table.document.get("restore")
-    if restore is not None and answer["TableStatus"] == "CREATING":
-        answer["RestoreSummary"] = {**restore, "RestoreInProgress": True}
-    answer["ItemCount"], answer["TableSizeBytes"] = database.counts.of(view, table.tree, any_age=writing)
-    _complete_throughput(database, answer, mode)
-    _show(answer, pending)
-    _warm_status(answer, any(change["what"] == WARM for change in pending))
-    _repeat_mode(answer)
-    return answer
+    if restore is not None and description["TableStatus"] == "CREATING":
+        description["RestoreSummary"] = {**restore, "RestoreInProgress": True}
+    description["ItemCount"], description["TableSizeBytes"] = database.counts.of(view, table.tree, any_age=writing)
+    _complete_throughput(database, description, mode)
+    _show(description, pending)
+    _warm_status(description, any(change["what"] == WARM for change in pending))
+    _repeat_mode(description)
+    return description
 
 
 def _complete_index(
-    database: Database, view: StoreView, table: Table, answer: dict[str, Any], at: float, *, writing: bool
+    database: Database, view: StoreView, table: Table, description: dict[str, Any], at: float, *, writing: bool
 ) -> None:
-    name = answer["IndexName"]
+    name = description["IndexName"]
     index = table.indexes[name]
-    answer["ItemCount"], answer["IndexSizeBytes"] = database.counts.of(view, index.tree, any_age=writing)
+    description["ItemCount"], description["IndexSizeBytes"] = database.counts.of(view, index.tree, any_age=writing)
     if not index.is_global:
         return
     state = index_status(table, name, at)
-    answer["IndexStatus"] = state
+    description["IndexStatus"] = state
     if state == "CREATING" and table.ready_at <= at:
-        answer["Backfilling"] = allocated_at(table.document, name) <= at
-    _complete_throughput(database, answer, throughput.billing_mode(table.document["description"]))
+        description["Backfilling"] = allocated_at(table.document, name) <= at
+    _complete_throughput(database, description, throughput.billing_mode(table.document["description"]))
     change = table.document.get("index_changes", {}).get(name)
     pending = [change] if change is not None and change["until"] > at else []
-    _show(answer, pending)
-    _warm_status(answer, any(pending_change["what"] == WARM for pending_change in pending))
+    _show(description, pending)
+    _warm_status(description, any(pending_change["what"] == WARM for pending_change in pending))
 
 
 def _is_updating(change: dict[str, Any] | None, at: float) -> bool:
     return change is not None and change["what"] != WARM and change["until"] > at
 
 
-def _complete_throughput(database: Database, answer: dict[str, Any], mode: str) -> None:
-    capacity = answer["ProvisionedThroughput"]
+def _complete_throughput(database: Database, description: dict[str, Any], mode: str) -> None:
+    capacity = description["ProvisionedThroughput"]
     capacity["NumberOfDecreasesToday"] = throughput.decreases_today(capacity, database.clock.now())
-    answer["WarmThroughput"] = throughput.warm(answer, mode)
+    description["WarmThroughput"] = throughput.warm(description, mode)
 
 
-def _show(answer: dict[str, Any], pending: list[dict[str, Any]]) -> None:
+def _show(description: dict[str, Any], pending: list[dict[str, Any]]) -> None:
     """Replace new values in a description with the former values, for changes that are still in progress."""
     for change in pending:
         for member, value in change.get("shown", {}).items():
             if value is None:
-                answer.pop(member, None)
+                description.pop(member, None)
             else:
-                answer[member] = value
+                description[member] = value
 
 
-def _repeat_mode(answer: dict[str, Any]) -> None:
+def _repeat_mode(description: dict[str, Any]) -> None:
     billing, throughput_mode = MODE_SUMMARIES
-    if billing in answer:
-        described = dict(answer[billing])
-        answer[throughput_mode] = {"TableThroughputMode": described.pop("BillingMode"), **described}
+    if billing in description:
+        described = dict(description[billing])
+        description[throughput_mode] = {"TableThroughputMode": described.pop("BillingMode"), **described}
 
 
-def _warm_status(answer: dict[str, Any], changing: bool) -> None:
-    answer["WarmThroughput"]["Status"] = "UPDATING" if changing else "ACTIVE"
+def _warm_status(description: dict[str, Any], changing: bool) -> None:
+    description["WarmThroughput"]["Status"] = "UPDATING" if changing else "ACTIVE"
 
 
 def _leaving_index(stored: dict[str, Any], mode: str) -> dict[str, Any]:
