@@ -259,7 +259,7 @@ def store(engine: Engine, design: Design) -> None:
             db.create(spec.model.model_validate(fields))
 
 
-def test_wrong_values_are_reported_beside_their_fields(visit: Visit, engine: Engine, tasks: Design) -> None:
+def test_wrong_values_are_reported_next_to_their_fields(visit: Visit, engine: Engine, tasks: Design) -> None:
     window = visit(engine, design=tasks, scripts=False)
     page = window.goto("/console/design/patterns/tasks_due?_run=yes&user_id=&before=someday")
     expect(page.locator(".field", has=page.get_by_label("user_id")).locator(".error")).to_have_text("Enter a value.")

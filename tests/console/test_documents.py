@@ -110,7 +110,7 @@ def test_numbers_keep_38_digits() -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_a_text_that_is_no_item_is_explained(text: str, message: str) -> None:
+def test_a_text_that_is_not_an_item_is_explained(text: str, message: str) -> None:
     with pytest.raises(DocumentError, match=message.replace("[", r"\[").replace(".", r"\.").replace("?", r"\?")):
         read_typed(text)
 

@@ -88,7 +88,7 @@ def test_an_index_is_read_with_its_own_keys(orders: Engine, visit: Visit) -> Non
     expect(page.locator(".items")).not_to_contain_text("London")
 
 
-def test_a_key_of_the_wrong_type_is_explained_beside_its_field(orders: Engine, visit: Visit) -> None:
+def test_a_key_of_the_wrong_type_is_explained_next_to_its_field(orders: Engine, visit: Visit) -> None:
     window = visit(orders)
     window.expected.append("400")
     page = window.goto(f"{ORDERS}?pk=Ada+Lovelace&sk=many&sk_op=%3D")
@@ -237,7 +237,7 @@ def test_a_change_by_someone_else_is_not_overwritten(orders: Engine, visit: Visi
     expect(page.locator(".notice.good")).to_have_text("Item saved.")
 
 
-def test_an_item_that_was_deleted_meanwhile_is_not_created_again(orders: Engine, visit: Visit) -> None:
+def test_an_item_that_was_deleted_concurrently_is_not_created_again(orders: Engine, visit: Visit) -> None:
     window = visit(orders)
     window.expected.append("409")
     page = window.goto(f"{ORDERS}?pk=Ada+Lovelace")

@@ -70,7 +70,7 @@ def test_dynamodb_in_a_region_needs_no_request_to_be_opened(monkeypatch: pytest.
     source.close()
 
 
-def test_a_url_that_is_no_endpoint_is_rejected() -> None:
+def test_a_url_that_is_not_an_endpoint_is_rejected() -> None:
     with pytest.raises(ValueError, match="expected a URL such as"):
         Source.endpoint_url("data.db")
 

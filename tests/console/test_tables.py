@@ -361,7 +361,7 @@ def test_an_expired_session_is_opened_again_with_the_link(engine: Engine, window
         expect(page.get_by_role("link", name="orders")).to_be_visible()
 
 
-def test_a_session_without_a_valid_token_is_told_where_to_find_the_link(engine: Engine, visit: Visit) -> None:
+def test_a_session_without_a_valid_token_shows_where_to_find_the_link(engine: Engine, visit: Visit) -> None:
     window = visit(engine)
     window.expected.append("401")
     window.context.clear_cookies()

@@ -16,11 +16,7 @@ ROOT = DOCS.parent
 SOURCES = sorted(
     path for folder in ("src/keyplan", "systems/src", "examples") for path in (ROOT / folder).rglob("*.py")
 )
-TESTS = sorted(
-    path
-    for path in (ROOT / "tests").rglob("*.py")
-    if path != Path(__file__).resolve() and "console" not in path.relative_to(ROOT).parts
-)
+TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__).resolve())
 PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"))])
 
 CODE = re.compile(r"^([ ]*)(```|~~~).*?^\1\2|(`+)[^`].*?\3|<!--.*?-->", re.MULTILINE | re.DOTALL)
