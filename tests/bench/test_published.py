@@ -87,8 +87,8 @@ def test_a_run_is_shown_saved_and_filled_in(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(published, "write", lambda record, path=None: saved.append(record))
     monkeypatch.setattr(published, "read", lambda: saved[-1])
     monkeypatch.setattr(published, "fill", lambda record: [tmp_path / "PAGE.md"] if record is RECORD else [])
-    done = CliRunner().invoke(cli.app, ["all", "--peers", "--keep", "--json", str(tmp_path / "run.json")])
-    assert (done.exit_code, saved) == (0, [RECORD, RECORD])
+    result = CliRunner().invoke(cli.app, ["all", "--peers", "--keep", "--json", str(tmp_path / "run.json")])
+    assert (result.exit_code, saved) == (0, [RECORD, RECORD])
 
 
 def test_a_failing_part_becomes_a_line_and_the_other_parts_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,9 +26,9 @@ def arguments(folder: Path, command: str) -> list[str]:
 def test_a_full_disk_is_reported_on_one_line(tmp_path: Path, command: str, unbuffered: str) -> None:
     line, variables = [*RUN, *arguments(tmp_path, command)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=variables)
-    assert done.stderr == "keyplan: no room to write: No space left on device\n"
-    assert done.returncode == 1
+        process = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=variables)
+    assert process.stderr == "keyplan: no room to write: No space left on device\n"
+    assert process.returncode == 1
 
 
 @pytest.mark.parametrize("command", ["check DESIGN", "price DESIGN", "rule"])
@@ -36,12 +36,12 @@ def test_a_closed_pipe_is_not_reported(tmp_path: Path, command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     line = [*RUN, *arguments(tmp_path, command)]
-    done = subprocess.run(line, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    process = subprocess.run(line, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (process.returncode, process.stderr) == (1, "")
 
 
 def test_a_command_with_closed_standard_output_succeeds(tmp_path: Path) -> None:
     line = [*RUN, *arguments(tmp_path, "check DESIGN")]
-    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *line], stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *line], stderr=subprocess.PIPE, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "")

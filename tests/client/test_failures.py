@@ -358,6 +358,6 @@ def test_a_call_sends_the_same_requests_on_every_driver() -> None:
     assert operation == "UpdateItem"
     assert request["Key"] == {"name": {"S": "c"}}
     finish: Callable[[], Any] = lambda: program.send({"Attributes": {"name": {"S": "c"}, "count": {"N": "1"}}})  # noqa: E731
-    with pytest.raises(StopIteration) as done:
+    with pytest.raises(StopIteration) as stopped:
         finish()
-    assert done.value.value == Counter(name="c", count=1)
+    assert stopped.value.value == Counter(name="c", count=1)

@@ -298,9 +298,9 @@ class Recorder:
         if self.unprocessed:
             self.unprocessed -= 1
             ((table, part),) = request["RequestItems"].items()
-            done = {table: {**part, "Keys": part["Keys"][:1]}}
+            request_items = {table: {**part, "Keys": part["Keys"][:1]}}
             left = {table: {**part, "Keys": part["Keys"][1:]}}
-            response = self.engine.call(operation, {**request, "RequestItems": done})
+            response = self.engine.call(operation, {**request, "RequestItems": request_items})
             return {**response, "UnprocessedKeys": left if left[table]["Keys"] else {}}
         return self.engine.call(operation, request)
 

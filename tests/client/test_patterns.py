@@ -99,8 +99,8 @@ def test_replace_requires_the_item_at_its_version(db: Any) -> None:
 
 def test_update_returns_the_updated_item(db: Any) -> None:
     db.run(board.add_task(a_task(points=1)))
-    done = db.run(board.finish(UID, TID))
-    assert (done.status, done.points, done.version) == ("done", 1, 2)
+    finished = db.run(board.finish(UID, TID))
+    assert (finished.status, finished.points, finished.version) == ("done", 1, 2)
 
 
 def test_update_does_not_create(db: Any) -> None:

@@ -39,9 +39,9 @@ def output_of(aws: Run) -> Callable[..., Any]:
     """Return a function that runs a command, requires that it succeeds and returns its parsed output."""
 
     def run(service: str, *arguments: Any) -> Any:
-        done = aws(service, *arguments)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout) if done.stdout.strip() else None
+        process = aws(service, *arguments)
+        assert process.returncode == 0, process.stderr
+        return json.loads(process.stdout) if process.stdout.strip() else None
 
     return run
 

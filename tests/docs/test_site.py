@@ -22,8 +22,8 @@ FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site strictly: a broken link or anchor, or an unlisted page, fails the build."""
     folder = tmp_path_factory.mktemp("site")
-    done = build(ROOT / "mkdocs.yml", folder)
-    assert done.returncode == 0, done.stderr + done.stdout
+    process = build(ROOT / "mkdocs.yml", folder)
+    assert process.returncode == 0, process.stderr + process.stdout
     return folder
 
 
@@ -56,9 +56,9 @@ def test_broken_links_fail_the_build(tmp_path: Path) -> None:
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[a page](missing.md), [a place](#missing)\n")
     config = tmp_path / "mkdocs.yml"
     config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nnav: [index.md]\nhooks: []\nnot_in_nav: ''\n")
-    done = build(config, tmp_path / "site")
-    assert done.returncode == 1
-    assert "Aborted with 2 warnings" in done.stderr + done.stdout
+    process = build(config, tmp_path / "site")
+    assert process.returncode == 1
+    assert "Aborted with 2 warnings" in process.stderr + process.stdout
 
 
 def test_every_system_with_a_readme_has_a_page(site: Path) -> None:

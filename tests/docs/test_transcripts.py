@@ -58,5 +58,5 @@ def test_the_command_in_the_readme_prints_its_output() -> None:
     console = re.compile(r"^```console\n\$ \.venv/bin/keyplan (.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     ((command, output),) = console.findall((DOCS.parent / "README.md").read_text())
     arguments = [sys.executable, "-m", "keyplan", *shlex.split(command)]
-    done = subprocess.run(arguments, cwd=DOCS.parent, capture_output=True, text=True, check=False)
-    assert agrees(output.strip("\n"), done.stdout.strip("\n"))
+    process = subprocess.run(arguments, cwd=DOCS.parent, capture_output=True, text=True, check=False)
+    assert agrees(output.strip("\n"), process.stdout.strip("\n"))

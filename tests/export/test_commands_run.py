@@ -35,9 +35,11 @@ def test_the_cli_accepts_every_command(name: str) -> None:
             table.pop("TimeToLiveSpecification", None)
             engine.call("CreateTable", table)
         run = [sys.executable, str(Path(__file__).with_name("aws_cli.py")), url]
-        done = subprocess.run(run, input="\n".join(commands), capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    outputs = done.stdout.splitlines()
+        process = subprocess.run(
+            run, input="\n".join(commands), capture_output=True, text=True, timeout=240, check=False
+        )
+    assert process.returncode == 0, process.stderr
+    outputs = process.stdout.splitlines()
     assert len(outputs) == len(commands)
     for command, output in zip(commands, outputs, strict=True):
         assert output.startswith("0 ") or any(code in output for code in UNTRUE), f"{command}\n{output}"

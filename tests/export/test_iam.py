@@ -87,12 +87,12 @@ def test_the_policy_of_one_pattern_allows_all_its_requests(name: str) -> None:
 def test_nothing_that_no_pattern_does_is_allowed(name: str) -> None:
     design = design_of(name)
     document = policy_of(runnable(design))
-    done = {(request.operation, request.request.get("TableName")) for request in requests_of(name)}
+    requests_sent = {(request.operation, request.request.get("TableName")) for request in requests_of(name)}
     for table in design.tables:
         for action in ("DeleteTable", "UpdateTable", "CreateTable", "DescribeTable", "PartiQLSelect", "GetRecords"):
             assert not allows(document, Asked(action, ARN + table.name, {}))
         for action in ("Scan", "BatchWriteItem", "BatchGetItem"):
-            used = {entry for entry in done if entry[0] == action and entry[1] in {table.name, None}}
+            used = {entry for entry in requests_sent if entry[0] == action and entry[1] in {table.name, None}}
             assert used or not allows(document, Asked(action, ARN + table.name, {"dynamodb:LeadingKeys": ("x",)}))
     assert not allows(document, Asked("GetItem", ARN + "other", {"dynamodb:LeadingKeys": ("USER#x",)}))
 

@@ -64,8 +64,8 @@ def test_files_are_formatted_like_ruff_does(tmp_path: Path, width: str) -> None:
         width,
         ".",
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout
 
 
 def test_two_tables_with_one_name_are_rejected() -> None:

@@ -68,9 +68,9 @@ def requirements(project: Path) -> Iterator[str]:
 def download(folder: Path, *projects: Path) -> list[str | Path]:
     """Download, as wheels, what building and running the projects needs; return pip options that use only those."""
     needed = [name for project in projects for name in requirements(project)]
-    done = run([sys.executable, "-m", "pip", "wheel", "-q", "-w", ".", *needed], folder)
-    if done.returncode:
-        pytest.skip(f"no package index: {(done.stderr.strip().splitlines() or ['no output of pip'])[-1]}")
+    process = run([sys.executable, "-m", "pip", "wheel", "-q", "-w", ".", *needed], folder)
+    if process.returncode:
+        pytest.skip(f"no package index: {(process.stderr.strip().splitlines() or ['no output of pip'])[-1]}")
     return ["-q", "--disable-pip-version-check", "--no-index", "--find-links", folder]
 
 
@@ -79,8 +79,8 @@ def build(project: Path, folder: Path, packages: list[str | Path]) -> Path:
     shutil.copytree(project / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(project / name, folder)
-    done = run([sys.executable, "-m", "pip", "wheel", *packages, "--no-deps", "-w", "dist", "."], folder)
-    assert done.returncode == 0, done.stderr
+    process = run([sys.executable, "-m", "pip", "wheel", *packages, "--no-deps", "-w", "dist", "."], folder)
+    assert process.returncode == 0, process.stderr
     (built,) = (folder / "dist").glob("*.whl")
     return built
 
@@ -90,8 +90,8 @@ def install(folder: Path, packages: list[str | Path], *wheels: Path) -> Installe
     assert run([sys.executable, "-m", "venv", "--without-pip", "venv"], folder).returncode == 0
     scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", scripts / "python"]
-    done = run([*pip, "install", "--no-compile", *packages, *wheels], folder)
-    assert done.returncode == 0, done.stderr
+    process = run([*pip, "install", "--no-compile", *packages, *wheels], folder)
+    assert process.returncode == 0, process.stderr
     return Installed(scripts, folder)
 
 
@@ -211,15 +211,15 @@ with keyplan.connect("things.db") as db:
     ids=lambda entry: entry[0] if isinstance(entry, tuple) else "",
 )
 def test_a_missing_extra_is_named(keyplan: Installed, arguments: tuple[str | Path, ...], extra: str) -> None:
-    done = keyplan(*arguments)
-    assert done.returncode in {1, 2}
-    assert extra in done.stderr
-    assert "Traceback" not in done.stderr
+    process = keyplan(*arguments)
+    assert process.returncode in {1, 2}
+    assert extra in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_a_connection_without_boto3_names_the_extra(keyplan: Installed) -> None:
-    done = keyplan.python("import keyplan; keyplan.connect('http://127.0.0.1:1')")
-    assert done.stderr.rstrip().endswith("ImportError: boto3 is required for this database: install keyplan[aws]")
+    process = keyplan.python("import keyplan; keyplan.connect('http://127.0.0.1:1')")
+    assert process.stderr.rstrip().endswith("ImportError: boto3 is required for this database: install keyplan[aws]")
 
 
 def test_the_systems_add_their_commands(with_systems: Installed) -> None:

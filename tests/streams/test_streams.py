@@ -68,17 +68,17 @@ def shard(name: str, parent: str | None = None) -> Shard:
 def test_children_wait_for_their_parents_and_streams_for_earlier_ones() -> None:
     old = TableStream("t/stream/1", "NEW_IMAGE", shards=(Shard("t/stream/1", "x", None, 1, 2),))
     new = TableStream(ARN, "NEW_IMAGE", shards=(shard("a"), shard("b", "a"), shard("c", "gone")))
-    done: set[str] = set()
+    completed_shards: set[str] = set()
 
     def ready() -> list[str]:
-        return [ready_shard.name for ready_shard in ready_shards([old, new], done.__contains__)]
+        return [ready_shard.name for ready_shard in ready_shards([old, new], completed_shards.__contains__)]
 
     assert ready() == ["x"]
-    done.add("1/x")
+    completed_shards.add("1/x")
     assert ready() == ["a", "c"]
-    done.add(shard("a").key)
+    completed_shards.add(shard("a").key)
     assert ready() == ["b", "c"]
-    done |= {shard("b").key, shard("c").key}
+    completed_shards |= {shard("b").key, shard("c").key}
     assert ready() == []
 
 

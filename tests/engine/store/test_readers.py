@@ -183,8 +183,8 @@ def test_threads_that_read_and_write_find_their_writes(store: SqliteStore) -> No
             assert theirs is None or theirs[1].isdigit()
 
     with ThreadPoolExecutor(4) as pool:
-        for done in [pool.submit(work, name) for name in range(4)]:
-            done.result()
+        for future in [pool.submit(work, name) for name in range(4)]:
+            future.result()
 
 
 @pytest.fixture

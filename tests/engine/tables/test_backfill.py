@@ -103,11 +103,11 @@ def test_writes_on_both_sides_of_the_backfill_are_kept(anywhere: Engine) -> None
     filled(anywhere)
     add_index(anywhere, "tag")
     for number in range(20):
-        done = fill_chunk(anywhere)
+        steps = fill_chunk(anywhere)
         put(anywhere, f"new {number}", tagKey={"S": "new"})
         put(anywhere, f"{number:03}", tagKey={"S": "changed"}, text={"S": "longer"})
         remove(anywhere, f"{(number * 7) % 20:03}")
-        if done:
+        if steps:
             break
     assert scan(anywhere, "tag") == ids(anywhere)
     items = anywhere.call("Scan", {"TableName": "notes"})["Items"]

@@ -91,10 +91,10 @@ def test_a_partly_rejected_sample_does_not_prevent_startup(system: Built, caplog
 def test_the_sample_is_stored_once_and_the_workers_process_it(system: Built, tmp_path: Path) -> None:
     system.load_sample()
     system.load_sample()
-    done = {worker.name: worker.run_once() for worker in system.workers}
-    assert done["ask-a-human sweep"] == 0
-    assert done["ask-a-human push"] == OPEN
-    assert done["ask-a-human ranks"] > 0
+    counts = {worker.name: worker.run_once() for worker in system.workers}
+    assert counts["ask-a-human sweep"] == 0
+    assert counts["ask-a-human push"] == OPEN
+    assert counts["ask-a-human ranks"] > 0
     assert [record.message.token for record in read_outbox(tmp_path / OUTBOX).messages] == ["sample-token"]
     with Running(system.app) as server:
         feed = httpx.get(f"{server.url}/human/questions").json()["questions"]

@@ -80,15 +80,15 @@ def question_ids_sent(service: Scripted) -> list[str]:
     return [message.question_id for message in service.sent]
 
 
-@pytest.mark.parametrize("which", [0, 1, 2])  # at any position among the errands, whose order is undefined
-def test_a_round_with_an_unreadable_question_is_repeated_and_no_other_is_lost(stage: Stage, which: int) -> None:
+@pytest.mark.parametrize("kind", [0, 1, 2])  # at any position among the errands, whose order is undefined
+def test_a_round_with_an_unreadable_question_is_repeated_and_no_other_is_lost(stage: Stage, kind: int) -> None:
     audience(stage, 9)
     question_ids = [stage.create_question(min_responses=1) for _ in range(3)]
     service = Scripted()
     worker = stage.pusher(service)
-    with throttled(stage, lambda operation, text: operation == "GetItem" and question_ids[which] in text):
+    with throttled(stage, lambda operation, text: operation == "GetItem" and question_ids[kind] in text):
         run(worker.run_once, failures=1)
-    assert sorted(question_ids_sent(service)) == sorted((*question_ids[:which], *question_ids[which + 1 :]) * 3)
+    assert sorted(question_ids_sent(service)) == sorted((*question_ids[:kind], *question_ids[kind + 1 :]) * 3)
     assert worker.run_once() == 1
     assert sorted(question_ids_sent(service)) == sorted(question_ids * 3)
 
@@ -117,18 +117,16 @@ def test_a_round_that_cannot_be_claimed_is_left_for_the_next_run(stage: Stage) -
     assert question_ids_sent(service) == [second] * 3 + [first] * 3
 
 
-@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("kind", [0, 1, 2])
 def test_a_person_who_cannot_be_claimed_does_not_prevent_other_notifications(
-    stage: Stage, caplog: pytest.LogCaptureFixture, which: int
+    stage: Stage, caplog: pytest.LogCaptureFixture, kind: int
 ) -> None:
     people = [stage.subscribe(f"token-{number}", "ada").json()["subscription_id"] for number in range(3)]
     stage.create_question(min_responses=1)
     service = Scripted()
-    with throttled(stage, lambda operation, text: operation == "TransactWriteItems" and people[which] in text):
+    with throttled(stage, lambda operation, text: operation == "TransactWriteItems" and people[kind] in text):
         assert stage.pusher(service).run_once() == 1
-    assert {message.token for message in service.sent} == {f"token-{number}" for number in range(3)} - {
-        f"token-{which}"
-    }
+    assert {message.token for message in service.sent} == {f"token-{number}" for number in range(3)} - {f"token-{kind}"}
     assert "a claim failed; nothing is sent" in caplog.text
 
 
@@ -146,8 +144,8 @@ def test_a_retry_with_an_unreadable_question_is_kept(stage: Stage, clock: Manual
     assert len(service.sent) == 2
 
 
-@pytest.mark.parametrize("which", [0, 1, 2])
-def test_a_failed_result_write_does_not_prevent_others(stage: Stage, engine: Engine | ServedEngine, which: int) -> None:
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_a_failed_result_write_does_not_prevent_others(stage: Stage, engine: Engine | ServedEngine, kind: int) -> None:
     audience(stage, 3, minutes=1440)
     dead: list[Outcome] = [DeadToken("UNREGISTERED")] * 3
     service = Scripted(dead)
@@ -160,7 +158,7 @@ def test_a_failed_result_write_does_not_prevent_others(stage: Stage, engine: Eng
             return False
         if text not in progress:
             progress.append(text)
-        return progress.index(text) == which
+        return progress.index(text) == kind
 
     with throttled(stage, is_refused):
         run(stage.pusher(service).run_once, failures=1)

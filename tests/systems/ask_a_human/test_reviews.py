@@ -23,9 +23,9 @@ ADA = fingerprint_hash("ada")
 
 
 def output_of(*arguments: str) -> list[dict[str, Any]]:
-    done = CliRunner().invoke(app, arguments)
-    assert (done.exit_code, done.stderr) == (0, "")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    result = CliRunner().invoke(app, arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def flagged(address: str) -> list[str]:

@@ -92,7 +92,9 @@ class Naive:
         return self.grants(giver, item) and (both_see or self.kind(group) == "all_users")
 
     def validated(self, user: str, item: str) -> bool:
-        return any(done == item and self.speaks_for(user, who) for done, who in self.world.validated)
+        return any(
+            validated_item == item and self.speaks_for(user, owner) for validated_item, owner in self.world.validated
+        )
 
     def may_write(self, user: str, item: str, participant: str) -> bool:
         thread = self.world.threads.get(ThreadKey(item, participant))

@@ -177,9 +177,9 @@ def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(s
         def write(writer: int) -> Appended:
             log = logs[writer % len(logs)]
             for number in range(count):
-                done = log.append(message(100 * writer + number))
-                assert log.append(message(100 * writer + number)).event == done.event
-            return done
+                appended = log.append(message(100 * writer + number))
+                assert log.append(message(100 * writer + number)).event == appended.event
+            return appended
 
         together([partial(write, writer) for writer in range(writers)])
         stored = {item["seq"]["N"]: item for item in items(shared, "THREADEV#")}
@@ -193,9 +193,9 @@ def test_an_event_written_concurrently_is_stored_once(
     engine: Engine | ServedEngine, db: Connection, clock: ManualClock
 ) -> None:
     logs = [EventLog(db, clock) for _ in range(6)]
-    done = together([partial(log.append, message(1)) for log in logs])
-    assert sum(outcome.is_new for outcome in done) == 1
-    assert len({outcome.event.seq for outcome in done}) == 1
+    results = together([partial(log.append, message(1)) for log in logs])
+    assert sum(outcome.is_new for outcome in results) == 1
+    assert len({outcome.event.seq for outcome in results}) == 1
     assert len(items(engine, "THREADEV#")) == 1
 
 

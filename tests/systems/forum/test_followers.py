@@ -75,8 +75,8 @@ def test_an_expired_follow_does_not_count_even_if_it_is_still_stored(live: Live)
 
 def test_a_user_who_opens_a_thread_for_another_follows_too(live: Live) -> None:
     shut(live)
-    wish = ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS)
-    live.service.update(TEACHER, sample.THREAD, wish)
+    update = ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS)
+    live.service.update(TEACHER, sample.THREAD, update)
     live.service.carry_log()
     assert set(follows(live)) == {ANN, TEACHER}
 

@@ -219,10 +219,10 @@ def killed(url: str, stage: Stage, tmp_path: Path) -> Callable[[str], str]:
         file = tmp_path / "written"
         file.write_text("")
         names = [stage.world[name] for name in ("task", "ann", "tutors")]
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", KILLED, url, step, *names, str(file)], check=False, capture_output=True, text=True
         )
-        assert done.returncode == 9, done.stderr
+        assert process.returncode == 9, process.stderr
         return file.read_text()
 
     return run

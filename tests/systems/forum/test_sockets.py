@@ -331,11 +331,11 @@ def test_presence_reports_watchers_and_statuses_on_request(live: Live) -> None:
                 await teacher.watch(live.token(TEACHER))
                 await heard_action(ann, "forum.watchers.changed")
             await heard_action(ann, "forum.watchers.changed")
-            wish = {"status": "waiting_for_participant"}
-            live.person(ANN).put(f"/items/{sample.LOOPS}/participant/{ANN}/thread", json=wish)
+            body = {"status": "waiting_for_participant"}
+            live.person(ANN).put(f"/items/{sample.LOOPS}/participant/{ANN}/thread", json=body)
             changed = await heard_action(ann, "forum.status.changed")
             assert (changed["status"], changed["item_id"], changed["participant_id"]) == (
-                *wish.values(),
+                *body.values(),
                 sample.LOOPS,
                 ANN,
             )

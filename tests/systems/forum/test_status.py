@@ -36,13 +36,13 @@ def log(stage: Stage) -> list[tuple[str, str]]:
     return [(row.kind, row.user_id) for row in stage.outbox()]
 
 
-def outcome(stage: Stage, user: str, participant: str, now: str, wish: Status) -> str:
+def outcome(stage: Stage, user: str, participant: str, now: str, requested: Status) -> str:
     """Return the outcome of a request in the table's terms; check the invariants."""
     stage.put("" if now == "not_started" else f"thread task {participant} {now} tutors")
     before = stage.stored(participant)
-    opens = wish.is_open and now in ("not_started", "closed")
+    opens = requested.is_open and now in ("not_started", "closed")
     try:
-        after = stage.update(user, participant, status=wish, **({"helper_group_id": "tutors"} if opens else {}))
+        after = stage.update(user, participant, status=requested, **({"helper_group_id": "tutors"} if opens else {}))
     except NotAllowedError:
         assert (stage.stored(participant), log(stage)) == (before, [])
         return "refused"
@@ -50,24 +50,24 @@ def outcome(stage: Stage, user: str, participant: str, now: str, wish: Status) -
     if after == before:
         assert log(stage) == []
         return "same"
-    assert after.status is wish
+    assert after.status is requested
     assert after.latest_update_at_ms == NOW_MS
-    assert after.closed_at_ms == (None if wish.is_open else NOW_MS)
+    assert after.closed_at_ms == (None if requested.is_open else NOW_MS)
     was_open = before is not None and before.status.is_open
-    if was_open and wish.is_open:
+    if was_open and requested.is_open:
         assert log(stage) == []
         return "changed"
-    assert log(stage) == [("thread_opened" if wish.is_open else "thread_closed", stage.world[user])]
-    return "opened" if wish.is_open else "closed"
+    assert log(stage) == [("thread_opened" if requested.is_open else "thread_closed", stage.world[user])]
+    return "opened" if requested.is_open else "closed"
 
 
 @pytest.mark.parametrize(
     "grid", TABLE["grid"], ids=lambda grid: f"{grid['user']} in the thread of {grid['participant']}"
 )
 def test_every_status_change_has_the_result_in_the_table(stage: Stage, grid: dict[str, Any]) -> None:
-    for now, wish in product(STATES, Status):
-        actual_outcome = outcome(stage, grid["user"], grid["participant"], now, wish)
-        assert actual_outcome == grid[now][wish], f"{now} -> {wish}"
+    for now, requested in product(STATES, Status):
+        actual_outcome = outcome(stage, grid["user"], grid["participant"], now, requested)
+        assert actual_outcome == grid[now][requested], f"{now} -> {requested}"
 
 
 OPEN = "thread task ann waiting_for_trainer tutors"
@@ -148,15 +148,17 @@ REFUSALS: list[tuple[str, str, str, dict[str, Any], type[ForumError], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("facts", "user", "wish", "error", "words"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS]
+    ("facts", "user", "requested", "error", "words"),
+    [case[1:] for case in REFUSALS],
+    ids=[case[0] for case in REFUSALS],
 )
 def test_a_change_that_breaks_a_rule_is_rejected_and_stores_nothing(
-    stage: Stage, facts: str, user: str, wish: dict[str, Any], error: type[ForumError], words: str
+    stage: Stage, facts: str, user: str, requested: dict[str, Any], error: type[ForumError], words: str
 ) -> None:
     stage.put(facts)
     before = stage.stored("ann")
     with pytest.raises(error, match=words):
-        stage.update(user, "ann", **wish)
+        stage.update(user, "ann", **requested)
     assert (stage.stored("ann"), log(stage)) == (before, [])
 
 
@@ -167,9 +169,9 @@ def test_a_class_cannot_be_a_participant(stage: Stage) -> None:
 
 def test_an_id_must_consist_of_digits(stage: Stage) -> None:
     stage.put(OPEN)
-    wish = ThreadUpdate(helper_group_id="12#34")
+    update = ThreadUpdate(helper_group_id="12#34")
     with pytest.raises(BadRequestError, match="1 to 19 decimal digits"):
-        update_thread(stage.database, stage.clock, stage.world["ann"], stage.world.key("task", "ann"), wish)
+        update_thread(stage.database, stage.clock, stage.world["ann"], stage.world.key("task", "ann"), update)
 
 
 def test_the_message_count_is_set_incremented_and_never_negative(stage: Stage) -> None:

@@ -176,9 +176,9 @@ def test_a_helper_no_longer_lists_threads_closed_two_weeks_ago(stage: Stage) -> 
 
 def test_exactly_one_of_group_and_ownership_is_required(stage: Stage) -> None:
     tom = stage.put().world["tom"]
-    for wish in ({}, {"watched_group_id": "1", "is_mine": False}, {"watched_group_id": "1", "is_mine": True}):
+    for filters in ({}, {"watched_group_id": "1", "is_mine": False}, {"watched_group_id": "1", "is_mine": True}):
         with pytest.raises(BadRequestError, match="exactly one"):
-            list_threads(stage.database, stage.clock, tom, **wish)  # type: ignore[arg-type]  # the point of the test
+            list_threads(stage.database, stage.clock, tom, **filters)  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(BadRequestError, match="decimal digits"):
         list_threads(stage.database, stage.clock, tom, watched_group_id="class")
     for limit in (0, 101):

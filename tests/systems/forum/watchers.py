@@ -116,8 +116,8 @@ def _write_all(course: Course) -> None:
         assert course.everybody.wait(PATIENCE_S)
         share = course.load.events // course.load.writers
         with ThreadPoolExecutor(course.load.writers) as pool:
-            for done in [pool.submit(_write, course, writer, share) for writer in range(course.load.writers)]:
-                done.result()
+            for future in [pool.submit(_write, course, writer, share) for writer in range(course.load.writers)]:
+                future.result()
     finally:
         course.wrote_s = time.monotonic()
         course.written.set()

@@ -33,9 +33,9 @@ def test_a_draft_is_saved_resumed_and_submitted_with_the_saved_answers(ada: Call
     assert [attempt["attemptId"] for attempt in ada.get("/attempts/drafts").json()["items"]] == [draft]
     assert ada.get("/attempts").json()["items"] == []
     clock.advance(60)
-    done = ada.post(f"/attempts/{draft}/submit", {"answers": answer_list({"q2": ANSWERS["q2"]})}).json()
-    assert (done["status"], done["durationSeconds"]) == ("completed", 180)
-    assert [answer["answer"] for answer in done["answers"]] == list(ANSWERS.values())
+    submitted = ada.post(f"/attempts/{draft}/submit", {"answers": answer_list({"q2": ANSWERS["q2"]})}).json()
+    assert (submitted["status"], submitted["durationSeconds"]) == ("completed", 180)
+    assert [answer["answer"] for answer in submitted["answers"]] == list(ANSWERS.values())
     assert ada.get("/attempts/drafts").json()["items"] == []
     assert [attempt["attemptId"] for attempt in ada.get("/attempts").json()["items"]] == [draft]
 
@@ -44,8 +44,8 @@ def test_submitted_answers_replace_saved_ones(ada: Caller) -> None:
     draft = ada.start_draft()
     first = {name: f"{text} That was my first thought." for name, text in ANSWERS.items()}
     assert ada.put(f"/attempts/{draft}/answers", {"answers": answer_list(first)}).status_code == 200
-    done = ada.post(f"/attempts/{draft}/submit", {"answers": answer_list({"q1": ANSWERS["q1"]})}).json()
-    assert [answer["answer"] for answer in done["answers"]] == [ANSWERS["q1"], first["q2"]]
+    submitted = ada.post(f"/attempts/{draft}/submit", {"answers": answer_list({"q1": ANSWERS["q1"]})}).json()
+    assert [answer["answer"] for answer in submitted["answers"]] == [ANSWERS["q1"], first["q2"]]
 
 
 def test_an_abandoned_attempt_keeps_its_answers_and_is_not_listed(ada: Caller) -> None:
@@ -225,10 +225,10 @@ def test_an_attempt_is_dated_by_its_submission_and_not_by_the_end_of_grading(
     path = f"/attempts/{ada.start_draft()}/submit" if is_draft else "/attempts"
     clock.advance(60)
     body = {"answers": answer_list()} if is_draft else {"scenarioId": FERRY, "answers": answer_list()}
-    done = ada.post(path, body).json()
-    assert (done["timestamp"], done["touchedAt"]) == ("2026-03-01T12:01:00.000Z",) * 2
-    assert done["evaluation"]["evaluatedAt"] == "2026-03-01T12:02:30.000Z"
-    assert done["durationSeconds"] == (60 if is_draft else 0)
+    submitted = ada.post(path, body).json()
+    assert (submitted["timestamp"], submitted["touchedAt"]) == ("2026-03-01T12:01:00.000Z",) * 2
+    assert submitted["evaluation"]["evaluatedAt"] == "2026-03-01T12:02:30.000Z"
+    assert submitted["durationSeconds"] == (60 if is_draft else 0)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_without_an_evaluation_an_attempt_stays_in_progress(
     def fail(*_: Any) -> Any:
         raise error
 
-    draft, done = ada.start_draft(), ada.submitted()["attemptId"]
+    draft, submitted = ada.start_draft(), ada.submitted()["attemptId"]
     monkeypatch.setattr(type(stage.service.evaluator), "evaluate", fail)
     for response in (
         ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()}),
@@ -249,8 +249,8 @@ def test_without_an_evaluation_an_attempt_stays_in_progress(
         assert (response.status_code, response.json()["error"]["message"]) == (status, str(error))
         assert response.headers.get("Retry-After") == ("30" if status == 503 else None)
     assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
-    assert [attempt["attemptId"] for attempt in ada.get("/attempts").json()["items"]] == [done]
-    again = ada.post(f"/attempts/{done}/submit", {"answers": answer_list()})
+    assert [attempt["attemptId"] for attempt in ada.get("/attempts").json()["items"]] == [submitted]
+    again = ada.post(f"/attempts/{submitted}/submit", {"answers": answer_list()})
     assert again.status_code == 409, "what is closed is not graded again"
 
 

@@ -101,10 +101,10 @@ def test_the_configured_model_grades_and_the_fixed_rubric_by_default(
             Running(built.app) as server,
             httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as caller,
         ):
-            done = caller.post("/attempts", json={"scenarioId": FERRY, "answers": answer_list()}, timeout=240)
+            response = caller.post("/attempts", json={"scenarioId": FERRY, "answers": answer_list()}, timeout=240)
         built.close()
-    assert done.status_code == 201, done.text
-    graded = done.json()["evaluation"]
+    assert response.status_code == 201, response.text
+    graded = response.json()["evaluation"]
     assert graded["modelId"] == (MODEL if named else RUBRIC)
     assert (graded["overallScore"] == 100) is bool(named)
     assert model.regions == (["eu-central-1"] if named else [])

@@ -18,8 +18,8 @@ from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS
 
 def profiles(length: int = 6) -> list[Profile]:
     """Return the snapshots after each attempt: logic rises, clarity stays at 1, the rest at 2."""
-    done = history(logic=[min(4, place) for place in range(length)], clarity=[1] * length)
-    return [snapshot(done[:count], count) for count in range(1, length + 1)]
+    scores = history(logic=[min(4, place) for place in range(length)], clarity=[1] * length)
+    return [snapshot(scores[:count], count) for count in range(1, length + 1)]
 
 
 def test_the_text_shows_every_dimension_with_its_latest_figures() -> None:

@@ -170,8 +170,8 @@ def test_runners_that_share_the_shards_in_threads_create_the_same_snapshots(
             written(db, [ATTEMPTS[number] for number in order[7:]])
 
         with ThreadPoolExecutor(workers + 1) as pool:
-            for done in [pool.submit(submit), *(pool.submit(work, worker_runner) for worker_runner in runners)]:
-                done.result()
+            for future in [pool.submit(submit), *(pool.submit(work, worker_runner) for worker_runner in runners)]:
+                future.result()
         for further in runners[1:]:
             further.close()
         deliver_all(runners[0], clock)

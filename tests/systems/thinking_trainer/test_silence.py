@@ -88,8 +88,8 @@ def test_an_attempt_submitted_just_before_the_limit_is_not_abandoned_while_it_is
     clock.advance(silent_s)
     handed_in = instant_of(clock.now())
     service = replace(stage.service, evaluator=Sweeping(stage.service, clock, 180))
-    done = service.submit("ada", draft, ANSWERS)
-    assert (done.status, done.timestamp) == (Status.COMPLETED, handed_in)
+    submitted = service.submit("ada", draft, ANSWERS)
+    assert (submitted.status, submitted.timestamp) == (Status.COMPLETED, handed_in)
     assert ada.get(f"/attempts/{draft}").json()["status"] == "completed"
 
 
@@ -104,16 +104,16 @@ def test_rejected_answers_do_not_protect_an_attempt_from_the_sweep(
 
 
 @pytest.mark.parametrize("refused", ["GetItem", "PutItem"])
-@pytest.mark.parametrize("which", [0, 1, 2])  # at any position in the index, whose shards have no order
+@pytest.mark.parametrize("kind", [0, 1, 2])  # at any position in the index, whose shards have no order
 def test_an_attempt_that_cannot_be_abandoned_is_reported_and_does_not_prevent_others(
-    stage: Stage, ada: Caller, clock: ManualClock, which: int, refused: str
+    stage: Stage, ada: Caller, clock: ManualClock, kind: int, refused: str
 ) -> None:
     attempt_ids = [ada.start_draft() for _ in range(3)]
     clock.advance(24 * 3600)
     call = stage.connection._call
 
     def throttled(operation: str, request: dict[str, Any]) -> Any:
-        if operation == refused and attempt_ids[which] in str(request):
+        if operation == refused and attempt_ids[kind] in str(request):
             raise ProvisionedThroughputExceededError("more than the table can take")
         return call(operation, request)
 
@@ -124,9 +124,9 @@ def test_an_attempt_that_cannot_be_abandoned_is_reported_and_does_not_prevent_ot
     assert caught.value.done == 2
     stage.connection._call = call
     result = [ada.get(f"/attempts/{attempt_id}").json()["status"] for attempt_id in attempt_ids]
-    assert [number for number, status in enumerate(result) if status == "in-progress"] == [which]
+    assert [number for number, status in enumerate(result) if status == "in-progress"] == [kind]
     assert stage.service.abandon_silent() == 1
-    assert ada.get(f"/attempts/{attempt_ids[which]}").json()["status"] == "abandoned"
+    assert ada.get(f"/attempts/{attempt_ids[kind]}").json()["status"] == "abandoned"
 
 
 def test_an_unreadable_attempt_does_not_prevent_the_sweep_of_others(

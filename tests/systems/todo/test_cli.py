@@ -35,8 +35,8 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def run(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, ["lake", *words], env={"COLUMNS": "120"})
-    return done.exit_code, done.output
+    result = CliRunner().invoke(app, ["lake", *words], env={"COLUMNS": "120"})
+    return result.exit_code, result.output
 
 
 @pytest.fixture
@@ -179,14 +179,14 @@ def test_a_missing_lake_is_not_shown_as_empty(tmp_path: Path) -> None:
 
 def test_the_command_line_imports_no_system_before_its_command_runs() -> None:
     script = "import sys, keyplan.cli.main; print([m for m in sys.modules if m.startswith('keyplan_systems')])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['keyplan_systems', 'keyplan_systems.commands']"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "['keyplan_systems', 'keyplan_systems.commands']"
 
 
 def test_missing_libraries_are_reported_with_the_extra_to_install() -> None:
     script = (
         "import sys; sys.modules['pyarrow'] = None; from keyplan.cli.main import app; app(['lake', 'todo', 'reports'])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "pyarrow is not installed; pip install 'keyplan-systems[lake]'" in done.stderr
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert process.returncode == 2
+    assert "pyarrow is not installed; pip install 'keyplan-systems[lake]'" in process.stderr

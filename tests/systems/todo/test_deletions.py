@@ -60,10 +60,10 @@ def test_a_repeatedly_killed_job_is_finished(address: str) -> None:
         service.users.delete(Request("ada", "leave", "f"), "ada")
     kills = 0
     while True:
-        done = subprocess.run([sys.executable, "-c", WORKER, address, "1"], check=False)
-        if done.returncode == 0:
+        process = subprocess.run([sys.executable, "-c", WORKER, address, "1"], check=False)
+        if process.returncode == 0:
             break
-        assert done.returncode == -9
+        assert process.returncode == -9
         kills += 1
     assert kills == 3
     with keyplan.connect(address) as connection:

@@ -33,18 +33,18 @@ def task(**values: Any) -> Task:
 
 
 def test_completed_tasks_expire_after_the_retention_and_reopened_ones_never() -> None:
-    done = changed_task(task(), {"status": "completed"}, NOW, Policy(30))
-    assert done.completed_at == NOW
-    assert done.expiration_timestamp == NOW + timedelta(days=30)
+    completed = changed_task(task(), {"status": "completed"}, NOW, Policy(30))
+    assert completed.completed_at == NOW
+    assert completed.expiration_timestamp == NOW + timedelta(days=30)
     for status in (Status.PENDING, Status.IN_PROGRESS, Status.CANCELLED):
-        reopened = changed_task(done, {"status": status}, NOW, Policy(30))
+        reopened = changed_task(completed, {"status": status}, NOW, Policy(30))
         assert (reopened.completed_at, reopened.expiration_timestamp) == (None, None)
 
 
 def test_other_changes_do_not_affect_completion_and_retention() -> None:
-    done = changed_task(task(), {"status": "completed"}, NOW, Policy(30))
-    later = changed_task(done, {"title": "new", "status": "completed"}, NOW + timedelta(days=5), Policy(60))
-    assert (later.completed_at, later.expiration_timestamp) == (done.completed_at, done.expiration_timestamp)
+    completed = changed_task(task(), {"status": "completed"}, NOW, Policy(30))
+    later = changed_task(completed, {"title": "new", "status": "completed"}, NOW + timedelta(days=5), Policy(60))
+    assert (later.completed_at, later.expiration_timestamp) == (completed.completed_at, completed.expiration_timestamp)
 
 
 def test_without_retention_nothing_expires() -> None:

@@ -221,9 +221,9 @@ def test_one_of_many_users_who_want_one_address_gets_it(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(12)]
     for person in people:
         eager(partial(person.ask, "{ me { id } }"))
-    wish = {"email": "Wanted@Example.org"}
-    vouched = [world.stage.person(person.name, **wish) for person in people]
-    outcomes = at_once([partial(person.ask, CHANGE, input=wish) for person in vouched])
+    body = {"email": "Wanted@Example.org"}
+    vouched = [world.stage.person(person.name, **body) for person in people]
+    outcomes = at_once([partial(person.ask, CHANGE, input=body) for person in vouched])
     assert Counter(outcomes) == {"won": 1, "email_taken": 11}
     world.clock.advance(60)
     _check_addresses(world.engine, people)

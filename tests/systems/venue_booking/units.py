@@ -54,8 +54,8 @@ def house() -> Iterator[House]:
         connection.create_tables(venue)
         service = Service.over(connection, clock, VENUE)
         bookings = [_request(service, day) for day in range(10)]
-        done = [service.bookings.decide(ROOT, booking_id, Action.APPROVE) for booking_id in bookings]
-        event = done[0].event_id
+        approved = [service.bookings.decide(ROOT, booking_id, Action.APPROVE) for booking_id in bookings]
+        event = approved[0].event_id
         assert event is not None
         service.records.issue_lock_code(ROOT, event)
         payment = {"booking_id": bookings[0], "amount_cents": 5_000, "method": "cash"}

@@ -50,14 +50,14 @@ def test_resuming_restarts_the_inactivity_period_and_keeps_the_drafts() -> None:
 
 
 def test_submitting_completes_with_the_computed_score_and_the_time_spent() -> None:
-    done = attempts.submit(new_attempt(), attempts.final_answers(scenario(), TEXTS), assessment(3), LATER)
-    assert done.status is Status.COMPLETED
-    assert done.timestamp == LATER
-    assert done.duration_seconds == 1200
-    assert done.evaluation is not None
-    assert done.evaluation.overall_score == 75
-    assert done.evaluation.evaluated_at == LATER
-    assert done.scored_key == f"2026-03-01T12:20:00.000Z#{attempt_id(1)}"
+    submitted = attempts.submit(new_attempt(), attempts.final_answers(scenario(), TEXTS), assessment(3), LATER)
+    assert submitted.status is Status.COMPLETED
+    assert submitted.timestamp == LATER
+    assert submitted.duration_seconds == 1200
+    assert submitted.evaluation is not None
+    assert submitted.evaluation.overall_score == 75
+    assert submitted.evaluation.evaluated_at == LATER
+    assert submitted.scored_key == f"2026-03-01T12:20:00.000Z#{attempt_id(1)}"
 
 
 def test_abandoning_keeps_the_answers_and_sets_no_index_key() -> None:
@@ -119,8 +119,8 @@ def test_a_closed_attempt_is_never_inactive() -> None:
 def test_a_clock_that_is_behind_moves_no_time_back() -> None:
     earlier = NOON - timedelta(seconds=3)
     assert attempts.save(new_attempt(), (), earlier).touched_at == NOON
-    done = attempts.submit(new_attempt(), (), assessment(), earlier)
-    assert (done.timestamp, done.duration_seconds) == (NOON, 0)
+    submitted = attempts.submit(new_attempt(), (), assessment(), earlier)
+    assert (submitted.timestamp, submitted.duration_seconds) == (NOON, 0)
     graded = attempts.submit(new_attempt(), (), assessment(), LATER, evaluated_at=earlier).evaluation
     assert graded is not None
     assert graded.evaluated_at == LATER

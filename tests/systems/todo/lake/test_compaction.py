@@ -36,8 +36,8 @@ def test_compaction_changes_files_and_no_rows(lake: Lake) -> None:
     scattered(lake)
     lake.refresh()
     before = (rows(lake, "SELECT * FROM bronze.events ORDER BY ALL"), silver(lake), gold(lake))
-    done = lake.compact()
-    assert (done.files_before, done.files_after) == (20, 2)
+    report = lake.compact()
+    assert (report.files_before, report.files_after) == (20, 2)
     assert (rows(lake, "SELECT * FROM bronze.events ORDER BY ALL"), silver(lake), gold(lake)) == before
     assert [file.partition for file in lake.snapshot.of("bronze")] == ["2025-11-20", "2025-11-21"]
 
@@ -178,8 +178,8 @@ def test_vacuum_removes_files_that_a_killed_writer_never_committed(lake: Lake, t
     os.utime(unfinished, (0, 0))
     foreign = folder / "bronze" / "date=2025-11-20" / "copy.parquet"
     foreign.write_bytes(b"not the lake's")
-    done = lake.vacuum()
-    assert (done.files, done.unfinished) == (1, 1)
+    report = lake.vacuum()
+    assert (report.files, report.unfinished) == (1, 1)
     assert foreign.exists()
     foreign.unlink()
     assert data_files(folder) == named

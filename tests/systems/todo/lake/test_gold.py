@@ -20,8 +20,10 @@ def filled(lake: Lake) -> None:
     records.append(history.delete_user("eve"))
     for number, status in enumerate(["pending", "in_progress", "completed", "completed", "completed", "cancelled"]):
         at = NOON_S + number * DAY_S
-        done = {"completed_at": at + DAY_S} if status == "completed" else {}
-        records.append(history.put_task("ann", str(number), status=status, created_at=at, category="home", **done))
+        completion = {"completed_at": at + DAY_S} if status == "completed" else {}
+        records.append(
+            history.put_task("ann", str(number), status=status, created_at=at, category="home", **completion)
+        )
     records += [history.expire_task("ann", "4"), history.delete_task("ann", "5")]
     records.append(history.put_task("cid", "1", priority="high"))
     lake.bronze.write(records)
@@ -54,8 +56,10 @@ def test_archived_tasks_count_nowhere_else(lake: Lake) -> None:
     records = [history.put_user("dan")]
     for number, status in enumerate(["completed", "cancelled", "pending", "in_progress", "cancelled", "completed"]):
         at = NOON_S + number * DAY_S
-        done = {"completed_at": at + DAY_S} if status == "completed" else {}
-        records.append(history.put_task("dan", str(number), status=status, created_at=at, category="home", **done))
+        completion = {"completed_at": at + DAY_S} if status == "completed" else {}
+        records.append(
+            history.put_task("dan", str(number), status=status, created_at=at, category="home", **completion)
+        )
     records += [history.expire_task("dan", number) for number in "02345"]
     lake.bronze.write(records)
     lake.refresh()

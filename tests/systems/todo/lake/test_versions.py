@@ -101,10 +101,10 @@ def test_a_writer_whose_version_was_removed_commits_on_the_newest(
             storage.remove(name_of(version))
 
     storage.before = before, concurrent_commits
-    done = Versions(storage, ManualClock()).commit(adding("late"))
-    assert done.version == known_version + 11
+    commit = Versions(storage, ManualClock()).commit(adding("late"))
+    assert commit.version == known_version + 11
     latest = others.latest()
-    assert latest == done
+    assert latest == commit
     assert len(latest.files) == known_version + 11
 
 
