@@ -121,7 +121,7 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
 
 
 class Mounted:
-    """The console of `keyplan serve`. It records load from the start. Its pages are loaded for the first browser."""
+    """The console of `keyplan serve`, which records load from the start, and loads its pages for the first browser."""
 
     def __init__(self, db: str, host: str, names: list[str], token: str) -> None:
         self._db, self._host, self._names, self._token = db, host, names, token
@@ -131,7 +131,7 @@ class Mounted:
     def at(cls, db: str, host: str, names: list[str]) -> Mounted | None:
         """Return the console for a server that listens on `host`.
 
-        Return None if it is not installed or not allowed there.
+        Return None if the console is not installed, or if `host` is not a loopback address and no token is configured.
 
         Raises ValueError if the configured token is too short.
         """

@@ -78,7 +78,7 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
 
 
 def loaded(target: str, loader: Callable[[str], D]) -> D:
-    """Return the loader's result for a module or file. Raises KeyplanError.
+    """Return the loader's result for a module or file. Raises KeyplanError if the module or file cannot be loaded.
 
     Output of the module's code goes to standard error, because standard output contains only the command's output.
     """

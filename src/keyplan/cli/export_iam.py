@@ -171,7 +171,7 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
 
 
 def _nothing(_table: Table) -> tuple[Grant, ...]:
-    """Return no permissions, for when tables are neither compared nor created."""
+    """Return an empty tuple, because programs that neither create nor compare tables need no permissions for this."""
     return ()
 
 

@@ -22,7 +22,7 @@ _LOADS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 def book_of(command: str, region: str) -> PriceBook:
-    """Return the latest prices for a Region. Exit with 2 if no prices for it are included."""
+    """Return the latest prices for a Region. Exit with 2 if no prices for the Region are included."""
     from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415 - `keyplan --help` needs no prices
 
     try:

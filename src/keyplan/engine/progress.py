@@ -26,8 +26,8 @@ class Progress:
         self._reported = False
 
     def at(self, place: Callable[[], str]) -> None:
-        """Report how far the job is, if a report is due. `place` returns the progress as text and is called only in
-        that case.
+        """Report the progress of the job, if a report is due. `place` returns the progress as text and is called only
+        in that case.
         """
         now_s = self._clock.monotonic()
         if now_s >= self._due_s:
@@ -48,7 +48,7 @@ class Progress:
 def percent(key: bytes) -> str:
     """Return, as a percentage, how much of a table precedes a stored key.
 
-    The start of the key is a hash that is distributed evenly.
+    Stored keys start with an evenly distributed hash, from which the percentage is computed.
     """
     share = int.from_bytes(key[:HASH_BYTES].ljust(HASH_BYTES, b"\x00"), "big") / HASH_SPACE
     return f"{100 * share:.0f} %"

@@ -12,7 +12,8 @@ _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # years 1 to 9999, the ran
 
 
 def epoch_s(timestamp: datetime | float) -> float:
-    """Return a timestamp from a request as epoch seconds. It is a datetime in a Python request and a number in JSON.
+    """Convert a timestamp in a request to epoch seconds. Requests from Python contain datetimes, and JSON requests
+    contain numbers.
 
     Raises SerializationError for a value that is not finite or cannot be converted.
     """

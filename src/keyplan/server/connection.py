@@ -379,8 +379,8 @@ class HttpConnection(asyncio.Protocol):
     def tick(self, now_s: float, idle_s: float, request_s: float) -> None:
         """Close the connection if a time limit is exceeded at the time `now_s`.
 
-        The limits are `idle_s` for a connection without requests, and `request_s` for receiving a request and for a
-        client that does not read its responses.
+        `idle_s` limits how long a connection can be without requests. `request_s` limits how long a request can take to
+        arrive, and how long a client can leave its responses unread.
         """
         waited = now_s - self.since_s
         if self.stalled:

@@ -80,7 +80,7 @@ class ServedEngine(Protocol):
 
 
 class ProtocolCall(NamedTuple):
-    """A call of an operation, from a request that has passed all checks that do not need the engine."""
+    """A call to an operation, from a request that has passed all checks that do not need the engine."""
 
     operation: str
     request: dict[str, Any]

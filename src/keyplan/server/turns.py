@@ -59,7 +59,7 @@ class Turns:
         self._vain = 0  # number of successive polls without a new request
 
     def enqueue(self, lane: TurnQueue) -> None:
-        """Process the requests of a queue, starting with the next iteration of the event loop."""
+        """Process the requests in the queue `lane`, starting with the next iteration of the event loop."""
         if not lane.queued:
             lane.queued = True
             self._line.append(lane)

@@ -1,4 +1,5 @@
-"""Checkpoints, which store the position of each consumer in each shard, and the runner that reads the shard for it.
+"""Checkpoints, which store the position of each consumer in each shard, and the name of the runner that reads the
+shard.
 
 A lane is the progress of one consumer through one shard. A runner acquires a lane for a limited time, the lease. Every
 acquisition increments the lane's fencing token, and only the holder of the current token can move the checkpoint. A
@@ -158,7 +159,9 @@ class FileCheckpoints:
         self._keep(lane, replace(lane, owner=None, until_s=0.0))
 
     def _keep(self, current: Lane, then: Lane) -> None:
-        """Replace the stored lane `held` with `then`. Raises LeaseLostError if another runner has acquired the lane."""
+        """Replace the stored lane `current` with `then`. Raises LeaseLostError if another runner has
+        acquired the lane.
+        """
 
         def change(entry: dict[str, Any]) -> None:
             stored = _lane(current.consumer, current.shard, entry.get("lanes", {}).get(current.shard, {}))

@@ -194,7 +194,7 @@ class TableCheckpoints:
         self._keep(lane, {}, removed=("owner", "until"))
 
     def _keep(self, lane: Lane, lease: Item, *, removed: tuple[str, ...] = ()) -> None:
-        """Store the lane's attributes and those in `lease`, and remove the attributes in `gone`.
+        """Store the lane's attributes and those in `lease`, and remove the attributes in `removed`.
 
         Raises LeaseLostError if the lane's fencing token is outdated.
         """

@@ -59,7 +59,9 @@ def filter_of(declared: ChangeFilter | None) -> Filter | None:
 
 
 def has_changed(requirement: Changed, change: ItemChange[Any]) -> bool:
-    """Return True if the field's value has changed and, if `wanted` specifies a value, the new value equals it."""
+    """Return True if the field's value has changed and, if the requirement specifies a value, the new value
+    equals it.
+    """
     old, new = (
         None if entity is None else absent_as_none(getattr(entity, requirement.field))
         for entity in (getattr(change, "old", None), getattr(change, "new", None))
@@ -186,7 +188,7 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 
 
 def bind(table: Table, real_name: str, consumers: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
-    """Return the table's consumers that have the `wanted` functions or names, or all consumers if `wanted` is None.
+    """Return the table's consumers with the functions or names in `consumers`, or all consumers if `consumers` is None.
 
     Raises ConsumerSetupError if a consumer does not exist or cannot run.
     """

@@ -38,7 +38,7 @@ class Backoff:
 
 @dataclass
 class Counts:
-    """Numbers of records, changes and shards, by result of a run."""
+    """Numbers of records, changes and shards that a run processed, by result."""
 
     read: int = 0
     """Records read from the stream. A record that several consumers receive is counted once."""

@@ -72,7 +72,7 @@ class Leases:
         return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
 
     def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], count: int) -> None:
-        """Acquire up to `wanted` free shards for the consumer. Each runner starts at a different shard."""
+        """Acquire up to `count` free shards for the consumer. Each runner starts at a different shard."""
         shards = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
         ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}

@@ -1,4 +1,4 @@
-"""Exactly-once effects despite repeated deliveries, by a marker item that is written together with the effects of a
+"""Exactly-once effects despite repeated deliveries, using a marker item that is written together with the effects of a
 change.
 
 A handler writes the marker and the effects in one transaction. If the marker already exists, the change has already

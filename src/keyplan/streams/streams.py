@@ -287,7 +287,7 @@ class ShardCursor:
     def _has_lost(self) -> bool:
         """Return True if records may have been trimmed before they were read.
 
-        This is not the case if the shard now starts directly after the last record that was read.
+        The result is False if the shard now starts directly after the last record that was read.
         """
         stream = describe(self.call, self.shard.arn)
         for shard in stream.shards if stream is not None else ():

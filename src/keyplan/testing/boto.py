@@ -51,7 +51,7 @@ def answered_by(engine: Answering) -> AnsweredBy:
 
     The result can decorate functions and test classes. Each test of a class starts with a copy of the engine (see
     `keyplan.testing.classes`). Blocks can be nested, and the engine of the innermost block answers. In a thread or task
-    that has entered no block itself, the engine of the block that was entered last answers.
+    that has not entered a block itself, the engine of the block that was entered last answers.
     """
     return AnsweredBy(engine)
 

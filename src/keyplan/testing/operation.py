@@ -37,7 +37,7 @@ class Answering(Protocol):
 
 
 class Event:
-    """A botocore event of an operation, which is emitted only if a registered handler has an effect."""
+    """A botocore event of an operation, which is emitted only if a registered handler might have an effect."""
 
     def __init__(self, name: str, idle: frozenset[Any]) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class Event:
         self._last: tuple[Any, bool] = (None, False)
 
     def is_heard(self, emitter: Any) -> bool:
-        """Return True if a handler is registered that is not known to do nothing.
+        """Return True if a registered handler might have an effect. Handlers that are known to do nothing are ignored.
 
         botocore caches the handlers of an event name in a list, which it replaces with every registration. The result
         is therefore valid as long as the cached list is the same object.

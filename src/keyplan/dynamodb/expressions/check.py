@@ -6,10 +6,13 @@ known when an expression is compiled, but values only with each request. Therefo
 time is raised immediately if the plan has no steps yet. Otherwise it becomes the last step. The steps run in order for
 each request.
 
-Conditions: first the whole text from left to right (reserved words, functions and where they are allowed), then
-condition by condition: names and values defined, operands counted, distinct and of the right type. Updates: the text
-from left to right, section by section; then the names of the changed paths and their overlaps; then all other names,
-and finally values and operand types. The last two run from the last action to the first.
+For a condition or filter, the whole text is checked first, from left to right: reserved words, functions and where they
+are allowed. Then each condition in it is checked: whether names and values are defined, and whether operands have the
+right number and types and are distinct.
+
+For an update, the text is checked first, from left to right and section by section. Then follow the names of the
+changed paths and their overlaps, all other names, and finally values and operand types. The last two checks run from
+the last action to the first.
 """
 
 from __future__ import annotations

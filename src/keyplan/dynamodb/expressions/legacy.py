@@ -137,7 +137,7 @@ def _count_fits(operator: str, count: int) -> bool:
 
 
 def _match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
-    """Return a function that tests an attribute value, or None for a missing attribute.
+    """Return a function that tests an attribute value. For a missing attribute, the function is called with None.
 
     Only NULL and NE match a missing attribute.
     """

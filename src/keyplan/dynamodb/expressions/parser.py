@@ -290,7 +290,9 @@ def _read_set(cursor: Cursor) -> SetAction:
 
 
 def _read_set_value(cursor: Cursor) -> SetValue:
-    """Parse the value of a SET action: an operand, or two operands with + or -. Each of them can be in parentheses."""
+    """Parse the value of a SET action: an operand, or two operands with + or - between them. Each operand can be in
+    parentheses.
+    """
     if cursor.kind != "(":
         return _read_arithmetic(cursor)
     if not _parenthesised_arithmetic(cursor):

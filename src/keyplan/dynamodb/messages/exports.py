@@ -83,7 +83,7 @@ too_many_objects: Template1 = "There are more than {} objects under the prefix".
 
 
 def items_failed(bucket: str, key: str, index: int, faults: Sequence[str]) -> str:
-    """Return the failure message of an import with invalid items. `faults` are those of the first invalid item."""
+    """Return the failure message of an import with invalid items. `faults` are the errors in the first invalid item."""
     first = f"s3://{bucket}/{key}, item {index}: {'; '.join(faults)}"
     return f"{ITEMS_FAILED} Here that log is the logger keyplan.engine.transfer.imports; the first error: {first}"
 

@@ -61,7 +61,9 @@ STATEMENT = "Statement"
 
 
 def invalid(parameter: str, problem: str) -> str:
-    """Return the message for a problem in the expression of a parameter. For a PartiQL statement, it has no prefix."""
+    """Return the message for a problem in the expression of a parameter. For a PartiQL statement, the message has no
+    prefix.
+    """
     return problem if parameter == STATEMENT else f"Invalid {parameter}: {problem}"
 
 
@@ -108,7 +110,7 @@ def clause_operand_type(clause: str, type_code: str) -> str:
 def type_name_invalid(parameter: str, name: str) -> str:
     """Return the message for attribute_type with an unknown type.
 
-    For PartiQL statements, it lists types in another order.
+    For PartiQL statements, the message lists the types in a different order.
     """
     types = "N,BS,L,B,NULL,M,S,SS,NS,BOOL" if parameter == STATEMENT else "B,NULL,SS,BOOL,L,BS,N,NS,S,M"
     return f"Invalid attribute type name found; type: {name}, valid types: {{{types}}}"
@@ -148,7 +150,9 @@ placeholder_syntax: Template2 = '{} contains invalid key: Syntax error; key: "{}
 
 
 def placeholder_too_long(parameter: str, size_bytes: int) -> str:
-    """Return the message for a placeholder longer than 255 bytes. It includes the size only for attribute names."""
+    """Return the message for a placeholder longer than 255 bytes. Only the message for attribute names includes the
+    size.
+    """
     size = f" size of key: {size_bytes}" if parameter == "ExpressionAttributeNames" else ""
     return f"{parameter} contains invalid key: The expression attribute map contains a key that is too long;{size}"
 

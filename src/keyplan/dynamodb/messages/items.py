@@ -36,31 +36,36 @@ not_a_number: Template1 = (NOT_A_NUMBER_EMPTY + ": {}").format
 
 
 def not_a_number_older(text: str) -> str:
-    """Return the older message for an invalid number, in which an empty number has no colon before it."""
+    """Return the message of DynamoDB's older validation code for an invalid number. It has no colon before an empty
+    number.
+    """
     return not_a_number(text) if text else NOT_A_NUMBER_EMPTY
 
 
 def string_set_duplicates(members: Sequence[str]) -> str:
-    """Return the newer message for a string set with duplicates, in which members are quoted."""
+    """Return the message of DynamoDB's newer validation code for a string set with duplicates, which quotes the
+    members.
+    """
     listed = ", ".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
 
 
 def string_set_duplicates_older(members: Sequence[str]) -> str:
-    """Return the older message for a string set with duplicates."""
+    """Return the message of DynamoDB's older validation code for a string set with duplicates."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates."
 
 
 def binary_set_duplicates(members: Sequence[str]) -> str:
-    """Return the newer message for a binary set with duplicates, in which members are quoted and not separated by
-    spaces.
+    """Return the message of DynamoDB's newer validation code for a binary set with duplicates.
+
+    The message quotes the members and does not separate them by spaces.
     """
     listed = ",".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
 
 
 def binary_set_duplicates_older(members: Sequence[str]) -> str:
-    """Return the older message for a binary set with duplicates."""
+    """Return the message of DynamoDB's older validation code for a binary set with duplicates."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
 
 

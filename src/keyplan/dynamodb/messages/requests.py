@@ -75,7 +75,9 @@ front_constraint: Template2 = "Value at '{}' failed to satisfy constraint: {}".f
 
 
 def newer_enum(values: Sequence[str]) -> str:
-    """Return the message for an invalid enum value in the newer validation layers, which do not name the member."""
+    """Return the message of DynamoDB's newer validation code for an invalid enum value, which does not name
+    the member.
+    """
     return f"Failed to satisfy constraint: {enum(values)}"
 
 

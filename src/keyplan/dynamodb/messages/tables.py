@@ -70,7 +70,7 @@ def class_changing(name: str, change: str, table_class: str) -> str:
 def index_changing(name: str, change: str, indexes: Sequence[str], done: str) -> str:
     """Return the message for a change that is requested while an index is being created or deleted.
 
-    `change` is the requested change, a key of _WANTED_LATER. `done` is the ongoing change to the index.
+    `change` is the requested change, a key of _WANTED_LATER. `done` is "created" or "deleted".
     """
     listed = f"[{', '.join(indexes)}]"
     if change == "on-demand":

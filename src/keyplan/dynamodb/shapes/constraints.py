@@ -1,8 +1,8 @@
 """Phase 2: checks of the constraints on request members. One message lists all violations.
 
-The text depends on the `Layer` of the operation. Two kinds of requests get the older text in every layer: requests
-without a required member, and requests with a value that is nested 63 levels deep or deeper (observed in DynamoDB,
-October 2026).
+The text depends on the `Layer` of the operation. Two kinds of requests get the text of `Layer.OLDER` in every layer:
+requests without a required member, and requests with a value that is nested 63 levels deep or deeper (observed in
+DynamoDB, October 2026).
 """
 
 from __future__ import annotations
@@ -343,9 +343,7 @@ def _listed(keys: String) -> list[str]:
 
 
 def reads_older(request: Any) -> bool:
-    """Return True if a request contains a value nested so deeply that DynamoDB validates the request in its older
-    layer.
-    """
+    """Return True if a value in the request is nested so deeply that DynamoDB uses the messages of `Layer.OLDER`."""
     pending = [(request, 0)]
     while pending:
         content, level = pending.pop()

@@ -35,9 +35,9 @@ class Layer(Enum):
 class String:
     """A string. `min` and `max` are numbers of characters, and `pattern` must match the whole string.
 
-    `newer_enum` is the list of enum values in the newer layers, whose message does not contain the member name. With
-    `arn`, the ARN of a table is accepted instead of a name. If both the pattern and the length are violated, the
-    pattern is listed first, unless `length_first` is set.
+    `newer_enum` is the list of enum values in the layers FRONT and ENVELOPED, whose message does not contain the member
+    name. With `arn`, the ARN of a table is accepted instead of a name. If both the pattern and the length are violated,
+    the pattern is listed first, unless `length_first` is set.
     """
 
     min: int | None = None
@@ -127,8 +127,8 @@ class Structure:
 
     `hidden` is the number of members that DynamoDB's internal class has in addition to the public model. It affects the
     order of errors (see `java.hash_order`). `alone` are members whose enum error is reported first and alone in the
-    newer layers. `demanded` is the member that is checked before all others. `unsupported` are members that DynamoDB
-    accepts and keyplan rejects, because ignoring them would give wrong results.
+    layers FRONT and ENVELOPED. `demanded` is the member that is checked before all others. `unsupported` are members
+    that DynamoDB accepts and keyplan rejects, because ignoring them would give wrong results.
     """
 
     name: str

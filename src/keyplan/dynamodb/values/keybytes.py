@@ -1,6 +1,6 @@
 """Encoding of key values to bytes that sort in the same order as the values, and the layout of stored keys.
 
-A stored key is
+A stored key consists of these parts (in parentheses: number of bytes):
 
     hash (4) | length of the partition part (2) | partition part | sort part
 

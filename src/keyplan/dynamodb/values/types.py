@@ -36,9 +36,9 @@ def type_of(value: AttributeValue) -> str:
 
 
 class InvalidValueError(ValidationError):
-    """Raised for an invalid number or set. `older` is the message of the older layer, if it differs.
+    """Raised for an invalid number or set. `older` is the message of DynamoDB's older validation layer, if it differs.
 
-    BatchWriteItem and Scan validate values in an older layer, partly with different messages. DynamoDB is moving
+    BatchWriteItem and Scan validate values in this older layer, partly with different messages. DynamoDB is moving
     transactions from one layer to the other (observed in DynamoDB, October 2026).
     """
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from keyplan import limits
 
 TRANSACTIONAL = 2
-"""The factor by which transactional reads and writes consume more units. It does not apply to writes to indexes."""
+"""The factor by which the capacity units of transactional reads and writes are multiplied. Writes to indexes are
+excluded.
+"""
 
 
 def read_units(size_bytes: int, *, consistent: bool) -> float:

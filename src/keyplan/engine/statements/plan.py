@@ -1,8 +1,8 @@
 """Read plans of SELECT statements: queries for the partition keys in the WHERE clause, or a scan.
 
-Each branch of an OR that specifies a partition key becomes a query. For one partition key, each branch that specifies
-sort keys by OR or IN becomes a query, too. Sources: developer guide, "PartiQL select statements for DynamoDB",
-condition; error messages of the service about overlapping and too many "decomposed read operations".
+Each branch of an OR that specifies a partition key becomes a query. If an OR or IN specifies several sort keys for the
+same partition key, each of them becomes a separate query. Sources: developer guide, "PartiQL select statements for
+DynamoDB", condition; error messages of the service about overlapping and too many "decomposed read operations".
 """
 
 from __future__ import annotations

@@ -140,7 +140,8 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
 
 
 def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
-    """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else, or None.
+    """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else. Otherwise, return
+    None.
 
     Batches accept only such statements.
     """

@@ -43,8 +43,8 @@ class Attempt(NamedTuple):
 
 
 class Located(NamedTuple):
-    """The action of a writing statement with its table and stored key, valid as long as the table definition is the
-    same.
+    """The action of a writing statement with its table and stored key, valid as long as the table definition does not
+    change.
     """
 
     table: Table
@@ -167,7 +167,7 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
 
 
 def key_of(table: Table, prepared: Prepared, terms: Mapping[str, Term]) -> Item:
-    """Return the key whose attributes have the values of the terms in `found`.
+    """Return the key whose attributes have the values of the given terms.
 
     Raises ValidationError if the type of a value differs from the key schema of the table.
     """

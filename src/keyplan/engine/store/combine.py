@@ -70,7 +70,7 @@ class Combiner:
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
         """Run `work` as part of a batch and return its result.
 
-        Raises the exception of the work or of the whole batch.
+        Raises the exception that the work raised, or the one with which the whole batch failed.
         """
         call = CombinedCall(work, settled)
         try:

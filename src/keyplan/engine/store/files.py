@@ -44,8 +44,8 @@ def connect(path: str) -> apsw.Connection:
 def prepare(connection: apsw.Connection, path: str) -> None:
     """Verify that the file is a keyplan database of a known version, or initialize it if it is empty.
 
-    Raises DatabaseVersionError if a newer version of keyplan wrote the file, DatabaseCorruptError if it is another
-    SQLite database, and SQLite errors.
+    Raises DatabaseVersionError if a newer version of keyplan wrote the file, and DatabaseCorruptError if the file is a
+    different SQLite database. SQLite errors are not converted.
     """
     if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
         return

@@ -459,7 +459,7 @@ class Borrowing(Connected):
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows in key order. Later rows may be as of a later time than the first rows."""
+        """Yield the rows in key order. Later rows can include changes that were made after the first rows were read."""
         chunk = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
         rows = self.rows(tree, low, high, reverse=reverse, limit=chunk)
         if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:

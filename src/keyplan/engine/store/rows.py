@@ -11,12 +11,10 @@ from typing import Protocol
 from keyplan.engine.store.statements import LogStatements, TreeStatements
 
 Tree = TreeStatements
-"""A tree, which is a set of rows (key, size, body) sorted by key. It contains the SQL statements that
-access the rows.
-"""
+"""A set of rows (key, size, body) sorted by key, represented by the SQL statements that access the rows."""
 
 Log = LogStatements
-"""An append-only log of records in commit order. It contains the SQL statements that access the records."""
+"""An append-only log of records in commit order, represented by the SQL statements that access the records."""
 
 Row = tuple[bytes, int, bytes]
 """A row of a tree: the key, the item's size according to DynamoDB's rules, and the stored body."""

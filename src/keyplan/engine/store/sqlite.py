@@ -224,8 +224,8 @@ class SqliteStore:
     def _run_batch(self, calls: list[CombinedCall]) -> int:
         """Run the calls of several threads in one transaction, and return the number of commits so far.
 
-        Errors are stored in the calls. An exception that a signal handler raised is not, because it does not belong to
-        the other threads.
+        Errors are stored in the calls. An exception that a signal handler raised is raised again instead, because it
+        does not belong to the other threads.
         """
         try:
             with self._lock:

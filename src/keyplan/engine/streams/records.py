@@ -74,7 +74,7 @@ def trimmed(document: dict[str, Any], shard: int) -> int:
 
 
 def end(view: StoreView, document: dict[str, Any], shard: int) -> int:
-    """Return the sequence number of the last record in a shard so far. For a closed shard, it is final."""
+    """Return the sequence number of the last record in a shard so far. For a closed shard, this number is final."""
     return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
 
 
@@ -106,7 +106,9 @@ def sequence_number(sequence: int) -> str:
 
 
 def sequence_of(number: str) -> int:
-    """Parse a SequenceNumber and return the record's sequence in the log. Raises ValidationError if it is invalid."""
+    """Parse a SequenceNumber and return the record's sequence in the log. Raises ValidationError if the number is
+    invalid.
+    """
     if not (number.isascii() and number.isdigit()) or int(number) < _NUMBER_BASE:
         raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
     return int(number) - _NUMBER_BASE

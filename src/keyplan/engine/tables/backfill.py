@@ -110,7 +110,7 @@ def _place(database: Database, owner: str, name: str) -> str:
 
 
 def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
-    """Run up to `chunks` chunks of a backfill. Return True if the backfill has ended, or its table or index was
+    """Run up to `chunks` chunks of a backfill. Return True if the backfill has ended, or if its table or index was
     dropped.
 
     `pace` adapts the number of rows per chunk to the duration of earlier chunks.
@@ -235,7 +235,7 @@ def _finish(database: Database, transaction: Transaction, owner: str, name: str)
 
 
 class Backfiller(Worker[tuple[str, str]]):
-    """The engine's thread for unfinished backfills, which runs only while backfills are unfinished."""
+    """The engine's thread for backfills, which runs only while some of them are unfinished."""
 
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-backfill")

@@ -243,10 +243,10 @@ def table_name(name_or_arn: str) -> str:
 
 
 class Catalog:
-    """A cache of the table definitions in the store, valid as of a number of changes.
+    """A cache of the table definitions in the store, with the number of catalog changes that it includes.
 
-    If `observed` is True, every change to an item must include the item's earlier version. Therefore none of the tables
-    is `plain` or `blind`.
+    If `observed` is True, none of the tables is `plain` or `blind`, so that every change to an item includes the item's
+    earlier version.
     """
 
     def __init__(self, view: StoreView, *, observed: bool = False) -> None:
@@ -289,7 +289,9 @@ class Catalog:
         return self._tables.get(table_name(name))
 
     def steady(self, name: str) -> Table | None:
-        """Return the table if it is ready and its state can change only by a change to the catalog, or None."""
+        """Return the table if it is ready and its state can change only through a change to the catalog. Otherwise,
+        return None.
+        """
         return self._steady.get(name)
 
     def active(self, name: str, view: StoreView, now: float) -> Table:
@@ -339,9 +341,9 @@ class Catalog:
             raise CatalogChanged
 
     def as_of(self, table: Table) -> int:
-        """Return the number of catalog changes as of which `table` is the current definition.
+        """Return the number of catalog changes that the cache includes.
 
-        Raises CatalogChanged if it is not the current definition.
+        Raises CatalogChanged if `table` is not the current definition of the table.
         """
         changes = self._changes  # read the count first, because a reload in another thread changes it last
         if self._tables.get(table.name) is not table:
@@ -349,11 +351,11 @@ class Catalog:
         return changes
 
     def known(self) -> list[Table]:
-        """Return all tables as of the last reload, in any state, sorted by name."""
+        """Return all tables as of the last reload of the catalog, in any state, sorted by name."""
         return [table for _, table in sorted(self._tables.items())]
 
     def known_table(self, name_or_arn: str) -> Table | None:
-        """Return the table with this name or ARN as of the last reload, or None.
+        """Return the table with this name or ARN as of the last reload of the catalog, or None.
 
         `Database.alter` reloads the catalog at the start of its transaction.
         """

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 PENDING = 0.0
-"""A time before the end of every state. As in DynamoDB, the response to a change shows the state as of this time."""
+"""A time before the end of every state. A description as of this time shows all states of a change, such as UPDATING,
+which the response to the change contains in DynamoDB too.
+"""
 
 CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
 """Changes during which a table is UPDATING."""
@@ -65,7 +67,7 @@ def find(database: Database, name_or_arn: str) -> Table:
 
 
 def find_known(database: Database, name_or_arn: str) -> Table:
-    """Return the table as of the catalog's last reload, for use in a `Database.alter` transaction.
+    """Return the table as of the last reload of the catalog, for use in a `Database.alter` transaction.
 
     Raises ResourceNotFoundError if the table does not exist, and ValidationError for an ARN in another Region.
     """
@@ -78,7 +80,7 @@ def find_known(database: Database, name_or_arn: str) -> Table:
 
 
 def present(database: Database, name_or_arn: str) -> Table | None:
-    """Return the table in any state as of the catalog's last reload, or None after its deletion has ended."""
+    """Return the table in any state as of the last reload of the catalog, or None after its deletion has ended."""
     table = database.catalog.known_table(name_or_arn)
     return None if table is None or is_gone(table, database.clock.now()) else table
 
@@ -176,8 +178,8 @@ def count(database: Database, name_or_arn: str) -> None:
 
 
 def describe(database: Database, view: StoreView, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
-    """Return the TableDescription as of the time `at`. For PENDING, states that have ended but are still stored are
-    shown too.
+    """Return the TableDescription as of the time `at`. For PENDING, it also shows states that have ended but are still
+    stored.
 
     Set `writing` to describe a change inside its own transaction, which is necessary because the table may be dropped
     after the commit. Other writers wait for that transaction, so call `count` before it.

@@ -40,7 +40,7 @@ class TaggedResource:
         return tags
 
     def with_tags(self, tags: dict[str, str]) -> dict[str, Any]:
-        """Return the table's document in which the resource has these tags."""
+        """Return the table's document, changed so that the resource has these tags."""
         document = self.table.document
         if self.is_stream:
             return {**document, "stream": {**document["stream"], "tags": tags}}
@@ -94,7 +94,7 @@ def _is_plain(text: str) -> bool:
 
 
 def find_resource(database: Database, arn: str) -> TaggedResource:
-    """Return the resource with this ARN, according to the catalog as of its last reload.
+    """Return the resource with this ARN, as of the last reload of the catalog.
 
     Raises AccessDeniedError for an ARN of another account, ValidationError for an ARN in another Region, and
     ResourceNotFoundError if the resource does not exist. A stream has separate tags while it is enabled, and is not

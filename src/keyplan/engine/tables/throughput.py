@@ -166,8 +166,8 @@ def set_maxima(
 def set_warm(described: Description, requested: dict[str, Any], mode: str, index: str | None) -> Description | None:
     """Raise the warm throughput in a description, and return the values to show until the change is complete.
 
-    Return None if `given` is empty. A request for the current value also takes time to complete. Raises ValidationError
-    for a decrease.
+    Return None if `requested` is empty. A request for the current value also takes time to complete. Raises
+    ValidationError for a decrease.
     """
     current = warm(described, mode)
     new_units = {**current, **{name: int(requested[name]) for name in current if requested.get(name) is not None}}

@@ -130,8 +130,8 @@ def pend(
 ) -> None:
     """Record that a change of the kind `what` is in progress for `state_delay_s` seconds.
 
-    Until then, the description shows the values in `shown`. A value of None means that the description omits the
-    member.
+    Until then, the description shows the values in `details_shown`. A value of None means that the description omits
+    the member.
     """
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if details_shown:
@@ -142,7 +142,7 @@ def pend(
 
 
 def _pend_nothing(database: Database, document: Document, what: str) -> None:
-    """Record a request without an effect, so that its own response shows UPDATING, as in DynamoDB."""
+    """Record a request that changes nothing, so that the response to it shows UPDATING, as in DynamoDB."""
     document.setdefault("changes", []).append({"what": what, "until": database.clock.now()})
 
 

@@ -1,9 +1,9 @@
 """Buckets, which store the files of exports and imports.
 
 A bucket is a folder by default: with `buckets="data/buckets"`, `s3://lake/2026/items.json` is the file
-`data/buckets/lake/2026/items.json`. With `buckets="s3://"`, the buckets of Amazon S3 or of a compatible service are
-used. Endpoint, Region and credentials come from the usual AWS settings, such as `AWS_ENDPOINT_URL_S3`, or from the
-options of `S3Buckets`, which are passed to s3fs.
+`data/buckets/lake/2026/items.json`. With `buckets="s3://"`, the buckets are in Amazon S3 or in a compatible service.
+Endpoint, Region and credentials come from the usual AWS settings, such as `AWS_ENDPOINT_URL_S3`, or from the options of
+`S3Buckets`, which are passed to s3fs.
 
 A file is written under a temporary name and moved into place when it is complete, so that readers never see a partial
 file.
@@ -166,7 +166,7 @@ class FolderBuckets:
 
 
 class S3Buckets:
-    """Buckets of Amazon S3 or of a compatible service. `options` are passed to `s3fs.S3FileSystem`."""
+    """Buckets in Amazon S3 or in a compatible service. `options` are passed to `s3fs.S3FileSystem`."""
 
     def __init__(self, **options: Any) -> None:
         try:

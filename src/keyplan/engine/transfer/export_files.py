@@ -81,7 +81,9 @@ def item_line(body: bytes) -> bytes:
 
 
 def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, old: bytes | None) -> bytes:
-    """Return the line of an incremental export for a changed item. An image of None is omitted."""
+    """Return the line of an incremental export for a changed item. `new` and `old` are the item's images, which are
+    omitted if they are None.
+    """
     line: dict[str, Any] = {"Metadata": {"WriteTimestampMicros": {"N": str(round(written_at_s * 1e6))}}, "Keys": keys}
     if new is not None:
         line["NewImage"] = encoding.WIRE.stored(new)

@@ -135,7 +135,7 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
 
 
 def _piece(rows: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """Return the next chunk of rows, which is limited so that it fits in memory."""
+    """Return the next chunk of rows. The size of a chunk is limited so that it fits in memory."""
     piece: list[T] = []
     size = 0
     for row in islice(rows, PIECE_ROWS):
