@@ -140,7 +140,10 @@ class EntitySpec:
 
     @property
     def checked_expiry(self) -> str | None:
-        """The expiry attribute that reads and write conditions check, or None. Always None for a literal table."""
+        """The expiry attribute that reads and write conditions check, or None.
+
+        Always None for a table declared with `literal`.
+        """
         return None if self.schema.literal else self.expiry_attribute
 
     def write_times(self, event: WriteEvent) -> tuple[str, ...]:
@@ -149,7 +152,7 @@ class EntitySpec:
 
     @cached_property
     def sentinels(self) -> tuple[BoundUnique, ...]:
-        """The unique constraints that guard items enforce."""
+        """The unique constraints that are enforced with uniqueness guard items."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")
 
     @overload
@@ -161,7 +164,7 @@ class EntitySpec:
     def key_in(self, index: Index | str | None) -> BoundKey | None:
         """Return the entity's key in an index, or in the table if `index` is None.
 
-        Return None if the index never contains it.
+        Return None if the index never contains items of the entity.
         """
         if index is None:
             return self.key

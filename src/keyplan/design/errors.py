@@ -217,7 +217,7 @@ def _characters(source: str, column: int) -> int:
 
 
 class DesignError(KeyplanError):
-    """Raised for an invalid declaration, or for a pattern or table that DynamoDB cannot run or create.
+    """Raised for an invalid declaration, for a pattern that DynamoDB cannot run, or for a table that it cannot create.
 
     `problem` describes the error, `place` is its location, and `fix` describes how to resolve it. `other` is the
     location of a conflicting declaration, and `code` is the code of the rule, if any.

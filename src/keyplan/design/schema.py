@@ -48,7 +48,9 @@ class Index:
     sort: tuple[str, ...]
     """The names of the sort key attributes. Empty if the index has no sort key."""
     project: Projection | tuple[str, ...] | None
-    """The projected non-key attributes: all, none, or the listed ones. None if the design does not state them."""
+    """The projected non-key attributes: all, none, or the named ones. None if the design does not declare the
+    projection.
+    """
     billing: Provisioned | None = None
     place: Place = UNKNOWN_PLACE
 
@@ -63,7 +65,7 @@ class Index:
     def projects(self, attribute: str, table_key: Sequence[str]) -> bool:
         """Return True if the index contains an attribute.
 
-        An index without a stated projection contains all attributes.
+        An index whose projection is not declared contains all attributes.
         """
         if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
             return True
@@ -82,8 +84,8 @@ def GSI(  # noqa: N802 - the field's own name for it
     """Declare a global secondary index with a partition key and an optional sort key.
 
     Each key can consist of up to four attributes. `project` is "all", "keys", or the names of additional attributes to
-    project. None means that the design does not state the projection. `billing` is the capacity of the index, if the
-    table has provisioned capacity.
+    project. None means that the projection is unknown. `billing` is the capacity of the index, if the table has
+    provisioned capacity.
     """
     check_text("name", name)
     if not (billing is None or isinstance(billing, Provisioned)):

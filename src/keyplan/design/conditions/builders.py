@@ -30,7 +30,7 @@ def refuse_truth() -> NoReturn:
 
 
 def refuse_join(word: str, other: object) -> NoReturn:
-    """Raise DesignError because an operator, such as &, joins `pk(...)` or `item(...)` to another object."""
+    """Raise DesignError because an operator, such as &, combines `pk(...)` or `item(...)` with another object."""
     if isinstance(other, Condition):
         method = "filter" if word == "pk" else "condition"
         refuse("a condition on fields is combined with an operator", f"write {word}(...).{method}(F.field == value)")
@@ -49,7 +49,7 @@ def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
 
 
 def refuse_twice(twice: object, what: str) -> None:
-    """Raise DesignError if a method chain states the same part twice."""
+    """Raise DesignError if a method chain sets the same part twice."""
     if twice:
         refuse(f"the pattern states its {what} twice", "keep one of them")
 
@@ -141,7 +141,7 @@ class KeyCondition:
     def with_sort(self, sort: KeyCondition) -> KeyCondition:
         """Return this condition combined with a sort key condition.
 
-        Raises DesignError if both conditions state the same part of the sort key.
+        Raises DesignError if both conditions set the same part of the sort key.
         """
         refuse_twice(self.range and sort.range, "range over the sort key")
         refuse_twice(self.sort_text and sort.sort_text, "text of the sort key")
@@ -323,7 +323,7 @@ class FieldUpdate:
 
     @property
     def word(self) -> str:
-        """The name of the builder method that states this change."""
+        """The name of the builder method that declares this change."""
         return "subtract" if self.negative else "patch" if self.optional else self.name
 
 

@@ -304,7 +304,7 @@ def paths_of(condition: Condition | None) -> Iterator[FieldPath]:
 
 
 def equal_fields(condition: Condition | None) -> set[str]:
-    """Return the fields that can only have one value if the condition is true."""
+    """Return the fields that a condition requires to equal a single value."""
     parts = condition.parts if isinstance(condition, AndCondition) else (condition,)
     return {
         part.left.field

@@ -309,7 +309,7 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_stand_in(accept: TypeCheck) -> TypeCheck:
-    """Return a check that also accepts None and a transaction's placeholders, which are checked elsewhere."""
+    """Return a check that also accepts None and the placeholders of a transaction, for which separate checks exist."""
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 
 

@@ -139,7 +139,10 @@ def build_consumer(
     bisect: bool,
     idempotent: bool,
 ) -> Consumer:
-    """Build a consumer from its declaration. The annotation of the function's parameter selects the events."""
+    """Build a consumer from its declaration.
+
+    The annotation of the function's parameter determines which events the consumer receives.
+    """
     place = function_place(function)
     for option, value in (("batch", batch), ("retries", retries)):
         if not (isinstance(value, int) or (value is None and option == "retries")):

@@ -156,7 +156,7 @@ class KindSpec:
     terms: type[KeyCondition | ItemWrite]
     """The class of the builder object that the pattern's body returns."""
     plan: Planner
-    """The function that completes a draft plan, which contains only the options that need no planning."""
+    """The planner of this kind. It receives a draft plan with the options that need no planning, and completes it."""
     options: type
     """The TypedDict that lists the options of this kind."""
     exists: Literal["must", "must_not", "may"] = "may"
@@ -194,7 +194,7 @@ def build_pattern(
     """Build the pattern that a function declares.
 
     `siblings` are all entities of the table, including those that are declared later. Raises DesignError for an invalid
-    declaration. If DynamoDB cannot run a valid declaration, the pattern's plan lists the faults.
+    declaration. If the declaration is valid but DynamoDB cannot run the pattern, the pattern's plan lists the faults.
     """
     make = plan_maker(kind, entities, options, schema=schema, siblings=siblings)
     form = _KINDS[kind]

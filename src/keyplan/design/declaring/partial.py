@@ -40,8 +40,8 @@ class PartialDesign:
 def load_partially(target: str) -> PartialDesign:
     """Return the design of a module or file without its invalid declarations.
 
-    Raises DesignError if an error concerns the whole module, such as a missing table. Other errors are raised as by
-    `Design.load`.
+    Raises DesignError if an error concerns the whole module, such as a missing table. If the module cannot be imported,
+    raises the same errors as `Design.load`.
     """
     before = set(sys.modules)
     try:

@@ -42,7 +42,9 @@ from keyplan.design.planning.sort_keys import optional_parameters, without_absen
 from keyplan.design.workload import Claim, Rate
 
 _ATTEMPTS = 100
-"""The maximum number of attempts to parse. CPython before 3.11.8 may fail to parse while other threads parse."""
+"""The maximum number of attempts to parse source code. Before version 3.11.8, parsing in CPython can fail while other
+threads parse.
+"""
 _VARYING_NAMES = frozenset(
     {"now", "utcnow", "today", "time_ns", "uuid1", "uuid4", "uuid7", "token_bytes", "token_hex", "token_urlsafe"}
 )
@@ -143,7 +145,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _varying_calls(nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
-    """Yield calls of functions that return a different value each time, such as `now` and `uuid4`."""
+    """Yield calls to functions that return a different value each time, such as `now` and `uuid4`."""
     for node in nodes:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _root(node.func)
@@ -184,7 +186,7 @@ class Page(Sequence[T]):
 
     items: tuple[T, ...]
     cursor: str | None = None
-    """The cursor to pass with the next call of the same pattern and arguments, or None on the last page."""
+    """The cursor to pass to the next call of the same pattern, with the same arguments. None on the last page."""
     deleted: int = 0
     """With `hydrate=True`, the number of index entries whose item had been deleted before it was read from
     the table.
@@ -298,7 +300,7 @@ class WriteCall(Call[R_co]):
 
 
 class TransactionCall(Call[R_co]):
-    """A call of a transaction. It can be combined with other calls."""
+    """A call to a transaction. It can be combined with other calls."""
 
     __slots__ = ()
 
@@ -397,7 +399,7 @@ class Pattern(Generic[P, R]):
 
     @property
     def called(self) -> str:
-        """The text by which messages refer to a call, such as `tasks_due()`."""
+        """The text that messages use for a call, such as `tasks_due()`."""
         return f"{self.name}()"
 
     @cached_property

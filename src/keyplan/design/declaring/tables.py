@@ -220,7 +220,10 @@ class Table:
         self, first: type[E], /, *more: type[E], **options: Unpack[QueryOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def query(self, *entities: type[ReadModel], **options: Unpack[QueryOptions]) -> Any:
-        """Declare a query of one partition, for one view or for one or more entities. The body returns `pk(...)`."""
+        """Declare a query on one partition that returns instances of a view, or items of one or more entities.
+
+        The body returns `pk(...)`.
+        """
         return self._declare("query", entities, options)
 
     def count(
@@ -340,7 +343,7 @@ class Table:
     def batch_put(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
-        """Declare an unconditional batch write of many items, not in a transaction. The body returns item(items)."""
+        """Declare an unconditional batch write of many items, without a transaction. The body returns item(items)."""
         return self._declare("batch_put", (entity,), options)
 
     @checked_call
@@ -366,7 +369,10 @@ class Table:
         bisect: bool = True,
         idempotent: bool = False,
     ) -> Callable[[Callable[[C], None]], Callable[[C], None]]:
-        """Declare a consumer of the table's stream. The annotation of the function's parameter selects the changes."""
+        """Declare a consumer of the table's stream.
+
+        The annotation of the function's parameter determines which changes the consumer receives.
+        """
         if any(isinstance(entity, FunctionType) for entity in entities):
             refuse(
                 "a consumer is declared without an entity", "name the entity, in parentheses: @table.on_change(Entity)"

@@ -185,7 +185,7 @@ def transaction(
     expected_items: float | None = None,
     retried: bool = False,
 ) -> Callable[[Callable[P, Iterable[WriteCall[Any]]]], Transaction[P]]:
-    """Declare a transaction: a function that returns calls of write patterns, on one or more tables."""
+    """Declare a transaction: a function that returns calls to write patterns, on one or more tables."""
     facts = Facts(rate, as_claims(claims), expected_items, retried=retried)
 
     def declare(function: Callable[P, Iterable[WriteCall[Any]]]) -> Transaction[P]:

@@ -1,8 +1,8 @@
 """Ad-hoc calls without a declared pattern, such as `db.get(Task, user_id="ada", task_id="1")`.
 
-Each ad-hoc call becomes a call of a pattern that is planned, checked and compiled like a declared pattern. The pattern
-is built once for each entity or, for queries, once for each query shape: the condition with its values replaced by
-parameters.
+Each ad-hoc call is run as a call to a generated pattern, which is planned, checked and compiled like a declared
+pattern. The pattern is built once for each entity or, for queries, once for each query shape: the condition with its
+values replaced by parameters.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class UndeclaredPattern(Pattern[..., Any]):
 
     @property
     def called(self) -> str:
-        """The text by which messages refer to a call, such as `get(Task)`."""
+        """The text that messages use for a call, such as `get(Task)`."""
         return self.name
 
     def call(self, arguments: Mapping[str, Any]) -> Call[Any]:
@@ -141,7 +141,7 @@ def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
 
 
 _MODEL_CLASS = type(Entity)
-"""The metaclass of entities and views. A comparison with it is faster than the full check of a new pattern."""
+"""The metaclass of entities and views. Comparing with it is faster than an issubclass check."""
 
 
 def _check_class(method: str, entity: object, of: type[ReadModel]) -> None:
@@ -250,7 +250,7 @@ class _QueryShape:
         self._condition = self._key_condition(condition)
 
     def call(self) -> Call[Any]:
-        """Return a call of the pattern for this shape. The pattern is built if it is not cached."""
+        """Return a call to the pattern for this shape. The pattern is built if it is not cached."""
         shape = tuple(self._shape)
         pattern = _shapes.get(shape)
         if pattern is None:

@@ -314,7 +314,10 @@ _TIMESTAMP_DECODERS: dict[StoredAs, Decoder] = {
 
 
 def _nested_decoder(annotation: Any) -> Decoder | None:
-    """Return a decoder for a type that contains models, whose fields may have other stored names, or None."""
+    """Return a decoder for a type that contains models, because their fields can have different stored names.
+
+    Return None for any other type.
+    """
     origin, inner = get_origin(annotation) or annotation, get_args(annotation)
     if not isinstance(origin, type):
         return None

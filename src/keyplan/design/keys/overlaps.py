@@ -81,17 +81,18 @@ def captures(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str]
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> Overlap | None:
-    """Return the key that `captures` finds as an Overlap, with the values of `other` on the right side, or None."""
+    """Find the same key as `captures`, and return it as an Overlap with the values of `other` on the right side, or
+    None.
+    """
     parts = _known_parts(prefix, known_fields)
     return _first_captured(parts, lambda _: None, prefix, other)
 
 
 def range_captures(template: BoundTemplate, other: BoundTemplate, known_fields: Collection[str]) -> str | None:
-    """Return a key of `other` that a range query would return, or None.
+    """Return a key of `other` that a range query over the keys of `template` would return, or None.
 
-    The range is over the field after the known fields.
-
-    The range can be open at one end, with the bounds `lower` and `after`, or `before` and `upper`, of `BoundTemplate`.
+    The range limits the field that follows the known fields. It can be open at one end: its bounds are then `lower` and
+    `after`, or `before` and `upper`, of `BoundTemplate`.
     """
     parts = _known_parts(template, known_fields)
     next_placeholder = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundPlaceholder)), None)
@@ -120,7 +121,7 @@ def _part_text(part: BoundPart) -> tuple[str, str, str]:
 def _first_captured(
     parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], known_prefix: Prefix, other: BoundTemplate
 ) -> Overlap | None:
-    """Return a key of `other` that starts with `parts`, followed by what `then` adds and by any string, or None."""
+    """Return a key of `other` that starts with `parts` and the language that `then` appends, or None."""
     punctuation = _punctuation((*parts, *other.parts))
     parts_template = BoundTemplate(other.template, parts)
 

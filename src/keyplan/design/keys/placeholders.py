@@ -53,7 +53,7 @@ class Text:
 class Placeholder:
     """A placeholder for a field value.
 
-    `position` is the offset of its opening brace. `spec` is empty if it has none.
+    `position` is the offset of its opening brace. `spec` is the text after the colon, or empty without a colon.
     """
 
     field: str
@@ -168,10 +168,10 @@ _REFUSED: dict[type, tuple[str, str]] = {
 
 
 def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> Encoding:
-    """Return the encoding for a field with a spec, which is empty if the placeholder has none.
+    """Return the encoding for a field.
 
-    `delimiter` is the delimiter that follows the placeholder. Raises EncodingError if the spec is unknown or does not
-    support the field.
+    `spec` is the spec of the placeholder, or empty. `delimiter` is the delimiter that follows the placeholder. Raises
+    EncodingError if the spec is unknown or does not support the field.
     """
     kind = _kind(field)
     if field.minimum is not None and field.maximum is not None and field.minimum > field.maximum:

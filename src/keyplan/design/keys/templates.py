@@ -262,10 +262,11 @@ class BoundTemplate:
         return "".join(pieces), tuple(dict.fromkeys(used))
 
     def variants(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return every possible key with these values. The other placeholders must have a limited set of strings.
+        """Return every possible key with these values.
 
-        Examples are shards and choices. A lossy placeholder with few strings, such as {id:shard(8)}, is expanded if its
-        field is not given. Raises MissingField for a missing field that can have any value.
+        The placeholders of all other fields must have a limited set of strings, such as shards or choices. A lossy
+        placeholder with few strings, such as {id:shard(8)}, is expanded if its field is not given. Raises MissingField
+        for a missing field that can have any value.
         """
         options: list[tuple[str, ...]] = []
         for part in self.parts:

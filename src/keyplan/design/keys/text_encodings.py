@@ -159,7 +159,7 @@ def _speller(field: DeclaredField) -> Callable[[Any], str]:
 
 
 def _examples(field: DeclaredField) -> Any:
-    """Yield values of the field, among which to find one that belongs to a given shard."""
+    """Yield example values of the field, from which the caller selects a value that belongs to a given shard."""
     if field.choices is not None:
         yield from field.choices
         return
@@ -186,7 +186,7 @@ _FOLDED_CHARS = 3
 
 
 def text_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of a string as itself, which sorts by code point, like its UTF-8 bytes."""
+    """Return the encoding that uses a string unchanged. Its strings sort by code point, like their UTF-8 bytes."""
     name, may_be_empty = field.name, field.min_length == 0
 
     def encode(value: Any) -> str:

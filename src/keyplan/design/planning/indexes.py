@@ -7,10 +7,10 @@ if the update's condition compares it with a constant. A parameter whose annotat
 value. Without this knowledge, the index would become stale, which is a fault. If an item stays in the index under the
 same key, the update does not write the key.
 
-A query of a local index can also return attributes that the index does not project: DynamoDB fetches the whole item
-from the table and charges for that read. A global index does not support this. An index cannot be filtered by an
-attribute that it does not project: DynamoDB rejects such a query, and a scan treats the attribute as absent. Source:
-developer guide, "Local Secondary Indexes" and "Using Global Secondary Indexes".
+A query on a local index can also return attributes that the index does not project: DynamoDB fetches the whole item
+from the table and charges for that read. A global index does not support this. A filter cannot use an attribute that
+the index does not project: DynamoDB rejects such a query, and a scan treats the attribute as absent. Source: developer
+guide, "Local Secondary Indexes" and "Using Global Secondary Indexes".
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
 
 
 def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
-    """Return the fields of an entity that a query or scan of an index needs but cannot get."""
+    """Return the fields of an entity that a query or scan on an index needs but cannot get."""
     if plan.index is None or plan.hydrated:
         return []
     read = set(plan.fields_read(entity))
@@ -310,14 +310,14 @@ def projection_fix(index: Index, attributes: Sequence[str]) -> str:
 
 
 def needs_whole_items(plan: Plan) -> bool:
-    """Return True if a query of a local index needs attributes that the index does not project."""
+    """Return True if a query on a local index needs attributes that the index does not project."""
     if plan.index is None or plan.index.kind != "LSI" or (plan.select == "count" and plan.residue is None):
         return False
     return any(missing_in_plan(plan, spec) for spec in plan.entities)
 
 
 def fetched_attributes(plan: Plan) -> tuple[str, ...]:
-    """Return the unprojected attributes that DynamoDB fetches from the table for a query of a local index."""
+    """Return the unprojected attributes that DynamoDB fetches from the table for a query on a local index."""
     index = plan.index
     if index is None or index.kind != "LSI":
         return ()

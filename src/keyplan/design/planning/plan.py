@@ -138,7 +138,7 @@ class Plan:
     key: KeySelection | None = None
     """The key range of a read, or the primary key of one item, in which all operators are '='."""
     walk: tuple[str, Source] | None = None
-    """The key field that each(...) or every_shard() gives several values, and the source of these values.
+    """The key field for which each(...) or every_shard() provides several values, and the source of these values.
 
     Each value requires a separate request or key.
     """
@@ -169,7 +169,10 @@ class Plan:
     consistent: bool = False
     select: Literal["all", "count"] = "all"
     expired: Literal["drop", "keep"] = "drop"
-    """Whether reads omit expired items, which DynamoDB may delete only after days."""
+    """Whether reads omit expired items ("drop") or return them ("keep").
+
+    DynamoDB can take several days to delete an expired item.
+    """
     limit: int | None = None
     page_size: int | None = None
     returns: Literal["new", "old", "nothing"] = "nothing"
@@ -205,7 +208,7 @@ class Plan:
 
     @property
     def entity(self) -> EntitySpec:
-        """The entity that the pattern reads or writes, or the first of several."""
+        """The entity that the pattern reads or writes. For several entities, the first of them."""
         return self.entities[0]
 
 

@@ -77,7 +77,7 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
 
 
 def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
-    """Return the selection of a partition that is stated as a string, in an index that contains no entity of the
+    """Return the selection of a partition whose key is declared as a string, in an index that contains no entity of the
     pattern.
 
     Return None for other conditions.
@@ -153,7 +153,7 @@ def _can_match(first: BoundKeyAttribute, second: BoundKeyAttribute) -> bool:
 
 
 def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
-    """Return the field that each(...) or every_shard() gives several values, with its source, or None.
+    """Return the key field for which each(...) or every_shard() provides several values, and their source, or None.
 
     Raises DesignError if several fields have several values.
     """

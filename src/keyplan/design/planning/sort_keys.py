@@ -343,7 +343,7 @@ def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
 def _exact(
     range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition, placeholder: BoundPlaceholder
 ) -> Planned:
-    """Plan a range over a field whose key string has exactly one value, so that comparing keys is exact."""
+    """Plan a range over a field for which each key string represents one value, so that comparing keys is exact."""
     upper = replace(low, part="upper")
     if range_.op == "between":
         return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, range_.field: range_.high}, "upper")), None
@@ -370,7 +370,7 @@ def _exact(
 
 
 def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition) -> Planned:
-    """Plan a range over a field whose key string stands for several values, such as all timestamps of a day.
+    """Plan a range over a field for which a key string represents several values, such as all timestamps of a day.
 
     The key range includes the bounds, and the comparison is repeated on the returned items.
     """

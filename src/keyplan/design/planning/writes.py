@@ -119,8 +119,9 @@ def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> None:
-    """Raise DesignError if the annotation of the item to write is another type, or not a list of items with
-    `of_many`.
+    """Raise DesignError if the item to write is annotated with a type other than the entity.
+
+    With `of_many`, the annotation must be a list or other collection of items.
     """
     model = pattern.entities[0].model
     expected_type = f"list[{model.__name__}]" if of_many else model.__name__

@@ -123,7 +123,7 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
 
 
 def build_hydration(plan: Plan, keys: list[Item], *, table: str | None = None) -> Request:
-    """Build the request that reads up to 100 full items from the table after a read of an index."""
+    """Build the request that reads up to 100 full items from the table after the pattern has read an index."""
     return {"RequestItems": {table or plan.schema.name: {"Keys": keys, **hydration_members(plan)}}}
 
 

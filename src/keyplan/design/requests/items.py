@@ -275,9 +275,9 @@ def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, Attribu
 
 
 def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
-    """Return a function that renders a key directly from arguments, or None if it is not applicable.
+    """Return a function that renders a key directly from arguments, or None if this is not possible.
 
-    It is applicable to whole keys whose fields have the same names as the arguments. In a prefix, an argument could be
+    It is possible for whole keys whose fields have the same names as the arguments. In a prefix, an argument could be
     mistaken for a field that is not part of the prefix.
     """
     if value.template is None or value.part != "whole":

@@ -234,8 +234,8 @@ def sort_value(value: AttributeValue) -> Any:
 def service_can_count(plan: Plan) -> bool:
     """Return True if DynamoDB can count the results itself, without returning items.
 
-    The range must contain only items of the pattern's entities, or a filter must select them. For a literal table, a
-    count includes all items of the range.
+    The range must contain only items of the pattern's entities, or a filter must select them. For a table declared with
+    `literal`, a count includes all items of the range.
     """
     if plan.residue is not None or _expires_unseen(plan):
         return False
