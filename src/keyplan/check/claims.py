@@ -69,7 +69,7 @@ def price_of(text: str) -> ClaimedPrice | None:
 
 
 def milliseconds_of(text: str) -> float | None:
-    """Return the upper limit of the latency in a claim, in milliseconds, or None. "single-digit ms" is 10."""
+    """Return the upper limit of the latency in a claim, in milliseconds, or None. "single-digit ms" counts as 10."""
     match = _LATENCY.search(text)
     if match is None:
         return None

@@ -75,7 +75,7 @@ def is_tenant_name(name: str) -> bool:
 
 
 def is_state_name(name: str) -> bool:
-    """Return True if a name suggests a state, on which the allowed next steps depend."""
+    """Return True if a name suggests a state that determines which steps are allowed next, such as a status."""
     return _STATE.search(words_of(name)) is not None
 
 

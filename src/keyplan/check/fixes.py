@@ -1,4 +1,4 @@
-"""Automatic fixes of findings in the source code of a design, such as enabling a table's deletion protection.
+"""Automatic fixes for findings, which edit the source code of a design, such as enabling a table's deletion protection.
 
 An edit adds or changes one option in the call that declares a table or an index. The rest of the file does not change.
 The edit is refused if the call is not found, or if the current value of the option is not a literal.
@@ -150,7 +150,7 @@ def _changes(design: Design, finding: Finding) -> Iterator[Change]:
 
 
 def _unprojected(plan: Plan) -> Iterator[str]:
-    """Yield the attributes that a pattern's read of an index needs but the index does not project."""
+    """Yield the attributes that a pattern needs from an index, but that the index does not project."""
     index = plan.index
     if index is None:
         return

@@ -94,7 +94,9 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 @lru_cache(_CACHED)
 def begins(prefix: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
-    """Return a key of `other` that starts with `prefix`, in which only the fields `known` have values, or None."""
+    """Return a key of `other` that starts with `prefix`, in which only the fields `known_fields` have
+    values, or None.
+    """
     return None if are_disjoint(prefix, other) else captured(prefix, other, known_fields)
 
 

@@ -41,7 +41,8 @@ def is_constant(source: Source) -> bool:
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return the share of the most frequent value of each key field of a counter, as declared for other entities.
+    """Return the share of the most frequent value of each key field of a counter, taken from the declarations of other
+    entities.
 
     For example, if a third of all votes are for one poll, a third of the additions go to the counter of that poll.
     """
@@ -166,7 +167,7 @@ class HotKey:
     index: Index | None
     entity: EntitySpec
     bound: BoundKey | None
-    """The key declaration. None if a pattern queries an index for an entity that has no key in it."""
+    """The key declaration, or None if a pattern queries an index in which its entity has no key."""
     shape: str
     """The key attributes and their templates, such as PK = USER#{user_id}."""
     loads: tuple[PatternLoad, ...]
@@ -195,7 +196,7 @@ class HotKey:
 
     @property
     def sharded(self) -> int:
-        """The number of shards into which the key is divided, or 0 if it has none."""
+        """The number of shards into which the key is divided, or 0 if it is not sharded."""
         templates = [part.template for part in self.bound.partition] if self.bound is not None else []
         holes = [hole for template in templates if template is not None for hole in template.placeholders]
         return next((hole.shards for hole in holes if hole.shards), 0)
@@ -209,7 +210,9 @@ class HotKey:
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
     def share_of(self, what: str) -> float:
-        """Return the largest share of a pattern's calls that use "read" or "write" units of the key."""
+        """Return the largest share of one pattern's calls that access the key, for patterns that use "read" or "write"
+        units.
+        """
         return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
 
     def main(self, what: str) -> list[str]:

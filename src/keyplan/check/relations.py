@@ -22,8 +22,8 @@ from keyplan.design.planning.plan import Plan
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
     """Return True if the key of `child` contains all key fields of `owner` and at least one more.
 
-    If the owner's key has only one field, the field could be the key of a third entity. Then the two must share a
-    partition, or the field must be named after the owner.
+    If the owner's key has only one field, the field could be the key of a third entity. In this case, the two entities
+    must share a partition, or the field must be named after the owner.
     """
     own, owners = set(child.key.fields), set(owner.key.fields)
     if not owners < own:

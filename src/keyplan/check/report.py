@@ -80,9 +80,7 @@ def _line(place: Place) -> str:
 
 
 def _differing(finding: Finding, first: Finding) -> str:
-    """Return the problem of a finding, without the part after the colon if that part equals the one of the first
-    finding.
-    """
+    """Return the problem of a finding, without the part after the colon if the first finding has the same part."""
     head, _, tail = finding.problem.partition(": ")
     return head if tail == first.problem.partition(": ")[2] else finding.problem
 

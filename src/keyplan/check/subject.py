@@ -77,7 +77,7 @@ class Subject:
 
     @cached_property
     def month(self) -> Estimate:
-        """The estimated monthly cost of the design at these prices."""
+        """The estimated monthly cost of the design, at the prices in `book`."""
         return estimate(self.design, self.book)
 
     @cached_property

@@ -204,10 +204,11 @@ class AsyncConnection:
     def query(self, *terms: Any, **options: Any) -> Any:
         """Query one partition for items of one or more entities.
 
-        Example: `db.query(Task, pk(user_id="ada").sk < day)`. Options: `index`; `limit`, the maximum number of results;
-        `page_size`, the maximum number of items that one request reads before filtering. `descending`, `cursor`,
-        `consistent`, `expired`, `hydrate` and `unreadable` have the same meaning as in declared queries. If the value
-        of a sort key field is None, this field and all later fields are omitted from the condition.
+        Example: `db.query(Task, pk(user_id="ada").sk < day)`. `index` is the name of the index to query. `limit` is the
+        maximum number of results, and `page_size` the maximum number of items that one request reads before filtering.
+        The options `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` have the same meaning as
+        in declared queries. If the value of a sort key field is None, this field and all later fields are omitted from
+        the condition.
         """
         return self._drive(query_program(self.context, terms, options))
 
@@ -351,7 +352,8 @@ class AsyncConnection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each write.
+        Raises TransactionFailedError if no write was applied. Its `reasons` attribute contains an error or None for
+        each write.
         """
         await self._drive(transact_calls(self.context, calls, token))
 

@@ -236,7 +236,7 @@ class DirectCalls:
         """Returns the compiled function that runs calls of a pattern, or None."""
 
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
-        """Return a function that runs calls of a pattern, or None if they require a program."""
+        """Return a function that runs calls to a pattern, or None if they require a program."""
         plan = pattern.plan if isinstance(pattern, Pattern) else None
         if plan is None or plan not in self._context.ready or self._context.meter is not None:
             return None
@@ -320,7 +320,9 @@ class Connection:
         prepared = transport.prepared if isinstance(transport, EngineTransport) else None
 
         def immediate(operation: str) -> Callable[[str, Request], Answer]:
-            """Return the function that sends an operation's requests, or `_call` if this attribute was replaced."""
+            """Return the function that sends requests of an operation, or `self._call` if that attribute
+            was replaced.
+            """
             return prepared(operation) if prepared is not None and self._call is call else self._call
 
         self._direct = DirectCalls(context, immediate)
@@ -465,10 +467,11 @@ class Connection:
     def query(self, *terms: Any, **options: Any) -> Any:
         """Query one partition for items of one or more entities.
 
-        Example: `db.query(Task, pk(user_id="ada").sk < day)`. Options: `index`; `limit`, the maximum number of results;
-        `page_size`, the maximum number of items that one request reads before filtering. `descending`, `cursor`,
-        `consistent`, `expired`, `hydrate` and `unreadable` have the same meaning as in declared queries. If the value
-        of a sort key field is None, this field and all later fields are omitted from the condition.
+        Example: `db.query(Task, pk(user_id="ada").sk < day)`. `index` is the name of the index to query. `limit` is the
+        maximum number of results, and `page_size` the maximum number of items that one request reads before filtering.
+        The options `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` have the same meaning as
+        in declared queries. If the value of a sort key field is None, this field and all later fields are omitted from
+        the condition.
         """
         return self._drive(query_program(self.context, terms, options))
 
@@ -605,7 +608,8 @@ class Connection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each write.
+        Raises TransactionFailedError if no write was applied. Its `reasons` attribute contains an error or None for
+        each write.
         """
         self._drive(transact_calls(self.context, calls, token))
 

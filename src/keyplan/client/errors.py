@@ -41,7 +41,7 @@ class FailedPart:
     """A part of a write condition that is false for the stored item."""
 
     origin: Origin
-    """The builder method that states the part, such as "condition", or the kind of pattern that requires it."""
+    """The builder method that declares the part, such as "condition", or the kind of pattern that requires it."""
     text: str
     """The part as Python source, such as "status == 'open'", or a message such as "item already exists"."""
     stored: Mapping[str, Any]
@@ -168,7 +168,7 @@ class UnavailableError(RunError):
 
 
 class OutcomeUnknownError(UnavailableError):
-    """Raised if a write may or may not have been applied.
+    """Raised if it is unknown whether a write was applied.
 
     The server did not answer, and a retry could apply the write a second time.
     """

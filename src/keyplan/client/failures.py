@@ -154,7 +154,7 @@ _LABELS = {"assuming": "assumption", "if_version": "version check"}
 
 
 class _StoredItem(NamedTuple):
-    """The stored item in an error response, for which the condition of a write was false."""
+    """The stored item in the error response to a write whose condition was false."""
 
     item: Item | None
     entity: Any
@@ -323,7 +323,7 @@ def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _unknown_part(plan: Plan, arguments: Arguments, item: Item | None) -> FailedPart:
-    """Return the whole condition as one failed part, for when it is not known which part is false."""
+    """Return the whole condition as one failed part. Used if it is not known which part is false."""
     origin: Origin = "condition" if plan.condition is not None or not plan.assumed else "assuming"
     text = "the condition" if plan.condition is None else condition_text(fill(plan.condition, arguments), "")
     detail = "the service returned no item" if item is None else "unknown which part"

@@ -187,7 +187,7 @@ class RangeReader:
         self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
-        """Return the index entries to hydrate, without entries known to be expired or to belong to other entities."""
+        """Return the index entries to hydrate, excluding those that are expired or belong to other entities."""
         if not self._identifies:
             return [(item, item) for item in items]
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -235,7 +235,9 @@ class RangeReader:
         return read
 
     def _explained(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
-        """Return the error. If attributes are missing that the index may not project, add a note about them."""
+        """Return the error, with a note if required attributes are missing, because the index might not
+        project them.
+        """
         index = self.plan.index
         if index is None or index.kind != "GSI" or self.plan.hydrated:
             return error

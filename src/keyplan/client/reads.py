@@ -29,7 +29,8 @@ def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
 
 
 def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
-    """Return a function that runs calls of a single-item read. Each call sends one request, without a program.
+    """Return a function that runs calls to a pattern that reads one item. Each call sends one request, without a
+    program.
 
     The function raises FirstAttemptError if DynamoDB returns an error.
     """

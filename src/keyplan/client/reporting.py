@@ -28,9 +28,9 @@ _log = logging.getLogger("keyplan.reporting")
 def reporting(meter: Meter, console_url: str, *, program: str, every_s: float = 5.0) -> Iterator[None]:
     """Report a meter's counts every `every_s` seconds in a separate thread, and once at the end of the block.
 
-    `console_url`: the link with the token that the console printed. `program`: the name that the console shows. If a
-    report fails, a warning is logged. No counts are lost, because the next report contains the new totals. Do not call
-    `meter.take()` in the block. Raises ValueError for a URL without a token.
+    `console_url` is the link that the console printed, including its token. `program` is the name that the console
+    shows. If a report fails, a warning is logged. No counts are lost, because the next report contains the new totals.
+    Do not call `meter.take()` in the block. Raises ValueError for a URL without a token.
     """
     url, token = _endpoint(console_url)
     run = secrets.token_hex(8)

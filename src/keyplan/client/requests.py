@@ -39,7 +39,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A step of a program that waits for a number of seconds."""
+    """A step in which a program waits for a number of seconds."""
 
     seconds: float
 
@@ -300,7 +300,7 @@ def is_passing(error: ServiceError) -> bool:
 
 
 def is_throttled(error: ServiceError) -> bool:
-    """Return True if the error is caused by exceeded throughput, also as a cancellation reason of a transaction."""
+    """Return True if exceeded throughput caused the error or one of the cancellation reasons of a transaction."""
     return error.code in THROTTLED or any(reason.get("Code") in THROTTLED for reason in reasons_of(error))
 
 

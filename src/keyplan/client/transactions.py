@@ -218,7 +218,10 @@ def _owner(own: Action) -> Item:
 
 
 def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
-    """Return an action that puts a guard item, on condition that no other item owns an unexpired one."""
+    """Return an action that puts a guard item, on the condition that the values are not reserved for another item.
+
+    An expired guard item does not count.
+    """
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
     members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
@@ -233,13 +236,13 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return an action that deletes a guard item, on condition that no other item owns it."""
+    """Return an action that deletes a guard item, on the condition that it does not belong to another item."""
     members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
     return _sentinel(own, "release", rule, values, members)
 
 
 def _if_own(own: Action) -> Request:
-    """Return the condition that no other item owns a guard item."""
+    """Return the condition that a guard item does not belong to another item."""
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
         "ExpressionAttributeNames": {"#key": own.plan.schema.partition, "#owner": OWNER},
@@ -299,7 +302,7 @@ def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool
 
 
 def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: Request) -> Program[None]:
-    """Delete the item that an update request writes, if the stored item has expired."""
+    """Delete the stored item that an update request would change, if it has expired."""
     delete = {
         "TableName": request["TableName"],
         "Key": request["Key"],
@@ -467,7 +470,7 @@ def _refused(
 ) -> RequestRefusedError:
     """Return the error for a transaction that DynamoDB rejected as invalid.
 
-    If possible, it names the steps that caused it.
+    If possible, its message names the steps that DynamoDB rejected.
     """
     bytes_of = {action.call: item_bytes(action.members["Item"]) for action in actions if "Item" in action.members}
     places: dict[tuple[str, str], list[Action]] = {}

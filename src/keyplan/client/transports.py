@@ -23,7 +23,7 @@ class Embedded(Protocol):
         """Whether a write waits until its data is on disk."""
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Run one operation. Raises ServiceError."""
+        """Run one operation. Raises ServiceError where DynamoDB would return an error."""
 
     def close(self) -> None:
         """Close the database."""

@@ -22,7 +22,7 @@ from keyplan.design.workload import Provisioned, Rate
 
 SECONDS_A_MONTH = HOURS_A_MONTH * 3600
 TARGET_USE = 0.7
-"""The share of provisioned capacity that auto scaling aims to use."""
+"""The target utilization of auto scaling, as a share of the provisioned capacity."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class PatternCost:
     calls: float
     """The number of calls per month, or 0 if the pattern has no rate."""
     requests: float
-    """The monthly price of the pattern's requests at on-demand prices."""
+    """The monthly cost of the pattern's requests at on-demand prices."""
 
     @property
     def per_million(self) -> float:
-        """Return the price of a million calls, or 0 if the number of calls is 0."""
+        """Return the cost of a million calls, or 0 if the number of calls is 0."""
         return 0.0 if not self.calls else self.requests / self.calls * 1e6
 
 
@@ -75,12 +75,12 @@ class PartCost:
     peak_read: float
     peak_write: float
     on_demand: float
-    """The monthly price of the requests with on-demand capacity."""
+    """The monthly cost of the requests at on-demand prices."""
     provisioned: float
-    """The monthly price of the declared provisioned capacity, or of the capacity that the peak load requires."""
+    """The monthly cost of the declared provisioned capacity, or of the capacity that the peak load requires."""
     storage_bytes: float
     storage: float
-    """The monthly price of storage, without the deduction of free storage."""
+    """The monthly cost of storage, before the deduction of free storage."""
     is_global: bool
     """True for a global index, which has its own capacity. A local index uses the capacity of the table."""
 
@@ -95,13 +95,13 @@ class TableCost:
     parts: tuple[PartCost, ...]
     point_in_time: float
     storage_ia: float
-    """The monthly price of storage in the Standard-Infrequent Access class."""
+    """The monthly cost of storage in the Standard-Infrequent Access class."""
     requests_ia: float
-    """The monthly price of on-demand requests in the Standard-Infrequent Access class."""
+    """The monthly cost of on-demand requests in the Standard-Infrequent Access class."""
 
     @property
     def requests(self) -> float:
-        """Return the monthly price of requests (on demand) or of provisioned capacity."""
+        """Return the monthly cost of requests (on demand) or of provisioned capacity."""
         return sum(part.on_demand if self.billing == "on demand" else part.provisioned for part in self.parts)
 
     @property
@@ -111,12 +111,12 @@ class TableCost:
 
     @property
     def storage(self) -> float:
-        """Return the monthly price of storage, without the deduction of free storage."""
+        """Return the monthly cost of storage, before the deduction of free storage."""
         return sum(part.storage for part in self.parts)
 
     @property
     def total(self) -> float:
-        """Return the total of the prices of requests or capacity, storage, and point-in-time recovery."""
+        """Return the total monthly cost of requests or capacity, storage, and point-in-time recovery."""
         return self.requests + self.storage + self.point_in_time
 
 
@@ -134,7 +134,7 @@ class Estimate:
 
     @property
     def point_in_time(self) -> float:
-        """Return the monthly price of point-in-time recovery for all tables that declare it."""
+        """Return the monthly cost of point-in-time recovery for all tables that declare it."""
         return sum(table.point_in_time for table in self.tables)
 
     @property
@@ -227,7 +227,7 @@ def _part(design: Design, table: Table, index: Index | None, book: PriceBook, ra
 
 
 def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook, rates: Load) -> float:
-    """Return the monthly price of the declared provisioned capacity, or of the capacity that the peak load requires.
+    """Return the monthly cost of the declared provisioned capacity, or of the capacity that the peak load requires.
 
     Local indexes use the capacity of their table.
     """

@@ -1,4 +1,4 @@
-"""Estimate of the capacity units of one call of a pattern, from declared numbers and sizes."""
+"""Estimate of the capacity units of one call to a pattern, from declared numbers and sizes."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Expected:
     def is_counted(self) -> bool:
         """Return True if the design declares how many items a call reads.
 
-        Otherwise, the number is an assumption, on which findings are not based.
+        Otherwise, the number is an assumption, and findings do not depend on it.
         """
         return not any("not declared" in guess for guess in self.guesses)
 
 
 def expected(pattern: Pattern[..., Any]) -> Expected:
-    """Estimate the units of one call of a pattern, for items of average size.
+    """Estimate the units of one call to a pattern, for items of average size.
 
     A plan with faults is estimated as far as possible.
     """
@@ -132,7 +132,7 @@ def _range(plan: Plan, facts: Facts) -> Expected:
 def _filtered(plan: Plan, matching_items: float) -> tuple[float, float]:
     """Return the number of items that a query with a filter reads, and the number of items that pass the filter.
 
-    `found` is the number of items that match the key condition.
+    `matching_items` is the number of items that match the key condition.
     """
     assert plan.filter is not None, "the caller looked"
     share = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
@@ -143,7 +143,7 @@ def _filtered(plan: Plan, matching_items: float) -> tuple[float, float]:
 
 
 def read_for(limit: int, share: float) -> float:
-    """Return how many items are read until `limit` items pass a filter. `kept` is the share of items that pass the
+    """Return how many items are read until `limit` items pass a filter. `share` is the share of items that pass the
     filter.
 
     Each request reads twice as many items as the previous request.
@@ -182,7 +182,7 @@ def _whole_item(plan: Plan) -> float:
 
 
 def _incidental_reads(plan: Plan) -> list[EntitySpec]:
-    """Return the other entities whose items a scan, or a query for a whole partition, also reads.
+    """Return the other entities whose items are also read by a scan, or by a query that reads a whole partition.
 
     Entities without declared numbers are omitted.
     """
@@ -346,7 +346,9 @@ def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
 
 
 def _write_guesses(plan: Plan) -> tuple[str, ...]:
-    """Return the assumptions about new items, and about the fields that calls of `.patch(...)` contain."""
+    """Return the assumptions about new items, and about the fields that callers of patterns with
+    `.patch(...)` provide.
+    """
     assumed = [
         bound
         for bound in plan.entity.indexes

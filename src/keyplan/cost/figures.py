@@ -18,7 +18,7 @@ def wrapped(text: str, indent: str = "") -> str:
 
 
 def figure_table(head: Row, groups: Mapping[str, Sequence[Row]], *, left: Sequence[int] = (0,)) -> str:
-    """Format rows in groups. The name of a group, a table or an index, is a line above its rows.
+    """Format rows in groups. A group is a table or an index, and its name is on a line above its rows.
 
     The columns in `left` are left-aligned, and the others are right-aligned. If the first cell of a row is too long, it
     has its own line. Cells that exceed the number of columns in `head` are notes, each on its own line below the row.

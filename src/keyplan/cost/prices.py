@@ -40,7 +40,7 @@ class Price:
 
 @dataclass(frozen=True)
 class PriceBook:
-    """The prices of one region at one date."""
+    """The prices in one Region on one date."""
 
     region: str
     dated: date
@@ -74,9 +74,9 @@ class PriceBook:
 
 
 def book(region: str = "us-east-1") -> PriceBook:
-    """Return the newest prices of a region that are included with keyplan.
+    """Return the newest prices for a Region that are included with keyplan.
 
-    Raises PriceDataError if no prices of the region are included.
+    Raises PriceDataError if no prices for the Region are included.
     """
     names = sorted(
         entry.name

@@ -62,8 +62,8 @@ def choices_of(field: StoredField) -> int | None:
 
 
 def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
-    """Return the share of each value of a field among the items that can satisfy a condition, or None if
-    not declared.
+    """Return the share of each value of a field among the items that can satisfy a condition. Return None if the shares
+    are not declared.
     """
     declared = None if entity.volume is None else entity.volume.distinct.get(name)
     if not isinstance(declared, Mapping):
@@ -284,8 +284,8 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
 def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
     """Return an entity's name for a field in the partition key of a query, which another entity may name differently.
 
-    `TXN#{id}` and `TXN#{transaction_id}` are the same partition. The position in the template determines the field,
-    even if the entity has another field with the given name.
+    `TXN#{id}` and `TXN#{transaction_id}` produce the same partition keys. The position in the template determines the
+    field, even if the entity has another field with the given name.
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None and same_texts(value.template, part.template):
@@ -296,7 +296,7 @@ def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
 
 
 def same_texts(template: BoundTemplate, other: BoundTemplate) -> bool:
-    """Return True if two templates are equal apart from the names of their fields."""
+    """Return True if two templates are equal except for the names of their fields."""
     return [_shape(part) for part in template.parts] == [_shape(part) for part in other.parts]
 
 
@@ -342,7 +342,7 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """The number by which the items of a read are divided because one field must have a given value."""
+    """The number of distinct values of a field, by which the number of items is divided if one value is required."""
 
     number: float | None
     guess: str

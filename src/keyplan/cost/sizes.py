@@ -87,8 +87,8 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
 
 
 def read_size(entity: EntitySpec, index: Index | None) -> ItemSize:
-    """Return the size of an entity's items in a table or index. If it has no key in the index, return the
-    table's size.
+    """Return the size of an entity's items in a table or index. If the entity has no key in the index, return the size
+    in the table.
     """
     bound = entity.key_in(index)
     return item_size(entity) if bound is None else entry_size(entity, bound)
@@ -100,7 +100,9 @@ def _all_bytes(entity: EntitySpec) -> int:
 
 
 def _key_bytes(bound: BoundKey) -> int:
-    """Return the size of the key attributes with templates in bytes. Other key attributes are counted as fields."""
+    """Return the size in bytes of the key attributes that have templates. Other key attributes are counted
+    as fields.
+    """
     return sum(_part_bytes(part) for part in bound.attributes if part.template)
 
 

@@ -103,7 +103,7 @@ class Backfill:
     checks: float = 0.0
     """If a table is copied, the write units of the condition checks on the original items."""
     seconds: float | None = None
-    """The duration in seconds with the spare capacity of the table, or None if it has none."""
+    """The duration in seconds with the spare capacity of the table, or None without spare capacity."""
     price: float = 0.0
     """The on-demand price in dollars, or 0 for provisioned capacity."""
     unknown: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
 
 
 def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
-    """Return the entity with the declared numbers of items. If it has none, use those in the other design."""
+    """Return the entity with its declared numbers of items, or with those in the other design if it declares none."""
     return spec if spec.volume is not None or other is None else replace(spec, volume=other.volume)
 
 
@@ -315,7 +315,10 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
 def all_backfills(
     changes: Iterable[DesignChange], old: Estimate, new: Estimate, tables: Mapping[str, Table]
 ) -> list[Backfill]:
-    """Estimate all backfills of a comparison. All changes to an entity, and each copy of a table, are one pass."""
+    """Estimate all backfills of a comparison.
+
+    All changes to an entity are made in one pass, and each table is copied in one pass.
+    """
     works = [change.work for change in changes if change.work is not None]
     moves = list(dict.fromkeys((work.old, work.new) for work in works if isinstance(work, Move)))
     copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}

@@ -82,7 +82,7 @@ class RolloutStep:
 def form_steps(
     *, accept: str = "", write: str = "", backfill: str = "", by: str = "UpdateItem", read: str = ""
 ) -> tuple[RolloutStep, ...]:
-    """Return the steps that change programs and stored items to a new form, without steps whose text is empty.
+    """Return the steps that change programs and stored items to a new form. Steps whose text is empty are omitted.
 
     `by` is the operation with which the backfill writes.
     """
@@ -106,7 +106,7 @@ class Rewrite:
     indexes: frozenset[str] = frozenset()
     """The names of the indexes in which items are added, moved or deleted."""
     sentinels: int = 0
-    """The number of items that reserve unique values to put or delete for each item."""
+    """For each item, the number of uniqueness guard items to put or delete. A guard item reserves a unique value."""
     items: bool = True
     """True if the items are written, and False if only the items that reserve their unique values are written."""
     share: float = 1.0
@@ -157,8 +157,8 @@ class DesignChange:
 def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
     """Return the steps that copy the items of a table into a new table and then delete the old table.
 
-    While items are copied, programs write to both tables in one transaction, so that both are complete. The copy of an
-    item checks that the original still exists in the same transaction. Otherwise, an item that a program deletes could
+    While items are copied, programs write to both tables in one transaction, so that both are complete. The transaction
+    that copies an item also checks that the original still exists. Otherwise, an item that a program deletes could
     reappear.
     """
     was, replacement = old.name, new.name if new.name != old.name else f"{new.name} under a new name"

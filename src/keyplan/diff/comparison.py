@@ -35,7 +35,7 @@ _SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
 
 @dataclass(frozen=True)
 class PriceChange:
-    """The monthly cost of a table in both designs. It is None in a design without the table."""
+    """The monthly cost of a table in both designs. A cost is None if the design does not contain the table."""
 
     table: str
     old: float | None

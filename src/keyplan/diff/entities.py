@@ -442,6 +442,6 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
-    """Return the attributes that must be written in addition to those that changes to fields write, as text."""
+    """Return, as text, the attributes that must be written in addition to those that changes to fields write."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

@@ -96,7 +96,7 @@ def rewritten_attributes(pair: Entities) -> set[str]:
 
 
 def _lookalikes(pair: Entities) -> dict[str, StoredField]:
-    """Return, by the name of an added field, the only removed field of the same type.
+    """Map the name of each added field to the removed field of the same type, if exactly one exists.
 
     Key fields that were only renamed are not included.
     """

@@ -58,8 +58,8 @@ class Matched(Generic[N]):
 
 
 def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
-    """Match declarations by name, and a removed with an added declaration if only these two have the same result of
-    `shape`.
+    """Match declarations by name. Match a removed with an added declaration if `shape` returns the same value only for
+    them.
 
     Declarations for which `shape` returns None are not matched.
     """
@@ -79,9 +79,9 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
 
 
 def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
-    """Return, by the name of an added declaration, the removed declaration with the same result of `shape`.
+    """Map the name of each added declaration to the removed declaration for which `shape` returns the same value.
 
-    Results that several removed or several added declarations have are ignored.
+    Values that `shape` returns for several removed or several added declarations are ignored.
     """
     return {after.name: before for before, after in _renamed(old, new, shape)}
 

@@ -240,7 +240,7 @@ def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _lookalikes(before: Mapping[str, Index], after: Mapping[str, Index]) -> Mapping[str, Index]:
-    """Return, by the name of a new index, the only removed index with the same key and projection."""
+    """Map the name of each new index to the removed index with the same key and projection, if exactly one exists."""
     removed = [index for name, index in before.items() if name not in after]
     come = [index for name, index in after.items() if name not in before]
     return lookalikes(removed, come, lambda index: (index.kind, index.partition, index.sort, projected(index)))

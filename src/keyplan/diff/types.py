@@ -100,12 +100,12 @@ def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
 
 
 def is_absent(old: StoredField, new: StoredField) -> bool:
-    """Return True if the new field is required and stored items may not have it."""
+    """Return True if the new field is required and might be missing from stored items."""
     return (old.optional or old.is_set) and new.is_needed
 
 
 def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
-    """Yield a loss if the new field is required and stored items may not have it."""
+    """Yield a loss if the new field is required and might be missing from stored items."""
     if is_absent(old, new):
         yield Loss("missing", "it is now required, but stored items may not have it")
 

@@ -67,7 +67,10 @@ def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
 
 
 def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
-    """Yield a fault for each table whose variable has the same name as another table's, which the generator rejects."""
+    """Yield a fault for each table whose variable in the CDK app would have the same name as that of another table.
+
+    The generator rejects such models.
+    """
     names: dict[str, Table] = {}
     for table in tables:
         variable = _variable(table.name)

@@ -102,8 +102,9 @@ def _entity(
 
 
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
-    """Draw the indexes on the right, each near its entities. Each index has a separate lane for the lines to its
-    entities.
+    """Draw the indexes on the right, each near its entities, and connect them to these entities.
+
+    The lines of different indexes run side by side, so that they do not overlap.
     """
     indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))
     lanes = {index.name: number for number, index in enumerate(indexes)}

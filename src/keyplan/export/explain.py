@@ -312,7 +312,7 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""How a call accesses several values of a field, by operation."""
+"""Maps operations to descriptions of how a call accesses several values of a field."""
 _CONDITIONS = {
     "must": "fails unless the item exists",
     "must_not": "fails if the item exists",

@@ -178,7 +178,7 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
 
 
 def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
-    """Yield the allowed partitions under each set of conditions.
+    """Yield each set of conditions with the partitions that are allowed under these conditions.
 
     Partitions that are allowed without conditions are not repeated under other conditions.
     """
@@ -222,7 +222,7 @@ def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStat
 
 @dataclass(frozen=True)
 class Limits:
-    """The conditions of a grant, except those on partition keys."""
+    """The conditions on a grant, except those on partition keys."""
 
     enclosed: bool = False
     """True if the action is allowed only as a part of TransactWriteItems."""
@@ -280,7 +280,7 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 def _selected(pattern: Pattern[..., Any]) -> Limits:
     """Return the conditions for a read that counts items, returns a view, or requests only the keys of whole items.
 
-    The requested attributes are the same in every call of a pattern.
+    The requested attributes are the same in every call to a pattern.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """
@@ -385,7 +385,9 @@ def _of_consumer(table: Table, name: str, prefix: str) -> Leading:
 
 
 def of_checks(table: Table) -> Iterator[Grant]:
-    """Yield the grants for the requests that create_tables sends if the table already exists as declared."""
+    """Yield the grants for the requests that create_tables sends if the table already exists and matches its
+    declaration.
+    """
     yield Grant("DescribeTable", table.name)
     if table.schema.ttl is not None:
         yield Grant("DescribeTimeToLive", table.name)

@@ -72,7 +72,7 @@ NOWHERE = Leading()
 
 @dataclass(frozen=True)
 class Bindings:
-    """The values of the principal, by the parameter or field that must be equal to them."""
+    """The values of the principal that parameters and fields must equal, by the name of the parameter or field."""
 
     values: Mapping[str, str]
 

@@ -58,7 +58,7 @@ class TableResource:
 def resources(tables: Sequence[Table], prefix: str = "") -> list[TableResource]:
     """Return the resources for tables, in the same order.
 
-    Raises DesignError if a table cannot be created as declared.
+    Raises DesignError if the declaration of a table has a fault that prevents its creation.
     """
     for fault in obstacles(tables):
         raise fault.error()
@@ -66,7 +66,7 @@ def resources(tables: Sequence[Table], prefix: str = "") -> list[TableResource]:
 
 
 def obstacles(tables: Sequence[Table]) -> list[Fault]:
-    """Return the faults that prevent tables from being created as declared."""
+    """Return the faults that prevent DynamoDB from creating the tables."""
     return [fault for table in tables for fault in table_faults(table)] + [
         *_unstated_streams(tables),
         *_names(tables),

@@ -153,7 +153,7 @@ _TABLES: dict[str, Callable[[Node], Properties]] = {
 def cloudformation(documents: Sequence[Document], parameters: Mapping[str, str]) -> ImportSource:
     """Return the tables that CloudFormation templates define.
 
-    `given` contains the values of template parameters by name. Raises ImportSourceError if a template is invalid.
+    `parameters` contains the values of template parameters by name. Raises ImportSourceError if a template is invalid.
     """
     _check_parameters(documents, parameters)
     tables: list[SourceTable] = []

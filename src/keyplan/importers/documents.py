@@ -64,7 +64,7 @@ def documents(name: str, text: str) -> list[Document]:
 
 
 def _json(name: str, text: str) -> Iterator[Any]:
-    """Yield the JSON values in a text, as several calls of the AWS CLI print them."""
+    """Yield the JSON values in a text, which can be the output of several AWS CLI commands."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
         if text[at].isspace():

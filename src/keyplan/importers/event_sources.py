@@ -156,7 +156,7 @@ def _destination(settings: Node) -> str | None:
 def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     """Return the change types that pass the filters of an event source.
 
-    For a filter on values, add a sentence to `gaps`, because its attributes may not belong to a field of the design.
+    For a filter on values, add a sentence to `gaps`, because its attributes might not belong to a field of the design.
     """
     every = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")

@@ -26,7 +26,7 @@ class Resolver:
     """
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
-        """Create an evaluator. `given` contains the values of parameters and pseudo parameters by name."""
+        """Create an evaluator. `parameters` contains the values of parameters and pseudo parameters by name."""
         self._parameters = _mapping(template.get("Parameters"))
         self._mappings = _mapping(template.get("Mappings"))
         self._conditions = _mapping(template.get("Conditions"))

@@ -84,7 +84,7 @@ class SourceConsumer:
     """The keyplan change types that the function receives: Inserted, Modified, Removed or Expired."""
     batch: int
     retries: int | None
-    """The number of retries, or None if the function retries until the record leaves the stream."""
+    """The number of retries, or None if the function retries until the record expires."""
     on_failure: str | None
     bisect: bool
     gaps: tuple[str, ...] = ()

@@ -50,8 +50,8 @@ class KeyTest:
     encoded: BoundPlaceholder | None = None
     """The placeholder whose encoded text is compared. If None, the values are compared."""
     written: BoundPlaceholder | None = None
-    """If the pattern specifies the key as text, the placeholder of the prefix's parameter in this text.
-    Otherwise None.
+    """For a prefix of a key that the pattern specifies as text, the placeholder of the prefix's parameter in the text.
+    None for other tests.
     """
 
     def text(self, arguments: Arguments) -> str:
@@ -75,7 +75,7 @@ class ReadMeaning:
     """The texts of keys in the pattern that do not match any key of the entity. The expected result is then unknown."""
 
     def key_tests_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
-        """Return the tests with the field names that an entity uses."""
+        """Return the tests, in which fields have the names that an entity uses."""
         return _key_tests_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
@@ -95,7 +95,7 @@ class ReadMeaning:
         return False if False in verdicts else None if None in verdicts else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return the entity objects whose fields have the constants that the pattern specifies."""
+        """Return the entity objects whose fields equal the constants in the pattern."""
         fixed = [
             key_test
             for key_test in self.key_tests_of(spec)
@@ -110,7 +110,9 @@ class ReadMeaning:
         ]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-        """Return True if an entity object is in the pattern's table or index and is not omitted because it expired."""
+        """Return True if the pattern's table or index contains an entity object, and reads do not omit it
+        as expired.
+        """
         if self.plan.index is not None:
             bound = spec.key_in(self.plan.index)
             if bound is None or not index_key(bound, spec).holds(entity.__dict__):
@@ -157,7 +159,7 @@ def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]
 
 @lru_cache(maxsize=4096)
 def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
-    """Return the entity's own name for each field of the other entities in a plan, by attribute.
+    """Map the field names of the other entities in a plan to the entity's own name for the same attribute.
 
     A condition compares attributes, which entities can store under different field names. The name is "" if the entity
     does not store the attribute: the condition is then false.

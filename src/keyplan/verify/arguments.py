@@ -1,4 +1,4 @@
-"""Generation of arguments for calls of patterns: choose an item, and derive arguments that match it."""
+"""Generation of arguments for calls to patterns: choose an item, and derive arguments that match it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from keyplan.verify.values import NothingFitsError, ValueGenerator
 _TRIES = 60
 _REPEATS = 3
 _UNSET_SHARE = 0.5
-"""The probability that a call of a pattern with `.patch(...)` omits a field."""
+"""The probability that a call to a pattern with `.patch(...)` omits a field."""
 
 
 class ArgumentGenerator:
-    """Generator of arguments for calls of patterns."""
+    """Generator of arguments for calls to patterns."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ArgumentGenerator:
         self._parameters: Mapping[str, Param] = {}
 
     def draw(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """Return arguments for a call of a pattern.
+        """Return arguments for a call to a pattern.
 
         Raises NothingFitsError if no arguments match the generated items, and SampleError if a value cannot be
         generated.
@@ -170,7 +170,7 @@ class ArgumentGenerator:
     def _write(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
         """Choose arguments for a pattern that writes. Return False if no suitable arguments were found.
 
-        `given` contains the sources that a transaction passes to the pattern.
+        `sources` are the parameters and constants that a transaction passes to the pattern.
         """
         plan = pattern.plan
         spec = plan.entity

@@ -47,11 +47,11 @@ class MeasuredPattern:
     split: str
     """The average units of a call by table and index, as text."""
     at_scale: float | None
-    """The estimated read units at the declared numbers of items, or None if they do not depend on the
+    """The estimated read units for the declared numbers of items, or None if they do not depend on the
     number of items.
     """
     pages: float
-    """The number of consecutive 1 MB requests that a call makes at the declared numbers of items."""
+    """The number of consecutive 1 MB requests that a call makes with the declared numbers of items."""
     assumed: tuple[str, ...] = ()
     """Assumptions about numbers that are not declared, on which these figures are based."""
 

@@ -322,8 +322,8 @@ class ParameterValues:
         return all(_takes(annotation, value) for annotation in declared if annotation is not None)
 
     def prefix(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a prefix of the field's value or of its encoded form. For a datetime and a date parameter, return the
-        day.
+        """Return a prefix of the field's value or of its encoded form. For a datetime field and a date parameter,
+        return the day.
         """
         value, kind = getattr(target, use.field), without_none(annotation_of(use.source))[0]
         if kind is str and use.encoded is not None:

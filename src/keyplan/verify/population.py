@@ -107,7 +107,9 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _followed(amounts_of: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Set the number of items of an entity without a declared number to the number of values that refer to it."""
+    """Return the amounts, in which undeclared numbers of items are replaced with the number of values that refer to the
+    entity.
+    """
     for spec, amount in amounts_of.items():
         if amount.declared is None and len(spec.key.fields) == 1:
             name = spec.key.fields[0]
@@ -118,7 +120,7 @@ def _followed(amounts_of: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
 
 
 def _number(items: Volume, name: str) -> int | None:
-    """Return the declared number of distinct values of a field, or None if shares or nothing is declared."""
+    """Return the declared number of distinct values of a field, or None if it is not declared."""
     declared = items.distinct.get(name)
     if isinstance(declared, Distinct):
         return declared.count

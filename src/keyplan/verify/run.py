@@ -51,7 +51,7 @@ ITEMS = 4000
 READS, WRITES, SCANS = 20, 10, 2
 """The number of calls of each pattern that reads, writes or scans."""
 MOST_ITEMS = 10_000
-"""The maximum number of items in all calls of one pattern. A pattern with many items per call is called fewer times."""
+"""The maximum number of items in all calls to one pattern. A pattern with many items per call is called fewer times."""
 START_S = 1_767_225_600.0
 """The current time in the engine and in the generated data: the start of 2026 in UTC, in epoch seconds."""
 _CLOCK = SystemClock()
@@ -78,7 +78,7 @@ def load(
     """Create the tables of a design and fill them with generated items, until all items are loaded or `is_over` returns
     True.
 
-    A table that cannot be created has discrepancies in its result.
+    If a table cannot be created, its result contains discrepancies.
     """
     schemas: dict[str, Schema] = {}
     results = []
@@ -223,7 +223,7 @@ def verify(
 
 
 def _turn(pattern: Pattern[..., Any]) -> int:
-    """Return a sort key by which reads are first, before writes change the generated data, and deletes are last."""
+    """Return a sort key that puts reads first, before writes change the generated data, and deletes last."""
     if pattern.plan.reading:
         return 0
     return 2 if pattern.kind in {"delete", "batch_delete"} else 1
@@ -424,7 +424,7 @@ class _Run:
 
 @dataclass
 class _Call:
-    """The measurements of one call of a pattern."""
+    """The measurements of one call to a pattern."""
 
     measured: Spent
     predicted: Spent = field(default_factory=Spent)

@@ -42,7 +42,7 @@ _STEP = {"<": -1, ">": 1, "<>": 1}
 
 
 Known = Sequence[tuple[str, Any]]
-"""The fields that must have given values, with these values."""
+"""Pairs of a field that must have a specific value, and this value."""
 _REPEATS = 3
 _TRIES = 10
 
@@ -279,7 +279,7 @@ class WriteTargets:
 
 
 def _as_new(plan: Plan, entity: Entity) -> Entity:
-    """Return a new item in which the fields of a sparse index's condition have their default values.
+    """Return a new item in which the fields in the condition of a sparse index have their default values.
 
     The estimate of a create's cost makes the same assumption.
     """

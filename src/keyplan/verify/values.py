@@ -69,7 +69,7 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
     """Return the examples in a model's `json_schema_extra`. Their keys can be field names or aliases.
 
     Raises SampleError for an invalid example. Invalid examples that are inherited from a base class are skipped,
-    because they may not have all fields of the model.
+    because fields that only the model declares might be missing from them.
     """
     examples = []
     inherited = any(
@@ -212,7 +212,7 @@ class TypeGenerators:
     def _many(self, kind: type, element: MakeValue, marks: Sequence[Any]) -> MakeValue:
         """Return a function that generates collections.
 
-        Their elements are different, unless a few attempts generate only equal elements.
+        The elements are distinct, unless several attempts in a row generate duplicates.
         """
         least, most = _lengths(marks, _ELEMENTS)
         may_be_empty = not any(_constraints(marks, "min_length"))
@@ -541,8 +541,8 @@ class ValueGenerator:
         return "".join(self.random.choices(ascii_lowercase, k=_WORD))
 
     def _plain(self) -> dict[Any, MakeValue]:
-        """Return functions that generate values of basic types. They depend only on the seed, and keys can contain the
-        values.
+        """Return functions that generate values of basic types. The values depend only on the seed, and can be used in
+        keys.
         """
         chance = self.random
         return {

@@ -173,7 +173,9 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
 
 
 def _adds_amount(plan: Plan) -> bool:
-    """Return True if an update adds to or subtracts from a number, so that repeated members could be added up."""
+    """Return True if an update adds to or subtracts from a number, so that several changes to one item can
+    be combined.
+    """
     return any(action.name in {"add", "subtract"} for action in plan.actions)
 
 

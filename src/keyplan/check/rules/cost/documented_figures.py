@@ -216,7 +216,7 @@ def _write_claim(
 
 
 def _certain_indexes(pattern: Pattern[..., Any], estimate: Expected) -> dict[str, float]:
-    """Return the units that every such write uses in indexes, by index name."""
+    """Return the units that every call to a write pattern uses in indexes, by index name."""
     entity = pattern.plan.entity
     sure = [
         bound.index.name

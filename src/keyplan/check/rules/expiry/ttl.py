@@ -49,7 +49,7 @@ ttl_not_a_number = fault_rule(
 
 _MILLISECOND_NAME = re.compile(r"_(ms|millis|milliseconds)$")
 _TOO_LARGE_FOR_SECONDS = 10**11
-"""As seconds, a time in the year 5138; as milliseconds, a time in 1973."""
+"""A number that means the year 5138 if it counts seconds, and 1973 if it counts milliseconds."""
 
 
 @design_rule("KP702", "error", "advice")
@@ -242,7 +242,7 @@ def ttl_too_old(subject: Subject) -> Iterator[Finding]:
 
 
 def _past_value(field: StoredField) -> str | None:
-    """Return a description of a field's default or maximum that DynamoDB ignores as an expiry, or None."""
+    """Return a description of a field's default or maximum if DynamoDB ignores it as an expiry time, or None."""
     default = field.info.default
     if field.annotation is timedelta:
         return "is a duration, which TTL reads as a time in 1970"

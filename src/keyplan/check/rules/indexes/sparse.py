@@ -73,7 +73,9 @@ def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def _declaration_fix(bound: BoundKey, name: str) -> str:
-    """Return the instruction for declaring that an index is sparse. A key of plain fields cannot have a condition."""
+    """Return the instruction for declaring that an index is sparse. A key that consists of stored fields cannot have a
+    condition.
+    """
     share = f"volume=Volume(..., present={{{name!r}: 0.5}}), with the share of items that have it"
     has_template = any(part.template is not None for part in bound.attributes)
     return f"only_if=F.{name}.exists(), or {share}" if has_template else share
@@ -179,7 +181,10 @@ def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
 
 
 def _can_enter(plan: Plan, bound: BoundKey, names: set[str]) -> bool:
-    """Return True if an update can add an item to an index. Defaults count only if the update can create the item."""
+    """Return True if an update can add an item to an index.
+
+    Default values are considered only if the update can create the item.
+    """
     entity = plan.entity
     values = _values_after(plan)
     values |= {action.path.field: UNKNOWN for action in plan.actions if action.path.field not in values}

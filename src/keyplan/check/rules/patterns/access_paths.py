@@ -76,7 +76,9 @@ def _queried_partition(entity: EntitySpec, names: set[str]) -> BoundKey | None:
 
 
 def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
-    """Yield the fields of a key attribute that must be known. Shard numbers need not be, because all can be queried."""
+    """Yield the fields of a key attribute that must be known. Shard numbers are not required, because a query can read
+    all shards.
+    """
     if part.template is None:
         yield from part.fields
         return
@@ -435,7 +437,9 @@ def _depends_on_item(step: Plan) -> bool:
 
 
 def _has_generated_key(entity: EntitySpec) -> bool:
-    """Return True if a field type makes the key of each item new, such as a UUID or the time of the write."""
+    """Return True if the type of a key field makes the key of each item unique, such as a UUID or the time of the
+    write.
+    """
     return any(
         entity.fields[name].annotation is UUID
         or entity.fields[name].write_time is not None

@@ -171,8 +171,10 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> bool:
-    """Return True if the rate of gets suggests that a program gets each result of a query that does not return whole
+    """Return True if the rates suggest that a program gets each item separately after a query that returns partial
     items.
+
+    The query can also return items that refer to the items to get.
     """
     target, rate = one.plan.entity, many.facts.rate
     index = many.plan.index

@@ -186,8 +186,8 @@ def _order_fix(entity: EntitySpec, name: str) -> str:
 
 
 def _stored_order(bound: BoundKey, name: str) -> str:
-    """Return the choices of a field in the order in which they sort, or a text that the key does not sort by its
-    values.
+    """Return the choices of a field in the order in which they sort. If the key does not sort by them, return a text
+    that says so.
     """
     for part in bound.sort:
         template = as_template(part)

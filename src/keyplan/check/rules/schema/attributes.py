@@ -144,7 +144,7 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
 
 
 def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -> str:
-    """Return how the declaration of a field allows an empty value, or an empty string."""
+    """Return a description of how the declaration of a field allows an empty value. If it does not, return ""."""
     if field.choices is not None:
         empty = "" in field.stored_choices
         return 'has "" among its choices' if empty and whole else ""

@@ -152,7 +152,11 @@ def _capacity_of(billing: OnDemand | Provisioned, what: str) -> int:
 
 
 def _batch_units(work: Work) -> float:
-    """Return the write units of one call of a batch, for its declared number of items or at most 25 items."""
+    """Return the write units of one call to a batch pattern.
+
+    If the number of items per call is not declared, a full batch of 25 items is assumed, unless the entity has fewer
+    items.
+    """
     if work.pattern.facts.expected_items is not None:
         return work.units.write
     items = work.plan.entity.volume

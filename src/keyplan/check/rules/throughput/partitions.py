@@ -1,4 +1,4 @@
-"""Rules for shards, the growth of item collections, and missing numbers."""
+"""Rules for shards, the growth of item collections, and undeclared numbers of items."""
 
 from __future__ import annotations
 
@@ -168,7 +168,10 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
 
 
 def _entities_needing_numbers(table: Table) -> dict[str, str]:
-    """Return the names of entities whose numbers a rate or a claim requires, each with the name of the pattern."""
+    """Return the entities whose number of items must be declared because a pattern has a rate or a claim about units.
+
+    The result maps the name of each entity to the name of the pattern.
+    """
     needed: dict[str, str] = {}
     for pattern in table.patterns:
         claimed = any(units_of(claim.text) for claim in pattern.facts.claims)
