@@ -58,7 +58,7 @@ class AddressLimits:
 
     @classmethod
     def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
-        """Return disabled limits, for callers within this process."""
+        """Return limits that never reject a request, for callers within this process."""
         unlimited = SharedLimit(connection, clock, None)
         return cls(unlimited, unlimited, unlimited, None)
 

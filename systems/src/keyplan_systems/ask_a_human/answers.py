@@ -32,7 +32,7 @@ from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
 RECENT_ANSWERS = 100
-"""Number of a user's most recent answers for which lists mark the question as answered."""
+"""Number of a user's most recent answers that are read to mark questions in lists as answered."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class Answers:
     def feed(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
         """Return a page of answerable questions, newest first.
 
-        With an audience, only questions for it are returned. Raises CursorError if the cursor belongs to another list.
+        If `audience` is given, only questions for this audience are returned. Raises CursorError if the cursor belongs
+        to another list.
         """
         now_s = self._base.now_ms // SECOND_MS
         call = (
@@ -72,9 +73,10 @@ class Answers:
         return self._page(call, limit, cursor)
 
     def neediest(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
-        """Return a page of answerable questions, sorted by their percentage of required answers, lowest first.
+        """Return a page of answerable questions, sorted by the percentage of required answers received, lowest first.
 
-        With an audience, only questions for it are returned. Raises CursorError if the cursor belongs to another list.
+        If `audience` is given, only questions for this audience are returned. Raises CursorError if the cursor belongs
+        to another list.
         """
         now_s = self._base.now_ms // SECOND_MS
         call = (
@@ -172,7 +174,9 @@ class Answers:
         device: str | None,
         address: str | None,
     ) -> Scored | None:
-        """Write the answer in a transaction. Return None if an item that it depends on has changed since the read."""
+        """Write an answer in a transaction and return its score, or None if an item on which the score depends has
+        changed since it was read.
+        """
         person = response.fingerprint_hash
         stored_stats = self._connection.run(design_people.stats_of_user(person))
         notice = self._connection.run(design_push.notice_of(question.question_id, person))

@@ -43,7 +43,7 @@ ATTEMPTS = 80
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
 """Errors that show that an item has changed since it was read."""
 PASSING = (ThrottledError, WriteConflictError)
-"""Errors of a transaction that may succeed if it is repeated unchanged."""
+"""Errors after which the same transaction can succeed on a retry."""
 UNREADABLE = (UnreadableItemError, ValueError)
 """Errors for an item that does not match its entity or that has a value unknown to the domain rules."""
 
@@ -72,7 +72,9 @@ class Failures:
                 yield result
 
     def first(self, do: Callable[[Input], Result | None], inputs: Iterable[Input], most: int) -> list[Result]:
-        """Call `do` for at most `most` inputs and return the results, omitting None. Unreadable items do not count."""
+        """Call `do` for at most `most` inputs and return the results, omitting None. Unreadable items do not count
+        toward `most`.
+        """
         results: list[Result] = []
         tried, waiting = 0, iter(inputs)
         while tried < most and (value := self._try(lambda: next(waiting, None))) is not None:

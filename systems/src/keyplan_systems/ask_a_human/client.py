@@ -98,7 +98,9 @@ class _Flows:
 
 
 def _own_chance() -> random.Random:
-    """Return a random generator with a separate seed, so that agents that start together generate different keys."""
+    """Return a random number generator with a separate seed, so that agents that start together generate different
+    keys.
+    """
     return random.Random(uuid.uuid4().int)  # noqa: S311 - no secrets
 
 

@@ -11,9 +11,9 @@ The class hierarchy is:
     │   ├── AgentIdTakenError        AGENT_ID_TAKEN, 409
     │   ├── KeyReusedError           IDEMPOTENCY_KEY_REUSED, 422
     │   ├── RateLimitedError         RATE_LIMITED, 429
-    │   └── ServerFailedError        SERVER_ERROR, and any other status from 500 on
+    │   └── ServerFailedError        SERVER_ERROR, and any other status of 500 or higher
     ├── UnreachableError             no response, even after the retries
-    └── UnexpectedAnswerError        a response that does not follow this interface
+    └── UnexpectedAnswerError        a response that does not follow the API
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Polling:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """A client's settings: retries, poll intervals, and the random generator for jitter."""
+    """A client's settings: retries, poll intervals, and the random number generator for jitter."""
 
     retries: Retries
     polling: Polling

@@ -21,8 +21,8 @@ from keyplan_systems.ask_a_human.entities import (
 class Claimed:
     """The keys and times with which a worker claims a subscription.
 
-    `seen` is the value of `next_eligible_at` that the worker read. The other two times are those of this notification
-    and of the earliest next one.
+    `seen` is the value of `next_eligible_at` that the worker read. `last_notified_at` is the time of this notification,
+    and `next_eligible_at` is the earliest time of the next one.
     """
 
     subscription_id: str

@@ -21,7 +21,8 @@ Two = Annotated[list[T], Field(max_length=2)]
 class Counted:
     """The effect of a new answer on a question.
 
-    `before` is the number of answers that was read. The other fields contain the new state of the question.
+    `before` is the question's number of answers when it was read. The other fields contain the new state of the
+    question.
     """
 
     question_id: str
@@ -63,13 +64,15 @@ def open_questions_for(now_s: int, audience: str) -> KeyCondition:
 
 @questions.query(Question, index="ByNeed", rate=Rate(average=20, peak=100), expected_items=20, expected_scanned=160)
 def needy_questions(now_s: int) -> KeyCondition:
-    """List answerable questions, sorted by their percentage of answers, lowest first."""
+    """List answerable questions, sorted by the percentage of required answers received, lowest first."""
     return pk(question_id=every_shard()).filter(F.expires_at > now_s)
 
 
 @questions.query(Question, index="ByNeed", rate=Rate(average=5, peak=30), expected_items=20, expected_scanned=160)
 def needy_questions_for(now_s: int, audience: str) -> KeyCondition:
-    """List answerable questions for an audience, sorted by their percentage of answers, lowest first."""
+    """List answerable questions for an audience, sorted by the percentage of required answers received,
+    lowest first.
+    """
     return pk(question_id=every_shard()).filter((F.expires_at > now_s) & F.audience.contains(audience))
 
 
@@ -184,7 +187,7 @@ def end_errand(kind: str, question: str) -> ItemWrite:
 
 @questions.delete(Errand)
 def take_errand(kind: str, question: str) -> ItemWrite:
-    """Delete a task that still exists. If several workers try, only one of their transactions succeeds."""
+    """Delete a task if it still exists. If several workers try, only one of their transactions succeeds."""
     return item(kind=kind, question=question).condition(F.due_at.exists())
 
 

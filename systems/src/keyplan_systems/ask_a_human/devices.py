@@ -35,7 +35,7 @@ class Devices:
         self._base, self._connection = base, base.connection
 
     def register(self, fingerprint: str) -> str:
-        """Register a device for a fingerprint and return the device's token. The first request with it sets the
+        """Register a device for a fingerprint and return the device's token. The first request with the token sets the
         device's user.
         """
         token = credentials.new_secret("device")
@@ -50,7 +50,7 @@ class Devices:
     def identify(self, token: str) -> Identity | None:
         """Return the identity of the user of a device, given the device's token, or None for an unknown token.
 
-        The device is read by the hash of the token, so the token is not compared byte by byte.
+        The device is looked up by the hash of the token, so response times do not reveal parts of the token.
         """
         hashed = credentials.secret_hash(token)
         for attempt in range(ATTEMPTS):

@@ -75,7 +75,7 @@ class Question(Entity):
     required_responses: int
     current_responses: int
     need: Annotated[str, Field(pattern=r"^[0-9]{3}#[0-9]{11}$")]
-    """Position in the list of questions that need answers: percentage of answers, then deadline."""
+    """Position in the list of questions that need answers: percentage of required answers received, then deadline."""
     agent_id: Name
     idempotency_key: str | None = None
     created_at: Timestamp
@@ -92,8 +92,8 @@ class Question(Entity):
 class KeyRecord(Entity):
     """A record that maps an agent's idempotency key to the question that was created with it.
 
-    The stored key separates agent and idempotency key by a space. An agent ID contains no space, so the first space is
-    the separator.
+    In the stored key, a space separates the agent ID from the idempotency key. An agent ID contains no space, so the
+    first space is the separator.
     """
 
     agent: Name

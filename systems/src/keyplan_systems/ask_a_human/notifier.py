@@ -206,7 +206,7 @@ class _Fault(BaseModel):
 
     @property
     def blames_token(self) -> bool:
-        """Whether the token is the cause of the error, and not another part of the message."""
+        """Whether the token, and not another part of the message, caused the error."""
         fields = [violation.field for detail in self.details for violation in detail.fieldViolations]
         return "message.token" in fields if fields else "registration token" in self.message
 
@@ -241,7 +241,7 @@ def outcome(response: httpx.Response, now_s: float) -> Outcome:
 
 
 def _fault(response: httpx.Response) -> _Fault:
-    """Return the error in a response body, or only the status if FCM did not send the body."""
+    """Return the error in a response body, or only the reason phrase if the body is not in FCM's format."""
     try:
         return _FaultAnswer.model_validate_json(response.content).error
     except ValidationError:

@@ -136,8 +136,8 @@ class PushWorker:
         """Claim a user's subscription for a question. Return the push to send, or None if another worker has claimed
         the user.
 
-        The result is also None if the question has ended since, because claiming many users takes time. Such a push
-        would only prevent the user from being notified about another question.
+        Claiming many users takes time. If the question has ended while other users were claimed, the result is also
+        None, because such a push would only prevent the user from being notified about another question.
         """
         now_ms = self._base.now_ms
         claimed = notifications.claim(subscription, now_ms)

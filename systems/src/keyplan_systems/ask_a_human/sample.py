@@ -42,8 +42,8 @@ ANSWERS: tuple[tuple[int, str, dict[str, object]], ...] = (
 def load_sample(service: Service) -> None:
     """Ask questions, answer some of them, and add a push subscription.
 
-    Idempotency keys ensure that the data is created at most once a day. If a step fails because of existing data, such
-    as the previous day's sample of another release, the remaining steps are skipped.
+    Idempotency keys ensure that the data is created at most once a day. If a step fails because of existing data, for
+    example because another release loaded its sample on the previous day, the remaining steps are skipped.
     """
     try:
         _load(service)

@@ -24,7 +24,7 @@ SERVER_SECONDS: Final = 60
 After that, the users of its connections no longer count as watching a thread.
 """
 GRACE_SECONDS: Final = 3600
-"""Additional lifetime of the connection's item, in seconds.
+"""Time in seconds for which the connection's item is kept after the connection's maximum lifetime.
 
 The item must still exist when the connection reaches its maximum lifetime, because it lists the subscriptions to
 delete.

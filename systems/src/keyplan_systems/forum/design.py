@@ -235,7 +235,7 @@ def servers() -> KeyCondition:
 
 @forum.update(StatusCopy, upsert=True, rate=Rate(average=0.5, peak=20))
 def copy_status(place: Place, status: str, revision: int) -> ItemWrite:
-    """Store a copy of a thread's status in SQL, unless the stored copy has the same or a later revision."""
+    """Copy a thread's status from SQL, unless the stored copy has the same or a later revision."""
     is_later = F.revision.missing() | (F.revision < revision)
     return (
         item(participant_id=place.participant_id, item_id=place.item_id)
@@ -327,13 +327,13 @@ def drop_notification(user_id: str, at_ms: int, event_id: str) -> ItemWrite:
 
 @forum.on_change(Event, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_events(changes: list[Inserted[Event]]) -> None:
-    """Push new events to the WebSocket connections on this process."""
+    """Push new events to the WebSocket clients that are connected to this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} events")
 
 
 @forum.on_change(Notification, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_notifications(changes: list[Inserted[Notification]]) -> None:
-    """Push new notifications to their users' WebSocket connections on this process."""
+    """Push new notifications to their users, if they are connected to this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} notifications")
 
 
@@ -341,13 +341,13 @@ def push_notifications(changes: list[Inserted[Notification]]) -> None:
 def push_watchers(
     changes: list[Inserted[Subscription] | Removed[Subscription] | Expired[Subscription]],
 ) -> None:
-    """Report to a thread's watchers on this process that other watchers have joined or left."""
+    """Report to a thread's watchers that are connected to this process that other watchers have joined or left."""
     raise NotImplementedError(f"no handler was given for {len(changes)} watchers")
 
 
 @forum.on_change(StatusCopy, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_statuses(changes: list[Inserted[StatusCopy] | Modified[StatusCopy]]) -> None:
-    """Report a thread's status changes to its watchers on this process."""
+    """Report a thread's status changes to the watchers that are connected to this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} statuses")
 
 

@@ -146,7 +146,7 @@ class ThreadUpdate:
 
 
 class LogKind(StrEnum):
-    """The kinds of event log entries that a status change of a thread causes."""
+    """A kind of event log entry that a status change of a thread creates."""
 
     THREAD_OPENED = "thread_opened"
     THREAD_CLOSED = "thread_closed"

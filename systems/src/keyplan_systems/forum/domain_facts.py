@@ -1,7 +1,8 @@
 """The data on which the permission rules depend (facts): groups, memberships, managers, items and permissions.
 
-The values are a consistent snapshot. They may contain more data than a rule needs, but never less: for every group to
-which a rule refers, all memberships above it; for every item, all edges above it.
+The values are a consistent snapshot. For every group to which a rule refers, they contain at least all memberships
+above it. For every item, they contain at least all edges above it. They can also contain data that the rule does not
+need.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ MAX_CHARACTERS: Final = 8_000
 """Maximum number of characters of a message. Any message of this length fits into a WebSocket message of 128 KB."""
 
 MAX_WATCHED: Final = 50
-"""Maximum number of threads that a connection can watch. One transaction deletes a connection with all its
-subscriptions.
+"""Maximum number of threads that a connection can watch. Because of this limit, one transaction can delete a connection
+with all its subscriptions.
 """
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
@@ -141,7 +141,7 @@ class Head(Entity):
     participant_id: Id
     item_id: Id
     last_ms: Milliseconds
-    """Latest time of the thread's events. An event without its own time never gets an earlier time."""
+    """Latest time of the thread's events. An event that is sent without a time never gets an earlier time."""
     last_seq: int = 0
 
 
@@ -174,7 +174,9 @@ class Subscription(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(140), distinct=_OF_A_THREAD),
 )
 class StatusCopy(Entity):
-    """A copy of a thread's status in SQL. The table's stream reports its changes to the watchers on all processes."""
+    """A copy of a thread's status, which is stored in SQL. The table's stream reports changes to the watchers on all
+    processes.
+    """
 
     participant_id: Id
     item_id: Id

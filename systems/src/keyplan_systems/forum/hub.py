@@ -1,4 +1,5 @@
-"""The hub, which sends every event of a thread once and in the order of storage to the watchers on this process.
+"""The hub, which sends every event of a thread once and in the order of storage to the watchers connected to this
+process.
 
 The events of a thread are numbered 1, 2, 3, ... without gaps, in the order of storage. For each watching connection,
 the hub stores the number of the last event that was sent, and always sends the next one. Events from the stream are
@@ -63,7 +64,7 @@ class Limits:
 
 @dataclass(eq=False, slots=True)
 class Room:
-    """The state of a thread that connections on this process watch."""
+    """The state of a thread that connections of this process watch."""
 
     top: int = 0
     """Highest known number of a stored event."""
@@ -99,7 +100,7 @@ class Watch:
     """Number of the last event that was sent. None before `Hub.begin` is called."""
     is_over: bool = False
     presence: bool = False
-    """True if status changes and changes of the thread's watchers are also reported."""
+    """True if the connection also receives status changes, and messages when other watchers join or leave."""
 
     @property
     def is_behind(self) -> bool:
@@ -145,7 +146,7 @@ class Pipe:
 
 
 class Hub:
-    """The hub for all connections on this process."""
+    """The hub for all connections of this process."""
 
     def __init__(self, log: EventLog, clock: Clock, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -213,7 +214,7 @@ class Hub:
     def begin(self, watch: Watch, after: int, top: int, *, presence: bool = False) -> None:
         """Start sending the events after number `after`. `top` is the number of the thread's newest event.
 
-        With `presence`, status changes and changes of the thread's watchers are also reported.
+        With `presence`, the connection also receives status changes, and messages when other watchers join or leave.
         """
         watch.last, watch.presence = after, presence
         watch.room.learn(top)

@@ -160,7 +160,7 @@ class Service:
         return appended
 
     def record(self, place: Place, facts: Sequence[Fact]) -> list[Appended]:
-        """Store attempts, submissions and grades that the platform reports. Those that are already stored are not
+        """Store attempts, submissions and grades that the platform reports. Events that are already stored are not
         stored again.
 
         Raises BadRequestError if one of them has a time in the future; in this case, nothing is stored.

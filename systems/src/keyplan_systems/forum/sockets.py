@@ -54,17 +54,17 @@ class _Action(BaseModel):
 
 
 class Subscribe(_Action):
-    """Watch the thread of a thread token: events from now on, or the events after number `since`."""
+    """A request to watch the thread of a thread token: events from now on, or the events after number `since`."""
 
     action: Literal["forum.subscribe"]
     token: str
     since: Annotated[int, Field(ge=0, strict=True)] | None = None
     presence: bool = False
-    """True if status changes and changes of the thread's watchers are also reported."""
+    """True if the client also requests status changes, and messages when other watchers join or leave."""
 
 
 class Unsubscribe(_Action):
-    """Stop watching a thread."""
+    """A request to stop watching a thread."""
 
     action: Literal["forum.unsubscribe"]
     participant_id: Id
@@ -72,7 +72,7 @@ class Unsubscribe(_Action):
 
 
 class Heartbeat(_Action):
-    """Keep the connection open."""
+    """A request to keep the connection open."""
 
     action: Literal["heartbeat"]
 

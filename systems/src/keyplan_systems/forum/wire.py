@@ -71,5 +71,7 @@ def status_action(copy: StatusCopy) -> dict[str, Any]:
 
 
 def watchers_action(place: Place) -> dict[str, Any]:
-    """Return the WebSocket message that reports a change of a thread's watchers. It does not contain their names."""
+    """Return the WebSocket message that reports that a thread's watchers have changed. It does not contain
+    their names.
+    """
     return {"action": "forum.watchers.changed", "participant_id": place.participant_id, "item_id": place.item_id}

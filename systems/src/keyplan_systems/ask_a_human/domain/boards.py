@@ -8,12 +8,12 @@ score was reached, and the user's ID. All sort keys differ, so the order is alwa
 
 Ranks are exact, but computing a rank does not read all better rows. For each partition of a leaderboard, a histogram
 item contains the number of rows in every score bucket. The rank is 1, plus the number of rows in higher buckets, plus
-the number of rows in the user's own bucket that sort before the user's row. A COUNT query per partition over
-`better_range` counts the latter.
+the number of rows in the user's own bucket that sort before the user's row. The last number is computed by a COUNT
+query per partition over `better_range`.
 
 With 8 shards, computing a rank takes 8 eventually consistent reads of an item of at most about 2 KB (4 read capacity
 units in total), and 8 COUNT queries of at least half a unit each. If the user's bucket has 1,000 rows of 150 bytes,
-these queries take about 19 units more. Buckets are 25 points wide up to 500 points. Above that, each power of two is
+these queries consume about 19 more units. Buckets are 25 points wide up to 500 points. Above that, each power of two is
 divided into eight buckets, so that a bucket contains few users even for high scores. Whenever an answer moves a row to
 another bucket, one more write updates the histogram.
 """

@@ -2,8 +2,8 @@
 
 A window is a clock hour or clock minute in UTC, with one counter per limit and caller. The counter is incremented only
 if it is below the limit, so the limit is never exceeded within a window. A burst across the boundary of two windows can
-reach twice the limit within the length of one window. This is accepted because a single counter is sufficient, instead
-of a log of requests.
+reach twice the limit within the length of one window. This is accepted because a single counter is then sufficient. A
+stricter limit would require a log of requests.
 """
 
 from __future__ import annotations

@@ -110,10 +110,10 @@ def eligible(subscription: Subscription, now_ms: int) -> bool:
 
 
 def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
-    """Return the subscription as notified at this time, or None if it is not eligible.
+    """Return the subscription, marked as notified at this time, or None if it is not eligible.
 
-    Write the result on the condition that the stored subscription is active and its `next_eligible_at_ms` is unchanged
-    since it was read.
+    The caller must write the result on the condition that the stored subscription is active and its
+    `next_eligible_at_ms` is unchanged since it was read.
     """
     if not eligible(subscription, now_ms):
         return None
@@ -211,7 +211,7 @@ Outcome = Delivered | DeadToken | TryLater | Rejected
 
 
 class Step(StrEnum):
-    """What the push worker does after sending a message."""
+    """An action of the push worker after sending a message."""
 
     DONE = "done"
     DEACTIVATE = "deactivate"

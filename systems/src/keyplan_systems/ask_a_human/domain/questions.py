@@ -71,7 +71,7 @@ class Question:
 
     @property
     def deadline_ms(self) -> int:
-        """The first millisecond at which the question does not accept answers, in epoch milliseconds."""
+        """The first millisecond at which the question no longer accepts answers, in epoch milliseconds."""
         return self.expires_at_s * SECOND_MS
 
 
@@ -164,8 +164,8 @@ def answered(question: Question, now_ms: int) -> Question:
     """Return the question after one more answer, with updated count, status and closing time.
 
     The answer that reaches the required number closes the question. Raises QuestionClosedError if the question is not
-    answerable. Write the result in one transaction with the response, on the condition that the stored question has the
-    old `current_responses`, an answerable status, and a deadline in the future.
+    answerable. The caller must write the result in one transaction with the response, on the condition that the stored
+    question has the old `current_responses`, an answerable status, and a deadline in the future.
     """
     require_answerable(question, now_ms)
     count = question.current_responses + 1
@@ -184,7 +184,9 @@ def expired(question: Question, now_ms: int) -> Question | None:
 
 
 def need(question: Question) -> str:
-    """Return the sort key that orders questions by their percentage of answers, and then by deadline."""
+    """Return the sort key that orders questions by the percentage of required answers received, and then by
+    deadline.
+    """
     return f"{100 * question.current_responses // question.required_responses:03d}#{question.expires_at_s:011d}"
 
 
@@ -213,7 +215,7 @@ def response_ttl_s(created_at_ms: int) -> int:
 def key_ttl_s(created_at_ms: int) -> int:
     """Return the time after which the record of an idempotency key can be deleted, in epoch seconds.
 
-    The key may become invalid earlier.
+    The key itself can become invalid slightly earlier, because this time is rounded up.
     """
     return ceil_seconds(created_at_ms) + KEY_VALID_S
 
@@ -223,7 +225,7 @@ def respond(
 ) -> Response:
     """Return the response for a request. Raises InvalidRequestError if the request does not match the question.
 
-    `fingerprint` identifies who can answer a question only once. It defaults to `person`.
+    A question can be answered only once per `fingerprint`, which defaults to `person`.
     """
     if question.type is QuestionType.TEXT:
         _check_text(request)

@@ -34,7 +34,7 @@ from keyplan_systems.web.rate_limits import TooManyRequestsError
 
 PAGE_QUESTIONS = 12
 NEXT_QUESTIONS = 60
-"""Maximum number of questions that "answer another" examines to find one that was neither answered nor skipped."""
+"""Maximum number of questions that are checked to find the next one that the user has neither answered nor skipped."""
 PREVIEW_CHARS = 180
 ANSWER_MIN_CHARS = 3
 """Minimum length of an answer in the form. The API accepts one character, but an answer such as "ok" is not helpful."""

@@ -23,8 +23,8 @@ from keyplan_systems.ask_a_human.service import Service
 DEVICE = "aah_device"
 """Name of the cookie with the device's token."""
 ZONE = "aah_zone"
-"""Name of the cookie with the browser's time zone. A script on the pages sets it. Streaks follow the user's
-calendar.
+"""Name of the cookie with the browser's time zone. A script on the pages sets it. Streaks are computed in this time
+zone.
 """
 SKIPPED = "aah_skipped"
 """Name of the cookie with the first characters of the IDs of skipped questions."""
@@ -104,6 +104,6 @@ def _path(request: Request) -> str:
 
 
 def is_secure(request: Request) -> bool:
-    """Return True if this server is reached only over HTTPS."""
+    """Return True if the request was sent over HTTPS, or the server is configured to be reached only over HTTPS."""
     sessions = getattr(request.state, "sessions", None)
     return request.url.scheme == "https" or bool(getattr(sessions, "is_secure", False))

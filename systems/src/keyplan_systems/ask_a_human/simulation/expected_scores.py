@@ -1,7 +1,7 @@
 """Independent computation of points, streaks and badges from a user's complete history.
 
-It is slow, shares no code with the domain functions and repeats their constants on purpose, so that an error in the
-domain functions is not repeated here.
+It is slow. It deliberately shares no code with the domain functions and repeats their constants, so that an error in
+the domain functions is not repeated here.
 """
 
 from __future__ import annotations

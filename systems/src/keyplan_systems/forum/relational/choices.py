@@ -26,7 +26,7 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def threads_to_answer(database: Database, user_id: str, threads: Collection[Thread]) -> frozenset[ThreadKey]:
-    """Return the keys of those of the given threads to which the user may write."""
+    """Return the keys of the given threads to which the user may write."""
     with database.read() as session:
         facts = load_thread_facts(session, user_id, [thread.key for thread in threads])
     return frozenset(thread.key for thread in threads if may_write(facts, user_id, thread.key, thread))
@@ -132,8 +132,8 @@ class Grants:
 
 
 def grants_of(database: Database, user_id: str) -> Grants:
-    """Return the help grants that the user may view and the choices for new ones. The result is empty without the
-    permission.
+    """Return the help grants that the user may view, and the choices for new ones. The result is empty if the user may
+    not grant help on any item.
     """
     with database.read() as session:
         mine = groups_above(user_id)

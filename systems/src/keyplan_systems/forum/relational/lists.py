@@ -97,7 +97,7 @@ def list_threads(
 
     `is_mine=True` selects the user's own threads, and `is_mine=False` the threads of others. `watched_group_id` selects
     the threads of participants in this group. `status` selects the threads with this status. Raises BadRequestError if
-    both or none of `watched_group_id` and `is_mine` are given or if `limit` is not between 1 and 100, and
+    both or neither of `watched_group_id` and `is_mine` are given or if `limit` is not between 1 and 100, and
     NotAllowedError if the user may not watch the members of the group.
     """
     _check_filter(watched_group_id, is_mine, limit)

@@ -42,7 +42,9 @@ class Drained:
 
 @dataclass(slots=True)
 class _Run:
-    """The state of a transfer. `fence` is the number of its lease. It ends if the table contains a higher number."""
+    """The state of a transfer. `fence` is the number of its lease. The transfer ends if the table contains a higher
+    number.
+    """
 
     database: Database
     clock: Clock
