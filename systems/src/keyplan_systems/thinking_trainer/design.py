@@ -180,19 +180,19 @@ def ledger_of(user_id: str) -> ItemKey:
 
 @attempts.create(StoredLedger)
 def begin_ledger(ledger: StoredLedger) -> ItemWrite:
-    """Store the ledger of a user's first submitted attempt."""
+    """Create a user's ledger with the user's first submitted attempt."""
     return item(ledger)
 
 
 @attempts.replace(StoredLedger, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def write_ledger(ledger: StoredLedger) -> ItemWrite:
-    """Add a submitted attempt to the ledger if it is unchanged since it was read."""
+    """Add a submitted attempt to the ledger if the ledger is unchanged since it was read."""
     return item(ledger)
 
 
 @attempts.update(StoredAttempt)
 def note_attempt(attempt_id: str, at: Instant) -> ItemWrite:
-    """Mark an attempt as included in its user's profile, once."""
+    """Mark an attempt as included in its user's profile, if it is not marked yet."""
     return item(attempt_id=attempt_id).set(noted_at=at).condition(F.noted_at.missing())
 
 
@@ -229,7 +229,9 @@ class StoredProfile(Profile, Entity):
     name="UnversionedProfile",
 )
 class UnversionedProfile(Entity):
-    """A snapshot of version 0.9. Its sort key is a time of any precision, and its statistics are unreliable."""
+    """A snapshot of version 0.9. Its sort key is a time with or without milliseconds, and its statistics are
+    unreliable.
+    """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -240,7 +242,9 @@ class UnversionedProfile(Entity):
     overall_average: Decimal
 
     def upgraded(self) -> Profile:
-        """Return the snapshot in the current form, with recomputed statistics. Raises ItemUnreadable."""
+        """Return the snapshot in the current form, with recomputed statistics. Raises ItemUnreadable if it cannot be
+        upgraded.
+        """
         return read(Profile, Kind.PROFILE, self.model_dump(by_alias=True))
 
 
@@ -390,7 +394,7 @@ def scenarios_of_0_9() -> KeyCondition:
 
 @scenarios.replace(StoredScenario, rate=MIGRATION)
 def upgrade_scenario(scenario: StoredScenario) -> ItemWrite:
-    """Replace a scenario of version 0.9 by its current form, unless it was upgraded or deactivated concurrently."""
+    """Replace a scenario of version 0.9 with its current form, unless it was upgraded or deactivated concurrently."""
     return item(scenario).condition(F.schema_version.missing() & (F.active == scenario.active))
 
 

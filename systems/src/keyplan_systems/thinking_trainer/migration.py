@@ -60,7 +60,9 @@ class Progress:
 
     @classmethod
     def read(cls, path: Path) -> Progress:
-        """Return the position in a file, or the start if the file is missing. Raises ProgressUnreadableError."""
+        """Return the position in a file, or the start if the file is missing. Raises ProgressUnreadableError for an
+        invalid file.
+        """
         if not path.exists():
             return cls()
         try:
@@ -97,7 +99,10 @@ class Migration:
         }
 
     def run_once(self) -> bool:
-        """Upgrade a page of items. Return False after the last page. Raises RunError or BusyItemError."""
+        """Upgrade a page of items. Return False after the last page.
+
+        Raises RunError if the database fails, and BusyItemError if an item has too many concurrent writes.
+        """
         if self.progress.is_done:
             return False
         query, upgrade = self._stages[self.progress.stage]

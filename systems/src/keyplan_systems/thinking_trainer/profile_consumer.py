@@ -47,7 +47,9 @@ class ProfileConsumer:
         self.add(change.new)
 
     def add(self, attempt: Attempt) -> bool:
-        """Add an attempt. Return False if it was already added or was deleted. Raises BusyLedgerError."""
+        """Add an attempt. Return False if it was already added or was deleted. Raises BusyLedgerError if the ledger has
+        too many concurrent writes.
+        """
         for _ in range(MAX_ATTEMPTS):
             ledger = self.db.run(design.ledger_of(attempt.user_id))
             try:

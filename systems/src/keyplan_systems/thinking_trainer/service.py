@@ -26,8 +26,8 @@ from keyplan_systems.web.system import UnfinishedError
 
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
-"""Pause in seconds after all retries were throttled. It takes about this time to write a scenario at one write unit per
-second.
+"""Pause in seconds before a write is repeated after all its retries were throttled. At one write unit per second,
+writing a scenario takes about this time.
 """
 MAX_WAITS = 30
 
@@ -69,7 +69,7 @@ class Service:
     # Attempts.
 
     def begin(self, user_id: str, scenario_id: str) -> StoredAttempt:
-        """Return a new attempt in progress. Raises UnknownScenarioError."""
+        """Return a new attempt in progress. Raises UnknownScenarioError if the scenario is unknown or inactive."""
         scenario = self.scenario(scenario_id)
         if not scenario.active:
             raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
@@ -80,7 +80,8 @@ class Service:
     def submit_at_once(self, user_id: str, scenario_id: str, texts: Mapping[str, str]) -> StoredAttempt:
         """Return a new attempt that is submitted with its answers.
 
-        Raises UnknownScenarioError, AnswersRejected, EvaluationFailed or TooManyRequestsError.
+        Raises UnknownScenarioError for an unknown or inactive scenario, AnswersRejected for invalid answers,
+        EvaluationFailed if grading fails, and TooManyRequestsError if the limit on graded attempts is reached.
         """
         scenario = self.scenario(scenario_id)
         if not scenario.active:
@@ -89,13 +90,19 @@ class Service:
         return self.db.run(design.start_attempt(stored(self._graded(attempt, scenario, texts))))
 
     def save(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Store answers for later. Raises AttemptClosed, AnswersRejected or ConcurrentChangeError."""
+        """Store answers for later.
+
+        Raises AttemptClosed unless the attempt is in progress, AnswersRejected for invalid answers, and
+        ConcurrentChangeError if another request changed the attempt.
+        """
         attempt = self.attempt(user_id, attempt_id)
         answers = attempts.draft_answers(self.scenario(attempt.scenario_id), texts)
         return self._write(attempts.save(attempt, answers, self._now()), attempt)
 
     def resume(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Resume an attempt, which restarts the 24 hours after which it is abandoned. Raises AttemptClosed."""
+        """Resume an attempt, which restarts the 24 hours after which it is abandoned. Raises AttemptClosed unless the
+        attempt is in progress.
+        """
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.resume(attempt, self._now()), attempt)
 
@@ -103,8 +110,8 @@ class Service:
         """Submit an attempt in progress. Questions without an answer in `texts` keep their saved answers.
 
         If the attempt could count as inactive before grading ends, it is first marked as changed, so that the sweep
-        does not abandon it. Raises AttemptClosed, AnswersRejected, EvaluationFailed, TooManyRequestsError or
-        ConcurrentChangeError.
+        does not abandon it. Raises the errors of `attempt` and `submit_at_once`, AttemptClosed unless the attempt is in
+        progress, and ConcurrentChangeError if another request changed the attempt.
         """
         attempt = self.attempt(user_id, attempt_id)
         saved = {answer.question_id: answer.answer for answer in attempt.answers}
@@ -116,12 +123,14 @@ class Service:
         return self._write(self._graded(attempt, scenario, merged), attempt)
 
     def abandon(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Abandon an attempt. Raises AttemptClosed."""
+        """Abandon an attempt. Raises AttemptClosed unless the attempt is in progress."""
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.abandon(attempt, self._now()), attempt)
 
     def attempt(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Return a user's own attempt. Raises UnknownAttemptError or NotYoursError."""
+        """Return a user's own attempt. Raises UnknownAttemptError if it does not exist, and NotYoursError if it belongs
+        to another user.
+        """
         # Text in another format may be the key of another item in the table.
         stored_attempt = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
         if stored_attempt is None:
@@ -131,11 +140,13 @@ class Service:
         return stored_attempt
 
     def submitted(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
-        """Return a user's submitted attempts, newest first. Raises CursorError."""
+        """Return a user's submitted attempts, newest first. Raises CursorError for an invalid cursor."""
         return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
-        """Return a user's attempts in progress, most recently changed first. Raises CursorError."""
+        """Return a user's attempts in progress, most recently changed first. Raises CursorError for an
+        invalid cursor.
+        """
         return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
@@ -159,8 +170,8 @@ class Service:
     def abandon_silent(self) -> int:
         """Abandon all attempts that have been inactive for 24 hours, and return their number.
 
-        After all other attempts, raises an UnfinishedError with the failures and unreadable items. They are tried again
-        in the next sweep.
+        If some of them fail or are unreadable, the others are still abandoned, and an UnfinishedError with all errors
+        is raised at the end. The next sweep processes them again.
         """
         given_up, failures = 0, list[RunError]()
         silent = self.db.iterate(design.silent_attempts(self._now() - SILENCE), unreadable=failures.append)
@@ -186,7 +197,7 @@ class Service:
     # Scenarios.
 
     def scenario(self, scenario_id: str) -> StoredScenario:
-        """Return a scenario. Raises UnknownScenarioError."""
+        """Return a scenario. Raises UnknownScenarioError if it does not exist."""
         is_id = 0 < len(scenario_id) <= MAX_ID_CHARACTERS
         scenario = self.db.run(design.scenario_by_id(scenario_id)) if is_id else None
         if scenario is None:
@@ -199,14 +210,14 @@ class Service:
         return list(self.db.iterate(query, unreadable=omit_unreadable))
 
     def offer(self, scenario_id: str, active: bool) -> StoredScenario:
-        """Activate or deactivate a scenario. Raises UnknownScenarioError."""
+        """Activate or deactivate a scenario. Raises UnknownScenarioError if it does not exist."""
         return self.db.run(design.set_active(scenario_id, active, self.scenario(scenario_id).difficulty))
 
     def add_scenarios(self, scenarios: Sequence[Scenario]) -> int:
         """Add missing scenarios and return their number.
 
-        The method waits when it is throttled. With one write unit per second, twenty scenarios take most of a minute.
-        Raises ThrottledError.
+        The method waits when it is throttled. With one write unit per second, adding twenty scenarios takes almost a
+        minute. Raises ThrottledError if a write is still throttled after several pauses.
         """
         return sum(self._with_retries(scenario) for scenario in scenarios)
 
@@ -236,7 +247,7 @@ class Service:
         return None if latest is None else _current_profile(latest)
 
     def history(self, user_id: str, limit: int, cursor: str | None) -> Page[Profile]:
-        """Return a user's profiles, newest first. Raises CursorError."""
+        """Return a user's profiles, newest first. Raises CursorError for an invalid cursor."""
         page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
         profiles: list[Profile] = []
         for item in page.items:

@@ -208,7 +208,7 @@ class UserPage(BaseModel):
 
 
 class Leaving(BaseModel):
-    """The deletion of a user, which has started."""
+    """The response to a request that has started the deletion of a user."""
 
     model_config = _example({"user_id": "ada", "status": "deleting"})
 

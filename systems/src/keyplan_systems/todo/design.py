@@ -3,7 +3,8 @@
 The table, keys and key formats are those of the published design. The differences are:
 
 * `expiration_timestamp` is the TTL attribute of all entities, because a table has only one TTL attribute.
-* An email address is reserved by a guard item, which is written and deleted in one transaction with its user.
+* An email address is reserved by a uniqueness guard item, which is written and deleted in one transaction with its
+  user.
 * Idempotency records belong to a user, so that a user never gets another user's response. They contain the fingerprint
   of the request, and are written in one transaction with the request's effects.
 * Users and tasks have a version, so that an item is replaced only if it is unchanged since it was read.
@@ -41,8 +42,8 @@ from keyplan import (
 from keyplan_systems.todo.entities import Deletion, Idempotency, Priority, Status, Task, User, app
 
 FEW = Claim("1-5 RCU", "access pattern table")
-"""The published cost that the measurements confirm. The README compares the other published costs with
-measured ones.
+"""The published cost of several access patterns, which the measurements confirm. The README compares the other
+published costs with measured ones.
 """
 
 USER_WRITES = ("create_user", "replace_user", "remove_user")
@@ -144,7 +145,7 @@ def tasks_with_priority(user_id: str, priority: Priority) -> KeyCondition:
 
 @app.query(Task, index="GSI4", rate=Rate(average=1), claims=FEW, expected_items=25)
 def tasks_by_category(user_id: str) -> KeyCondition:
-    """Fetch the tasks of a user by category, grouped in byte order."""
+    """Fetch the tasks of a user, grouped by category in byte order."""
     return pk(user_id=user_id)
 
 
@@ -174,13 +175,15 @@ def search_of_user(user_id: str, text: str) -> KeyCondition:
 
 @app.scan(Task, rate=Rate.monthly(30), expected_items=50, expected_scanned=1_000_000)
 def search_of_all(text: str) -> KeyCondition:
-    """Search all tasks by title or description as documented, by reading the whole table. The lake is cheaper."""
+    """Search all tasks by title or description by reading the whole table, as in the published design. The lake is
+    cheaper.
+    """
     return everything().filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(4), expected_items=1_000_000)
 def all_tasks() -> KeyCondition:
-    """Read the tasks of all users as documented, by reading the whole table. The lake is cheaper."""
+    """Read the tasks of all users by reading the whole table, as in the published design. The lake is cheaper."""
     return everything()
 
 
@@ -189,13 +192,15 @@ def all_tasks() -> KeyCondition:
 
 @app.create(User, rate=Rate(average=0.1))
 def create_user(user: User) -> ItemWrite:
-    """Create a user, with the guard of the email address."""
+    """Create a user, together with the uniqueness guard item for the email address."""
     return item(user)
 
 
 @app.replace(User, rate=Rate(average=0.1))
 def replace_user(user: User) -> ItemWrite:
-    """Update a user if it is unchanged since it was read. The guard moves to a new email address."""
+    """Update a user if it is unchanged since it was read. If the email address changes, its uniqueness guard item
+    changes too.
+    """
     return item(user)
 
 
@@ -273,7 +278,7 @@ def answer_given(user_id: str, request_key: str) -> ItemKey:
 
 @app.create(Idempotency, rate=Rate(average=13, peak=170))
 def remember_answer(record: Idempotency) -> ItemWrite:
-    """Store the response unless one is stored, so that the first of two equal requests wins.
+    """Store the response unless a response is already stored, so that the first of two identical requests wins.
 
     An expired response is overwritten.
     """
@@ -282,7 +287,7 @@ def remember_answer(record: Idempotency) -> ItemWrite:
 
 @app.create(Idempotency, rate=Rate(average=0.5))
 def finish_answer(record: Idempotency) -> ItemWrite:
-    """Replace the claim that multi-step work is in progress (status 102) by the response."""
+    """Replace the record that marks multi-step work as in progress (status 102) with the response."""
     return item(record).replace_if(F.http_status_code == 102)
 
 
@@ -305,7 +310,7 @@ def deletions() -> KeyCondition:
 
 @app.check(User)
 def user_is_leaving(user_id: str, since: datetime) -> ItemWrite:
-    """Check that the user is the same whose deletion started at this time, and not a recreated user."""
+    """Check that the user's deletion started at this time, so that a user who was created again is not affected."""
     return item(user_id=user_id).condition(F.deleting_since == since)
 
 
@@ -323,7 +328,7 @@ def remove_tasks(user_id: str, since: datetime, task_ids: UpTo50) -> list[WriteC
 
 @app.delete(User, rate=Rate.monthly(100))
 def remove_user(user_id: str, since: datetime) -> ItemWrite:
-    """Delete a user and the guard of the email address."""
+    """Delete a user and the uniqueness guard item for the email address."""
     return item(user_id=user_id).condition(F.deleting_since == since)
 
 
@@ -335,7 +340,9 @@ def end_deletion(user_id: str, since: datetime) -> ItemWrite:
 
 @transaction(rate=Rate.monthly(100))
 def finish_deletion(user_id: str, since: datetime) -> list[WriteCall[Any]]:
-    """Delete a user with its guard and job after all tasks have been deleted."""
+    """Delete a user, the uniqueness guard item for the email address and the deletion job after all tasks have been
+    deleted.
+    """
     return [remove_user(user_id, since), end_deletion(user_id, since)]
 
 

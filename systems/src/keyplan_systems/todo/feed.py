@@ -37,13 +37,14 @@ from keyplan_systems.todo.lake.lake import Lake
 CONSUMER = "todo-lake"
 """Prefix of the consumer's name. Each lake is a separate consumer with its own position."""
 BATCH_RECORDS = 5_000
-"""Maximum number of records per write of the lake."""
+"""Maximum number of records per write to the lake."""
 SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
 """Time since the last read of a shard, in seconds, within which the stream cannot have trimmed unread records."""
 CLOCKS_DIFFER = timedelta(minutes=5)
-"""Maximum time by which this clock may be ahead of the service's clock, which dates the changes. Changes from this
-period before a read of the table are also applied to the result of the read. This is harmless, because the last change
-of an item contains its whole state. A missing change would be harmful."""
+"""Maximum time by which this clock may be ahead of the service's clock, which dates the changes. Changes that are dated
+up to this time before a read of the table are also applied to the result of the read. This is harmless, because the
+last change of an item contains its whole state. A missing change would be harmful.
+"""
 
 LAST_SEQUENCE = "9" * SEQUENCE_DIGITS
 """Position after all changes of a stream."""
@@ -132,8 +133,8 @@ class Feed:
     ) -> None:
         """Rebuild the lake from all items of the table: either the current items, or the items of an export.
 
-        `items` are the items of an export, and `as_of` is its time. If they are omitted, the table is read. `ended` is
-        the label of an ended stream whose changes are already part of the current items.
+        `items` are the items of an export, and `as_of` is the time of the export. If both are omitted, the table is
+        read. `ended` is the label of an ended stream whose changes are already part of the current items.
         """
         if items is not None:
             assert as_of is not None, "an export has a time"
@@ -188,7 +189,9 @@ class Feed:
             self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lane.position), lane, looked_s)
 
     def _bury(self, board: Board, streams: Sequence[TableStream]) -> None:
-        """Recover the changes in shards that were removed before they were completely read."""
+        """Rebuild the lake from the table if shards were removed before they were completely read, and mark these
+        shards as read.
+        """
         listed = {shard.key for stream in streams for shard in stream.shards}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
         lost_lanes = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
@@ -205,7 +208,9 @@ class Feed:
             self._keeping(lane, done=True)
 
     def _is_gone(self, lane: Lane, arn: str) -> bool:
-        """Return True if a shard was removed. Ask the service again, because another feed may have found it later."""
+        """Return True if a shard was removed. Queries the service again, because another feed may have discovered the
+        shard later.
+        """
         label, _, name = lane.shard.partition("/")
         return is_gone(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
 

@@ -35,7 +35,9 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
     refusals = RefusalError
 
     def begin(self, request: Request) -> Answer | None:
-        """Claim the key for multi-step work, or return the existing response. Raises KeyReusedError."""
+        """Claim the key for multi-step work, or return the existing response. Raises KeyReusedError if the key belongs
+        to a different request.
+        """
         try:
             self._connection.run(self.keep(request, Work([], IN_PROGRESS), self.now()))
         except AlreadyExistsError:
@@ -63,7 +65,11 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return design.remember_answer(_record(request, work, now))
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - all requests are repeated in the same way
-        """Raise AddressTakenError or the failure, or return if the work should be repeated with the current items."""
+        """Return if all failure reasons are concurrent changes, so that the work should be repeated with the current
+        items.
+
+        Raises AddressTakenError if the email address is in use, and otherwise the first other failure reason.
+        """
         for reason in failed.reasons:
             if isinstance(reason, UniqueTakenError):
                 raise AddressTakenError.of(reason) from failed
@@ -75,7 +81,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return KeyReusedError("This Idempotency-Key was sent with another request before.")
 
     def busy(self) -> ConflictError:
-        """Return the error for a request that is given up because its items keep changing concurrently."""
+        """Return the error for a request that failed after all attempts because of concurrent writes."""
         return ConflictError("The same items are changed concurrently; send the request again.")
 
 

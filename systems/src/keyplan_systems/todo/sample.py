@@ -45,7 +45,8 @@ def _tasks(day: date) -> tuple[dict[str, Any], ...]:
 def load_sample(service: Service, clock: Clock) -> None:
     """Load two users with tasks.
 
-    A user is skipped if they already have tasks, are being deleted, or have the address of another user.
+    A user is skipped if they already have tasks or are being deleted, or if their email address belongs to another
+    user.
     """
     for person in _PEOPLE:
         if service.lists.page(person.user_id, TaskSelection(), 1, None).items:

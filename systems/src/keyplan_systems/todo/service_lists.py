@@ -41,11 +41,12 @@ class TaskSelection:
     due_from: date | None = None
     due_to: date | None = None
     order: Order = "created"
-    """Order of the tasks. `created` means the order of the index that is read. An index contains only tasks that have
-    its field."""
+    """Order of the tasks. `created` means the order of the table or index that the query reads. An index contains only
+    tasks that have a value for its field.
+    """
 
     def call(self, user_id: str) -> Call[Page[Task]]:
-        """Return the call with the requested order that reads the fewest unrelated tasks."""
+        """Return the query with the requested order that reads the fewest tasks that do not match."""
         return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
 
     def _due(self, user_id: str) -> Call[Page[Task]] | None:

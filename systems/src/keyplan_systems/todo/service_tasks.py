@@ -36,7 +36,7 @@ class Tasks:
         self._policy = policy
 
     def read(self, user_id: str, task_id: str) -> Task:
-        """Return a task. Raises MissingError."""
+        """Return a task. Raises MissingError if it does not exist."""
         task = self._connection.run(design.task_by_id(user_id, task_id))
         if task is None:
             raise MissingError(_MISSING)

@@ -13,8 +13,8 @@ Keys and attributes have the names from the decision record. The design differs 
   address is only used for reading. The guard item is written when the address is verified. Before that, a claim is
   stored as a separate item that reserves nothing.
 * Emails are counted per user and per address, in items whose condition enforces the limit.
-* GSI1 lists the bookings with a status. GSI2 lists the bookings of a month by status, and all held slots of a month, so
-  that a calendar requires one request. A user's bookings are sorted by date.
+* Queries of GSI1 return the bookings with a status. Queries of GSI2 return the bookings of a month by status, and all
+  held slots of a month, so that a calendar requires one request. A user's bookings are sorted by date.
 * Users, bookings and events have a version, which is checked when they are changed.
 * Emails are queued in an outbox, which a consumer of the table's stream processes. A sparse index finds unsent emails.
 

@@ -94,7 +94,9 @@ class UserItem(Entity):
 
 
 class BookingFields(BaseModel):
-    """The fields of a booking. An email in the outbox contains a copy of them from when it was queued."""
+    """The fields of a booking. An email in the outbox contains a copy of these fields, made when the email
+    was queued.
+    """
 
     booking_id: BookingId
     user_id: UserId
@@ -146,7 +148,7 @@ class BookingItem(BookingFields, Entity):
 )
 class UserBookingItem(Entity):
     """A copy of a booking in its user's partition, sorted by date. Each transaction that writes the booking also writes
-    it.
+    this copy.
     """
 
     user_id: UserId
@@ -336,7 +338,7 @@ class AuditItem(Entity):
     volume=Volume(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
 )
 class OutboxItem(Entity):
-    """An email to send, with a copy of its booking from when the email was queued.
+    """An email to send, with a copy of its booking that was made when the email was queued.
 
     The item is deleted 30 days after the email was sent or abandoned.
     """

@@ -1,10 +1,10 @@
 """Delivery of the emails in the outbox: new emails from the table's stream, and overdue emails that were not sent.
 
 After an email is sent, it is marked as sent and added to the user's history in one transaction. If the process is
-killed between the two steps, the email is sent again with the same key. A folder detects this. A mail server does not,
-so the email arrives twice with the same Message-ID. Each process sends one email at a time. If several processes run,
-leases on the stream's shards ensure that only one of them handles a new email. Two processes can still send the same
-overdue email concurrently, so that it arrives twice.
+killed between the two steps, the email is sent again with the same key. When emails are written to a folder, the
+repetition is detected. A mail server does not detect it, so the email arrives twice with the same Message-ID. Each
+process sends one email at a time. If several processes run, leases on the stream's shards ensure that only one of them
+handles a new email. Two processes can still send the same overdue email concurrently, so that it arrives twice.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _history(item: OutboxItem, sent: Sent, now: datetime) -> NotificationItem:
 def letter_runner(
     postman: Postman, failures: Path | Destination, checkpoints: Checkpoints | None = None, *, runner: str | None = None
 ) -> Runner:
-    """Return the runner that sends new emails from the table's stream. `runner` is its name.
+    """Return the runner that sends new emails from the table's stream. `runner` is the name of the runner.
 
     An email that fails repeatedly is sent to `failures`, which is a destination or a folder, and also stays in the
     outbox.

@@ -181,7 +181,7 @@ def letter_by_key(notice_key: str) -> ItemKey:
 
 @venue.batch_get(OutboxItem, consistent=True, rate=FEW, expected_items=3)
 def letters_by_key(notice_keys: Ids) -> ItemKey:
-    """Get several emails from the outbox. It contains unsent emails and those sent in the last 30 days."""
+    """Get several emails from the outbox, which contains unsent emails and those sent in the last 30 days."""
     return item(notice_key=each(notice_keys))
 
 

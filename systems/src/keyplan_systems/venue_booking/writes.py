@@ -69,7 +69,9 @@ def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> ItemWrite:
 
 @venue.update(EmailCodeItem, rate=FEW)
 def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
-    """Count an attempt to enter a code, if the maximum is not reached. It is counted before the code is compared."""
+    """Count an attempt to enter a code, if the maximum is not reached. The attempt is counted before the code is
+    compared.
+    """
     return item(user_id=user_id, claim_id=claim_id).condition(F.tries < allowed).add(tries=1)
 
 
@@ -89,7 +91,7 @@ def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
 
 @venue.update(UserItem)
 def count_bookings(user_id: str, pending: int, approved: int, rejected: int, cancelled: int) -> ItemWrite:
-    """Add changes to the counters of a user's bookings, one for each status."""
+    """Add the given changes to the counters of a user's bookings, with one counter for each status."""
     return item(user_id=user_id).add(pending=pending, approved=approved, rejected=rejected, cancelled=cancelled)
 
 

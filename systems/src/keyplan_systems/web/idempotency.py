@@ -111,7 +111,7 @@ class IdempotencyKeys(ABC):
     def check(self, work: Work, failed: TransactionFailedError) -> None:
         """Raise the system's exception for a failed transaction, or return if the request should be tried again.
 
-        The last one of the failure reasons belongs to the write that stores the response.
+        The last failure reason belongs to the write that stores the response.
         """
 
     @abstractmethod

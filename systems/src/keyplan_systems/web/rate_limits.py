@@ -156,7 +156,7 @@ class SharedLimit:
 
     Windows are fixed and start at multiples of their length since the epoch. A caller can therefore send twice the
     allowed number of requests within `window_s` seconds, across the boundary of two windows. This is accepted because a
-    single counter is sufficient, instead of a log of requests.
+    single counter is then sufficient. A stricter limit would require a log of requests.
     """
 
     def __init__(self, connection: Connection, clock: Clock, limit: Limit | None) -> None:

@@ -3,7 +3,7 @@
     with Running(app) as server:
         httpx.get(f"{server.url}/health")
 
-Both uses have the same uvicorn configuration, so tests use the server as in production.
+The configuration of uvicorn is the same in both cases, so tests run the same server as production.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Clients and load balancers close idle connections earlier, so they do not send a
 is closing.
 """
 MESSAGE_BYTES: Final = 128 * 1024
-"""Maximum size of a WebSocket message, as in Amazon API Gateway. After a larger one, the connection is closed with
-1009.
+"""Maximum size of a WebSocket message, as in Amazon API Gateway. A larger message closes the connection
+with code 1009.
 """
 
 

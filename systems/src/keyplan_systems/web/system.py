@@ -49,9 +49,7 @@ class Resources:
 
 
 class UnfinishedError(ExceptionGroup[Exception]):
-    """Raised if a part of a worker's tasks failed. It contains the errors and the number of completed tasks
-    (`done`).
-    """
+    """Raised if some of a worker's tasks failed. It contains the errors and the number of completed tasks (`done`)."""
 
     done: int = 0
 
@@ -138,7 +136,7 @@ class SamplePerson:
 
 @dataclass(frozen=True)
 class System:
-    """The description of a system by which `keyplan up` runs it."""
+    """The description of a system, which `keyplan up` uses to run the system."""
 
     name: str
     """Name in URL paths and of the system's folder, such as todo or ask_a_human."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CHARACTERS_PER_STEP: Final = 25
 """Number of characters of a caption that viewers can read during one step."""
 _TYPED: Final = 60
-"""Number of characters of a text that are typed one by one. The rest of a longer text appears at once."""
+"""Number of characters of a text that are typed one by one. The rest of a longer text appears immediately."""
 _TIMEOUT_MS: Final = 60_000
 _NO_ROOT_SANDBOX: Final = "--no-sandbox"
 # Styles are set by script, because the pages' policy allows no style attributes in HTML.

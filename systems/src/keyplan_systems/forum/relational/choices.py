@@ -133,7 +133,7 @@ class Grants:
 
 def grants_of(database: Database, user_id: str) -> Grants:
     """Return the help grants that the user may view, and the choices for new ones. The result is empty if the user may
-    not grant help on any item.
+    not grant permissions on any item.
     """
     with database.read() as session:
         mine = groups_above(user_id)

@@ -33,17 +33,15 @@ MAX_ANSWER_CHARACTERS = 10_000
 MAX_ANSWERS_BYTES = 250_000
 """Maximum size of all answers of an attempt in bytes, encoded as UTF-8.
 
-Ten answers of 10,000 four-byte characters have 400,000 bytes. With questions and evaluation, they would exceed the
-maximum item size of 409,600 bytes.
+Ten answers of 10,000 four-byte characters each take 400,000 bytes. Together with the questions and the evaluation, they
+would exceed the maximum item size of 409,600 bytes.
 """
 
 SILENCE = timedelta(hours=24)
 """Time without changes after which an attempt in progress counts as abandoned."""
 
 LONGEST_GRADING = timedelta(hours=1)
-"""Longest time for which grading can take. Three attempts with a slow model and the pauses between them
-take minutes.
-"""
+"""Time that grading never exceeds. Three attempts with a slow model and the pauses between them take minutes."""
 
 
 class Status(StrEnum):
@@ -82,7 +80,7 @@ class Answer(Record):
 
 
 class Attempt(Record):
-    """An attempt of one user at one scenario."""
+    """A user's attempt at a scenario."""
 
     attempt_id: AttemptId
     user_id: UserId
@@ -213,7 +211,9 @@ def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attemp
 
 
 def resume(attempt: Attempt, now: datetime) -> Attempt:
-    """Return the resumed attempt, which counts as changed now. Raises AttemptClosed unless in progress."""
+    """Return the resumed attempt, which counts as changed now. Raises AttemptClosed unless the attempt is
+    in progress.
+    """
     require_open(attempt, "resumed")
     return attempt.model_copy(update={"touched_at": _later(attempt, now)})
 
@@ -248,7 +248,7 @@ def submit(
 
 
 def abandon(attempt: Attempt, now: datetime) -> Attempt:
-    """Return the abandoned attempt with its answers. Raises AttemptClosed unless in progress."""
+    """Return the abandoned attempt with its answers. Raises AttemptClosed unless the attempt is in progress."""
     require_open(attempt, "abandoned")
     return attempt.model_copy(update={"status": Status.ABANDONED, "touched_at": _later(attempt, now)})
 
@@ -259,7 +259,9 @@ def is_silent(attempt: Attempt, now: datetime) -> bool:
 
 
 def would_fall_silent(attempt: Attempt, now: datetime) -> bool:
-    """Return True if the sweeper might abandon the attempt before answers that are submitted now have been graded."""
+    """Return True if the attempt could become inactive while it is being graded, so that the sweeper might
+    abandon it.
+    """
     return is_silent(attempt, now + LONGEST_GRADING)
 
 

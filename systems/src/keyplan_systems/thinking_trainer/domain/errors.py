@@ -8,7 +8,7 @@ TrainerError
 ├── ScenarioFileInvalid     a seed scenario violates the limits
 └── EvaluationFailed        the evaluation failed
     ├── EvaluationRefused       the model service permanently rejects this request
-    └── EvaluationUnavailable   the model service gave no usable reply; a later attempt may succeed
+    └── EvaluationUnavailable   the model service returned no usable reply; a later attempt may succeed
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AnswersRejected(TrainerError):  # noqa: N818 - named after the event that 
 
 
 class AttemptClosed(TrainerError):  # noqa: N818
-    """Raised if a completed or abandoned attempt would be changed."""
+    """Raised if a change to a completed or abandoned attempt is requested."""
 
     def __init__(self, attempt_id: str, status: str, verb: str) -> None:
         super().__init__(f"Attempt {attempt_id} is {status}: only an attempt in progress can be {verb}")

@@ -3,15 +3,15 @@
 A profile could be computed from a query for the ten newest attempts, but that query uses an index, which can lag. If
 two attempts are submitted concurrently, each handler could see its own attempt and miss the other, and no later event
 would correct this. The ledger is a single item of the table. It is read with strong consistency, and written only if it
-is unchanged since it was read. The second writer reads it again and then knows both attempts. In addition, ten attempts
-of up to 300,000 bytes each need not be read for eighty small numbers.
+is unchanged since it was read. The second writer reads it again and then finds both attempts. In addition, computing
+eighty small numbers does not require reading ten attempts of up to 300,000 bytes each.
 
-It contains more than a profile's window, because attempts can arrive late. An attempt that is older than known attempts
-changes all later snapshots, which `snapshots` returns again. Therefore the snapshots do not depend on the order of
-arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
+The ledger contains more attempts than a profile's window, because attempts can arrive late. An attempt that is older
+than known attempts changes all later snapshots, which `snapshots` returns again. Therefore the snapshots do not depend
+on the order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
 
 `noted` accepts the attempts in any order. If an attempt is delivered again, it is recognized only while it is in the
-ledger. Therefore a consumer marks each attempt as noted in the same transaction, on condition that it is not marked
+ledger. Therefore a consumer marks each attempt as noted in the same transaction, on the condition that it is not marked
 yet.
 """
 

@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a chain, which converts items of version `before` to version `after`."""
+    """An upgrade step, which converts items of version `before` to version `after`."""
 
     before: str
     after: str

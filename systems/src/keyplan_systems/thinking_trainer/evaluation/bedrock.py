@@ -58,7 +58,7 @@ class BedrockEvaluator:
         """Return the model's assessment, validated with the rubric.
 
         Raises EvaluationRefused for a permanent rejection, and EvaluationUnavailable after three attempts, or
-        immediately while MOST_AT_ONCE other submissions are being graded.
+        immediately while MAX_CONCURRENT other submissions are being graded.
         """
         if not self._free.acquire(blocking=False):
             raise EvaluationUnavailable(f"{self._model_id} is grading {MAX_CONCURRENT} others: try again later")

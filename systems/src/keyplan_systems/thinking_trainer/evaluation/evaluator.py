@@ -37,4 +37,6 @@ class Evaluator(Protocol):
     """Interface of evaluators of submissions."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return all eight dimensions with reasons, and feedback. Raises EvaluationFailed."""
+        """Return the scores of all eight dimensions with reasons, and feedback. Raises EvaluationFailed if the
+        evaluation fails.
+        """

@@ -66,7 +66,9 @@ class _Graded(BaseModel):
 
 
 def assessment_in(text: str, model_id: str) -> Assessment:
-    """Return the assessment in a model's text, whatever surrounds its JSON object. Raises ReplyUnusable."""
+    """Return the assessment in a model's text, whatever surrounds its JSON object. Raises ReplyUnusable if the text
+    contains no valid assessment.
+    """
     if len(text) > MAX_REPLY_CHARACTERS:
         raise ReplyUnusable(f"it has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}")
     candidate = next((parsed for parsed in _objects(text) if "dimensions" in parsed), None)
@@ -85,7 +87,7 @@ def _score(entry: _Dimension) -> DimensionScore:
 
 
 def _objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects in a text, outermost objects in order."""
+    """Yield the outermost JSON objects in a text, in order."""
     decoder = json.JSONDecoder()
     end = 0
     for _ in range(MAX_OPENINGS):

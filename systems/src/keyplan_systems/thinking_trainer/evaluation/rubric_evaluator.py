@@ -3,7 +3,7 @@
 It needs no model and no network, and the same answers always get the same scores. Its criteria:
 
 * clarity: mean and longest sentence, definitions, signposts or paragraphs;
-* relevance: words shared with each question and with the situation, length against the length asked for;
+* relevance: words shared with each question and with the situation, length compared with the requested length;
 * logic: reasons, conclusions, conditions, and how many sentences are linked by a connective;
 * evidence: words for data and sources, a fact taken from the situation, doubts about quality, examples;
 * assumptions: what is assumed, in how many sentences, what it rests on, how it could be tested;
@@ -32,7 +32,9 @@ class RubricEvaluator:
     """Evaluator that uses only the checks."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return all eight dimensions, each with the reasons for its points and for missing points. It never fails."""
+        """Return the scores of all eight dimensions, each with the reasons for its points and for missing points. It
+        never fails.
+        """
         features = Features(submission)
         scores = tuple(_score(dimension, features) for dimension in DIMENSIONS)
         return Assessment(dimensions=scores, feedback=_feedback(submission, scores), model_id=MODEL_ID)

@@ -1,8 +1,8 @@
 """The bronze layer, which stores every change event once in Parquet files by date (UTC).
 
 Events are delivered at least once and in varying batches, so a repeated batch can contain both stored and new events.
-`write` searches for the events of a batch in the files with overlapping positions, which are only the newest ones of
-each shard.
+`write` searches for the events of a batch only in files whose range of positions overlaps with the batch. These are the
+newest files of each shard.
 """
 
 from __future__ import annotations

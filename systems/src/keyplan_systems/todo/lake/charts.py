@@ -36,9 +36,9 @@ def table(result: Any, title: str = "") -> Table:
 
 
 def bars(result: Any, label: str, value: str, title: str = "") -> Table:
-    """Return one column as bars, labelled with the values of another column. Raises ValueError.
+    """Return one column as bars, labelled with the values of another column.
 
-    Null values have no bar. Bars start at zero, so that lengths are comparable. Negative values raise ValueError.
+    Null values have no bar. Bars start at zero, so that lengths are comparable. Raises ValueError for negative values.
     """
     values = result[value].to_pylist()
     if any(number is not None and number < 0 for number in values):

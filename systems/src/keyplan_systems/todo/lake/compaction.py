@@ -60,9 +60,10 @@ class Housekeeper:
         self._refresh = refresh
 
     def compact(self, *, min_files: int = 8) -> Compacted:
-        """Merge the small bronze files of each date that has at least `min_files` of them. Raises LakeBusyError.
+        """Merge the small bronze files of each date that has at least `min_files` of them.
 
-        Only events that silver contains are merged, so silver and gold are refreshed first.
+        Only events that silver contains are merged, so silver and gold are refreshed first. Raises LakeBusyError if
+        other writers prevent the commit.
         """
         version = self._refresh()
         before = after = 0

@@ -31,11 +31,11 @@ class BadRecordError(LakeError):
 
 
 class LakeFormatError(LakeError):
-    """Raised for a version file that is damaged or was written by a newer program."""
+    """Raised for a version file that is damaged or was written by a newer version of the program."""
 
 
 class LakeBusyError(LakeError):
-    """Raised if other writers prevented a call. The call can safely be repeated."""
+    """Raised if a call failed because of other writers or a concurrent vacuum. The call can safely be repeated."""
 
 
 class StaleExportError(LakeError):

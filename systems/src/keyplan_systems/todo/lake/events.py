@@ -69,7 +69,7 @@ def position_of(stream: str, sequence: str) -> str:
 
 
 def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event | None:
-    """Return the change in a record, or None for an idempotency item. Raises BadRecordError.
+    """Return the change in a record, or None for an idempotency item. Raises BadRecordError for a malformed record.
 
     `index` is the position of the record in its batch, which error messages contain. `stream` is the label of the
     stream, for records that do not contain it.

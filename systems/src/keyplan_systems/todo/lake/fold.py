@@ -9,7 +9,7 @@ includes everything that happened before it, so it takes precedence over all ear
 precedence over it. If a user or task is known only from earlier eras, it is missing in a later export and was therefore
 deleted. Its expiry time shows whether it expired, and the `source` of its standing shows that the state was inferred.
 
-For the rule to read an export together with the stream, see the developer guide, "DynamoDB data export to Amazon S3".
+For how to combine an export with the stream, see the developer guide, "DynamoDB data export to Amazon S3".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Position = tuple[int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The facts about one user or task."""
+    """What the merged events and exports show about one user or task."""
 
     at: Position
     state: str
@@ -47,7 +47,7 @@ class Fact:
     image: str | None
     image_at: Position | None
     events: int
-    """Number of change events in the stream."""
+    """Number of merged change events."""
 
 
 def merge(first: Fact, second: Fact) -> Fact:
@@ -85,7 +85,9 @@ def era_of(stream: str, sequence: str, at_us: int, baselines: Sequence[Baseline]
 
 
 def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]) -> dict[str, dict[Key, Fact]]:
-    """Convert rows of the bronze layer to facts of `users` and `tasks`."""
+    """Return the facts about users and tasks that rows of the bronze layer contain, under the keys `users`
+    and `tasks`.
+    """
     facts: dict[str, dict[Key, Fact]] = {"users": {}, "tasks": {}}
     for row in rows:
         kind = row["entity"] + "s"
@@ -114,7 +116,7 @@ def _event_fact(row: Mapping[str, Any], baselines: Sequence[Baseline]) -> Fact:
 
 
 def _is_after(stream: str, sequence: str, at_us: int, baseline: Baseline) -> bool:
-    """Return True if an export may not include an event. Times are compared in whole seconds."""
+    """Return True if the event might be missing from the export. Times are compared in whole seconds."""
     if baseline.position:
         return position_of(stream, sequence) > baseline.position
     return at_us // _SECOND_US >= baseline.as_of_us // _SECOND_US

@@ -53,8 +53,8 @@ class Lake:
     ) -> Lake:
         """Return the lake at a path, `file://` URL or `s3://bucket/prefix`. The first write creates it.
 
-        Raises LakeError. `options` are passed to s3fs. Queries can run for up to `timeout_s` seconds and use up to
-        `memory_limit_mb` MB.
+        `options` are passed to s3fs. Queries can run for up to `timeout_s` seconds and use up to `memory_limit_mb` MB.
+        Raises LakeError for an invalid URL, or if s3fs is required but not installed.
         """
         storage = open_storage(url, options)
         return cls(storage, clock or SystemClock(), timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
@@ -72,11 +72,16 @@ class Lake:
         return self._versions.latest()
 
     def refresh(self) -> Snapshot:
-        """Update silver with all events that were stored before the call, and recompute gold. Raises LakeBusyError."""
+        """Update silver with all events that were stored before the call, and recompute gold.
+
+        Raises LakeBusyError if other writers prevent the commit.
+        """
         return self._refresher.refresh()
 
     def rebuild(self) -> Snapshot:
-        """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError."""
+        """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError if other writers prevent the
+        commit.
+        """
         return self._refresher.rebuild()
 
     def rebuild_from_items(
@@ -98,7 +103,9 @@ class Lake:
         return self._reader.query(sql, parameters)
 
     def report(self, name: str, **parameters: Any) -> Any:
-        """Run a named report in `reports` and return an Arrow table. Raises QueryError."""
+        """Run a named report in `reports` and return an Arrow table. Raises QueryError for an unknown name or
+        parameter.
+        """
         if name not in REPORTS:
             raise QueryError(f"unknown report {name}; available: {', '.join(REPORTS)}")
         report = REPORTS[name]

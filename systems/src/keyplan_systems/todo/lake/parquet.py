@@ -51,7 +51,7 @@ def encode(table: Any) -> bytes:
 
 
 def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None, where: Any = None) -> Any:
-    """Return a data file's rows as a table. Raises FileNotFoundError."""
+    """Return a data file's rows as a table. Raises FileNotFoundError if the file does not exist."""
     fragment = ds.ParquetFileFormat().make_fragment(file.path, storage.arrow)
     return fragment.to_table(columns=None if columns is None else list(columns), filter=where, use_threads=False)
 
@@ -73,7 +73,7 @@ def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition:
 
 
 def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
-    """Read all rows of the data files into an in-memory table. Raises FileNotFoundError."""
+    """Read all rows of the data files into an in-memory table. Raises FileNotFoundError if a file does not exist."""
     tables = []
     for file in files:
         stored = pq.read_table(pa.BufferReader(storage.read(file.path)))

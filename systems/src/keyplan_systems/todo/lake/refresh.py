@@ -60,16 +60,17 @@ class _Work:
 
 
 class Refresher:
-    """Writer of silver and gold. Several can run concurrently, and a version's silver and gold always
-    belong together.
-    """
+    """Writer of silver and gold. Several instances can run concurrently. In each version, gold matches silver."""
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
         self._storage = storage
         self._versions = versions
 
     def refresh(self) -> Snapshot:
-        """Update silver with all events that were stored before the call, and recompute gold. Raises LakeBusyError."""
+        """Update silver with all events that were stored before the call, and recompute gold.
+
+        Raises LakeBusyError if other writers prevent the commit.
+        """
         goal = self._versions.latest().version
         while True:
             done = self._commit(self._fold_next, _same_silver)
@@ -77,7 +78,9 @@ class Refresher:
                 return done
 
     def rebuild(self) -> Snapshot:
-        """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError."""
+        """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError if other writers prevent the
+        commit.
+        """
         return self._commit(lambda base: self._afresh(base, base.baselines), _same_history)
 
     def rebuild_from_items(
@@ -89,7 +92,8 @@ class Refresher:
         the time of the data, with a time zone. Events of that second and later are applied on top of it, so the stream
         must have been read since before that time: start the consumer at TRIM_HORIZON first, and then export. If the
         sequence number of the last change in the export is known (one shard, or no writes), `sequence` is used instead.
-        Raises BadRecordError (nothing is changed), StaleExportError or LakeBusyError.
+        Raises BadRecordError for an invalid item, StaleExportError if a newer export was already applied, and
+        LakeBusyError if other writers prevent the commit. In all these cases, nothing is changed.
         """
         baseline = _baseline(as_of, sequence, stream)
         self._require_newer(self._versions.latest(), baseline)

@@ -82,7 +82,7 @@ def dump(snapshot: Snapshot) -> bytes:
 
 
 def load(body: bytes, name: str) -> Snapshot:
-    """Parse a version file. Raises LakeFormatError."""
+    """Parse a version file. Raises LakeFormatError if it is damaged or has a newer format."""
     try:
         members = orjson.loads(body)
         number = members.pop("format")

@@ -36,13 +36,15 @@ class Storage(Protocol):
         """Whether Arrow reads the files without calling Python. If not, SQL engines must not scan them directly."""
 
     def read(self, path: str) -> bytes:
-        """Return a file's content. Raises FileNotFoundError."""
+        """Return a file's content. Raises FileNotFoundError if the file does not exist."""
 
     def put(self, path: str, body: bytes) -> None:
         """Write a whole file, replacing any existing file. Readers see either the old or the new file."""
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists. Return True if it was written. Raises LakeBusyError."""
+        """Write a whole file unless it exists. Return True if it was written. Raises LakeBusyError after too many
+        conflicts with other writers.
+        """
 
     def names(self, folder: str) -> list[str]:
         """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
@@ -55,9 +57,10 @@ class Storage(Protocol):
 
 
 def open_storage(url: str | Path, options: Mapping[str, Any] | None = None) -> Storage:
-    """Return the storage at a path, `file://` URL or `s3://bucket/prefix`. Raises LakeError.
+    """Return the storage at a path, `file://` URL or `s3://bucket/prefix`.
 
-    `options` are passed to s3fs: `key`, `secret`, `endpoint_url`, `client_kwargs` and so on.
+    `options` are passed to s3fs: `key`, `secret`, `endpoint_url`, `client_kwargs` and so on. Raises LakeError for an
+    invalid URL, or if s3fs is required but not installed.
     """
     text = str(url)
     if text.startswith("s3://"):
@@ -84,7 +87,7 @@ class Folder:
         self.arrow = arrow_fs.SubTreeFileSystem(str(self._root), arrow_fs.LocalFileSystem())
 
     def read(self, path: str) -> bytes:
-        """Return a file's content. Raises FileNotFoundError."""
+        """Return a file's content. Raises FileNotFoundError if the file does not exist."""
         return (self._root / path).read_bytes()
 
     def put(self, path: str, body: bytes) -> None:
@@ -172,7 +175,7 @@ class Bucket:
         self.arrow = arrow_fs.SubTreeFileSystem(self._root, arrow_fs.PyFileSystem(handler))
 
     def read(self, path: str) -> bytes:
-        """Return a file's content. Raises FileNotFoundError."""
+        """Return a file's content. Raises FileNotFoundError if the file does not exist."""
         body: bytes = self._fs.cat_file(f"{self._root}/{path}")
         return body
 

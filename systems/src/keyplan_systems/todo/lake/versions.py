@@ -72,7 +72,8 @@ class Versions:
     def commit(self, change: Change) -> Snapshot:
         """Apply a change to the newest version, and return the resulting version.
 
-        Raises LakeBusyError, or FileNotFoundError if the newest version refers to a missing file.
+        Raises LakeBusyError if other writers keep committing first, or FileNotFoundError if the newest version refers
+        to a missing file.
         """
         for _ in range(_ATTEMPTS):
             base = self.latest()

@@ -78,7 +78,7 @@ class UserShape:
 
     @classmethod
     def of(cls, user: User) -> UserShape:
-        """Convert a user."""
+        """Convert a user to a GraphQL object."""
         stats = user.stats
         return cls(
             id=strawberry.ID(user.user_id),
@@ -101,7 +101,7 @@ class UserShape:
 
 @strawberry.type(name="EmailCode")
 class EmailCodeShape:
-    """A code that was sent to an email address which the caller claims. `verifyEmail` accepts its ID and the code."""
+    """A code that was sent to an email address that the caller claims. `verifyEmail` accepts its ID and the code."""
 
     id: strawberry.ID
     email: str
@@ -109,7 +109,7 @@ class EmailCodeShape:
 
     @classmethod
     def of(cls, item: EmailCodeItem) -> EmailCodeShape:
-        """Convert a claim to an email address."""
+        """Convert the item of an email address claim to a GraphQL object."""
         return cls(id=strawberry.ID(item.claim_id), email=item.email, expires_at=item.expires_at)
 
 
@@ -146,7 +146,7 @@ class BookingShape:
 
     @classmethod
     def of(cls, booking: Booking) -> BookingShape:
-        """Convert a booking. The caller must be allowed to view it."""
+        """Convert a booking to a GraphQL object. The caller must be allowed to view it."""
         contact = booking.contact
         return cls(
             id=strawberry.ID(booking.booking_id),
@@ -205,7 +205,7 @@ class UserBookingShape:
 
     @classmethod
     def of(cls, item: UserBookingItem) -> UserBookingShape:
-        """Convert the user's copy of a booking."""
+        """Convert the user's copy of a booking to a GraphQL object."""
         return cls(
             booking_id=strawberry.ID(item.booking_id),
             date=item.date,
@@ -245,7 +245,7 @@ class EventShape:
 
     @classmethod
     def of(cls, event: Event, actor: Actor) -> EventShape:
-        """Convert an event, including only the fields that the actor may view."""
+        """Convert an event to a GraphQL object, including only the fields that the actor may view."""
         may_see_all = event.is_public or actor.is_admin or event.created_by == actor.user_id
         booking_id = event.booking_id if may_see_all else None
         return cls(
@@ -298,7 +298,7 @@ class DayShape:
 
     @classmethod
     def of(cls, day: DayAvailability) -> DayShape:
-        """Convert the availability of a date."""
+        """Convert the availability of a date to a GraphQL object."""
         return cls(
             date=day.date,
             bookable=day.bookable,
@@ -310,5 +310,5 @@ class DayShape:
 
 
 def days(availability: Iterable[DayAvailability]) -> list[DayShape]:
-    """Convert the availability of several dates."""
+    """Convert the availability of several dates to GraphQL objects."""
     return [DayShape.of(day) for day in availability]

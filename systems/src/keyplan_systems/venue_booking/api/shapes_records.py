@@ -25,7 +25,7 @@ class PaymentShape:
 
     @classmethod
     def of(cls, payment: Payment) -> PaymentShape:
-        """Convert a payment."""
+        """Convert a payment to a GraphQL object."""
         return cls(
             id=strawberry.ID(payment.payment_id),
             booking_id=strawberry.ID(payment.booking_id),
@@ -48,7 +48,7 @@ class LockCodeShape:
 
     @classmethod
     def of(cls, code: LockCode) -> LockCodeShape:
-        """Convert a lock code."""
+        """Convert a lock code to a GraphQL object."""
         return cls(
             event_id=strawberry.ID(code.event_id),
             digits=code.digits,
@@ -78,7 +78,7 @@ class AuditShape:
 
     @classmethod
     def of(cls, entry: AuditEntry) -> AuditShape:
-        """Convert an audit log entry."""
+        """Convert an audit log entry to a GraphQL object."""
         return cls(
             id=strawberry.ID(entry.entry_id),
             actor_id=entry.actor_id,
@@ -99,5 +99,5 @@ class NotificationShape:
 
     @classmethod
     def of(cls, item: NotificationItem) -> NotificationShape:
-        """Convert an email from the user's history."""
+        """Convert an email from the user's history to a GraphQL object."""
         return cls(kind=item.kind, booking_id=strawberry.ID(item.booking_id), sent_at=item.sent_at)

@@ -6,7 +6,7 @@
     ├── InvalidRequestError         the input breaks a rule; `details` names the fields
     │   └── DateNotBookableError    the date is outside the booking window
     ├── AlreadyDecidedError         the booking's status does not allow the action
-    ├── StaleVersionError           it has changed since the caller read it
+    ├── StaleVersionError           the item has changed since the caller read it
     ├── SlotTakenError              another event holds a slot of the date
     ├── EmailTakenError             another user has this email address
     ├── WrongCodeError              the code does not verify the address

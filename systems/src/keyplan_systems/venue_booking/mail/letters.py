@@ -183,8 +183,8 @@ class LetterWriter:
 
 
 def _is_address(text: str) -> bool:
-    """Return True if emails can be sent to the address. The email library raises many different exceptions if they
-    cannot.
+    """Return True if emails can be sent to the address. For other addresses, the email library raises many different
+    exceptions.
     """
     try:
         return bool(Address(addr_spec=text).domain) and text.isascii()

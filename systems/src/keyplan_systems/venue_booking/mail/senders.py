@@ -1,7 +1,7 @@
 """Delivery of emails through an SMTP server, or to .eml files in a folder if no server is configured.
 
-After a crash, the same email may be sent again. A folder detects this by the email's key. An SMTP server does not
-detect it, so an email may arrive twice with the same Message-ID.
+After a crash, the same email may be sent again. When emails are written to a folder, the repetition is detected by the
+email's key. An SMTP server does not detect it, so an email may arrive twice with the same Message-ID.
 """
 
 from __future__ import annotations
