@@ -92,7 +92,10 @@ def check(
 
 
 def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
-    """Apply the fixes of findings to the source files, or print them as a diff and exit with 1 if there are any."""
+    """Apply the fixes of findings to the source files or, if `write` is False, print them as a diff and exit.
+
+    The exit code after a diff is 1 if the diff contains changes, and 0 otherwise.
+    """
     from keyplan.check.fixes import fixes  # noqa: PLC0415 - only for --fix and --diff
 
     changes = fixes(reports)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class Durability(StrEnum):
-    """What acknowledged writes survive: a power failure ("full"), or only a crash of the process ("normal")."""
+    """The failures that acknowledged writes survive: a power failure ("full"), or only a crash of the process
+    ("normal").
+    """
 
     full = "full"
     normal = "normal"

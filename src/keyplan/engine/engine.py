@@ -185,7 +185,7 @@ class Engine:
         self._is_observed = observer is not None
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Delete expired items and return their number.
+        """Delete expired items and return their number. Stop early if `stopped()` returns True.
 
         The background thread does the same every `ttl_sweep_s` seconds. If an item is unreadable, DatabaseCorruptError
         is raised after all other expired items have been deleted.
@@ -193,7 +193,10 @@ class Engine:
         return self._maintain(lambda: sweep(self.database, stopped))
 
     def trim_streams(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Remove stream records older than 24 hours and return their number. The background thread also does this."""
+        """Remove stream records older than 24 hours and return their number. Stop early if `stopped()` returns True.
+
+        The background thread does the same regularly.
+        """
         return self._maintain(lambda: trim_streams(self.database, stopped))
 
     def trim_history(self) -> int:

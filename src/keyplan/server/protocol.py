@@ -154,7 +154,7 @@ class DynamoDBProtocol:
         return ProtocolCall(operation, parsed, content_type, headers)
 
     def finish(self, work: ProtocolCall | Answer) -> Answer:
-        """Return the response for a result of `read`, running the call if it is one."""
+        """Return the response for a result of `read`. If the result is a call, run the call first."""
         return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
@@ -201,7 +201,7 @@ class DynamoDBProtocol:
         return Answer(403, error_body(AccessDeniedError(reason)), JSON, self._ids.next())
 
     def malformed(self, status: int) -> Answer:
-        """Return the response for input that is not HTTP, arrives too slowly, or has too long headers."""
+        """Return the response for input that is not HTTP, arrives too slowly, or has headers that are too long."""
         body = b'{"__type":"com.amazon.coral.service#MalformedHttpRequestException"}'
         return Answer(status, body, JSON, self._ids.next())
 
@@ -226,7 +226,7 @@ class DynamoDBProtocol:
         return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
 
     def _page(self, request: Request) -> Answer:
-        """Return the response for a request with another method than POST.
+        """Return the response for a request with a method other than POST.
 
         Only health checks and CORS preflight requests are supported.
         """

@@ -26,8 +26,9 @@ from keyplan.server.sigv4 import Signatures
 
 
 class ThreadedServer:
-    """An HTTP server for an engine that runs in a separate thread until `stop` is called. The caller must close the
-    engine.
+    """An HTTP server for an engine. The server runs in a separate thread until `stop` is called.
+
+    The caller must close the engine.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class ThreadedServer:
         self.stop()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Complete the requests in progress, for at most `grace_s` seconds, and stop the server. Calling it again has
+        """Complete the requests in progress, for at most `grace_s` seconds, and stop the server. Stopping it again has
         no effect.
         """
         if self._loop is not None and self._stopping is not None and self._thread.is_alive():

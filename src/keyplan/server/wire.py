@@ -91,7 +91,9 @@ class Answer:
         return zlib.crc32(self.body)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return all headers except the Connection, Date and Server headers, for servers that add those themselves."""
+        """Return all headers except Connection, Date and Server, for servers that add these three headers
+        themselves.
+        """
         pairs = [(b"content-type", self.content_type)]
         if not self.unsized:
             pairs.append((b"content-length", b"%d" % len(self.body)))

@@ -213,7 +213,7 @@ def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) ->
 def is_gone(call: Call, arn: str, shard: str) -> bool:
     """Return True if a shard does not exist any longer.
 
-    The request is for this shard, because a list of shards may be outdated and not contain it yet.
+    The request names this shard, because a list of shards can be outdated and not contain the shard yet.
     """
     try:
         call("GetShardIterator", {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"})

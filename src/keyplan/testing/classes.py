@@ -91,7 +91,7 @@ class _Copies:
                 del vars(args[0])[_KEPT]
 
     def _make(self) -> tuple[Answering, Callable[[], None]]:
-        """Return a copy of the engine with its faults and throughput buckets, and a function that closes the copy.
+        """Return a copy of the engine with the same faults and S3 buckets, and a function that closes the copy.
 
         An object that is not an Engine is not copied.
         """

@@ -148,9 +148,9 @@ def _fast_unequal(attribute: str, name: str) -> Test:
 
 
 def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
-    """Return a function that creates tests which compare a top-level attribute with a value.
+    """Return a function that creates tests, each of which compares a top-level attribute with a value.
 
-    They are optimized for numbers.
+    The tests are optimized for numbers.
     """
 
     def make(attribute: str, name: str) -> Test:

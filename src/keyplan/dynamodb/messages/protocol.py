@@ -81,7 +81,7 @@ credential_malformed: Template1 = (
 
 
 def scope_wrong(date: str, service: str, term: str, signed: str) -> str | None:
-    """Return the message for an invalid credential scope, or None if it is valid.
+    """Return the message for an invalid credential scope, or None if the scope is valid.
 
     `signed` is the date of the request.
     """

@@ -41,7 +41,7 @@ _TEXT_TYPES = frozenset("SN")
 def acceptor(shape: Shape, wire: bool, late: bool = False) -> Acceptor:
     """Return a closure that returns True only for valid content of a shape.
 
-    With `late`, it does not test late members, whose values are checked when they are converted.
+    If `late` is True, the closure does not test late members, whose values are checked when they are converted.
     """
     match shape:
         case AttributeValue():
@@ -261,7 +261,7 @@ Unknown members are ignored in wire form and rejected in Python form.
 def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # used as shapes.compile, as re.compile is
     """Return the checker for a shape.
 
-    With `late`, it does not check late members, and the operation must be decorated with `late_check`.
+    If `late` is True, the checker skips late members, and the operation must be decorated with `late_check`.
     """
     accepts_wire = acceptor(shape, wire=True, late=late)
     accepts_python = acceptor(shape, wire=False, late=late)

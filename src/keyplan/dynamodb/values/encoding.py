@@ -38,8 +38,9 @@ def encode(item: Item) -> bytes:
 def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes | None:
     """Return bytes that occur in the body of every item with this value in the attribute `name`, or None.
 
-    Equal names and scalars are encoded as the same bytes. With `is_prefix`, the bytes are those of every string that
-    starts with the value. Bodies of other items may contain the bytes too, so callers must still test the item.
+    Equal names and scalars are encoded as the same bytes. If `is_prefix` is True, the bytes occur in the body of every
+    item in which the attribute starts with the value. Bodies of other items may contain the bytes too, so callers must
+    still test the item.
     """
     ((kind, content),) = value.items()
     # Sets are equal in any order, documents may contain sets, and a subclass of str may define its own equality.

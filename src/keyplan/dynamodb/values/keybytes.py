@@ -89,7 +89,7 @@ def tie_hash(key: bytes) -> bytes:
 
 
 def unescaped(part: bytes) -> bytes:
-    """Return the original of an escaped part."""
+    """Return the original bytes of an escaped part."""
     return unterminated(part).replace(b"\x00\xff", b"\x00")
 
 

@@ -77,8 +77,9 @@ def begin(
     """Start copying rows into the new tree `target`, as of this `Database.alter` transaction.
 
     `owner` is the name of the restored table or the ARN of the backup that receives the rows. An owner can have only
-    one copy. `source` is a table or a read-only tree. `past` selects the rows as of an earlier time. `notified` is the
-    name of a stored document that receives `items`, `size_bytes` and `ready_at` when the copy is complete.
+    one copy at a time. `source` is a table or a read-only tree. `past` selects the rows as of an earlier time.
+    `notified` is the name of a stored document that receives `items`, `size_bytes` and `ready_at` when the copy is
+    complete.
     """
     former = None
     if isinstance(source, Table):

@@ -130,8 +130,8 @@ def changes_between(
 
 
 def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content | None, now: float) -> None:
-    """Record the version of an item before it is changed at the time `now`. `old` is None if the item does not exist
-    yet.
+    """Record the version of an item before the item is changed at the time `now`. `old` is None if the item does not
+    exist yet.
     """
     place = escaped(key)
     newest = transaction.rows(recovery.tree, place, place + _ABOVE_TIMES, reverse=True, limit=1)

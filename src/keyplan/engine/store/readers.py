@@ -272,7 +272,7 @@ class Locked(Connected):
 
 
 class MemoryReaders:
-    """Source of read views of an in-memory database, which all use its only connection."""
+    """Source of the read views of an in-memory database. All views use the only connection to the database."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         self._lock = lock
