@@ -16,7 +16,7 @@ _CASE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _EXPECTED = re.compile(r"# expect.*$", re.MULTILINE)
-_NOTE = "<!-- fmt: off -->\n\nThese designs are test cases for the rule. Imports are left out."
+_NOTE = "<!-- fmt: off -->\n\nThese designs are test cases for the rule. Imports are omitted."
 _SECTION = re.compile(r"^(Why is this bad\?|Fix:|Source:)\s+", re.MULTILINE)
 
 
@@ -43,7 +43,7 @@ def _index() -> str:
         "",
         (
             f"`keyplan check` has {len(RULES)} rules. [`keyplan diff`](../diff.md), which compares two designs, has"
-            f" {len(CHANGE_RULES)} more. How to read and accept findings: [checks](../checks.md)."
+            f" {len(CHANGE_RULES)} more. [Checks](../checks.md) describes how to read and accept findings."
         ),
     ]
     for family, rules in FAMILIES.items():

@@ -35,14 +35,14 @@ def local_index_changed(comparison: Comparison) -> Iterator[Finding]:
 def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
     """Primary key of a table is changed
 
-    Finds tables with different key attributes, or key attributes of different types, in the new design.
+    Finds tables that have different key attributes in the new design, or whose key attributes have different types.
 
     Why is this bad? The key of a table cannot be changed: UpdateTable accepts no key schema, and CloudFormation
     replaces the table and deletes the old one with its items.
 
     Fix: give the new table another name, let both versions of the program write to both tables, copy the items, and
-    finally delete the old table. `keyplan diff` shows the steps in order, with units and price. To change only the
-    values of key attributes, keep the names of the attributes and change their templates (KP906).
+    then delete the old table. `keyplan diff` shows the steps in order, with units and price. To change only the values
+    of key attributes, keep the names of the attributes and change their templates (KP906).
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, UpdateTable.
     """
@@ -63,8 +63,8 @@ def index_changed_in_place(comparison: Comparison) -> Iterator[Finding]:
     and every read of the index fails until it is backfilled. CloudFormation rejects an update that contains both
     changes.
 
-    Fix: declare the new index under another name next to the old one, deploy, move the reads to the new index, and
-    delete the old one.
+    Fix: declare the new index under another name next to the old index, and deploy both. Then move the reads to the new
+    index, and delete the old one.
 
     Source: developer guide, "Managing Global Secondary Indexes in DynamoDB"; API reference, UpdateTable: only the
     capacity of an existing index can be updated.
@@ -82,7 +82,7 @@ _SEVERAL_CHANGES = 2
 def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
     """Several indexes change in one deployment
 
-    Finds tables in which more than one global index is created or deleted.
+    Finds tables for which the new design adds or removes more than one global index.
 
     Why is this bad? UpdateTable creates or deletes one global index at a time, and rejects requests while another index
     is being created or backfilled. CloudFormation rejects an update with several such changes to one table.
@@ -107,11 +107,11 @@ def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
     Finds tables whose stream has a different view type in the new design, or is disabled.
 
     Why is this bad? The view type of a stream cannot be changed: a new stream with another ARN replaces the stream.
-    Consumers and Lambda triggers remain attached to the old stream. Changes between the two streams are in neither of
-    them, and records of the old stream are deleted after 24 hours.
+    Consumers and Lambda triggers remain attached to the old stream. Writes after the old stream was disabled and before
+    the new one was enabled are in neither stream. Records of the old stream are deleted after 24 hours.
 
-    Fix: stop writes, or plan to read the changes between the streams from the table. Let consumers read the old stream
-    to its end, and start them at the beginning of the new stream.
+    Fix: stop writes during the change, or read the items that changed in between from the table. Let consumers read the
+    old stream to its end, and start them at the beginning of the new stream.
 
     Source: developer guide, "Change data capture for DynamoDB Streams", enabling a stream; API reference,
     StreamSpecification.
@@ -131,7 +131,8 @@ def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
 def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
     """Key template is changed but stored items keep the old key
 
-    Finds entities whose key templates, prefixes or index conditions change, and entities that move to another table.
+    Finds entities whose key templates, prefixes or index conditions change, and entities that are moved to another
+    table.
 
     Why is this bad? A template affects new writes only. Reads with new keys do not find stored items, a create does not
     detect that an item exists, and stored items remain in indexes under their old keys.
@@ -159,9 +160,9 @@ def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
 
     Finds fields that the new design stores with a different type than the old design.
 
-    Why is this bad? Nothing converts stored values. Comparisons of an old value with a new one are false, results are
-    sorted separately for each type, and items with the wrong type are missing from indexes. A timestamp in seconds is
-    read as milliseconds.
+    Why is this bad? Nothing converts stored values. Comparisons of an old value with a new one are false, and items
+    whose index key has the old type are missing from the index. If only the unit changes, a stored timestamp in seconds
+    is read as milliseconds.
 
     Fix: store the new type under another attribute (`Annotated[..., Attribute("due_at_s")]`), write both attributes,
     rewrite stored items, and then remove the old field. Versions of the program that run concurrently must also be able
@@ -179,15 +180,15 @@ def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
 def stored_values_dropped(comparison: Comparison) -> Iterator[Finding]:
     """Stored values are no longer valid
 
-    Finds fields with a narrower type or limit, or a new validator, in the new design. Also finds removed fields and
-    entities.
+    Finds fields that have a narrower type, a narrower limit or a new validator in the new design. Also finds removed
+    fields and entities.
 
     Why is this bad? Reading a stored item with an invalid value fails. The value of a removed field remains in a stored
-    item, and is billed, until the whole item is written again. Items of a removed entity remain in the table.
+    item, and is billed, until the whole item is replaced. Items of a removed entity remain in the table.
 
     Fix: stop writing such values, find the items that contain them (with an export or a filtered scan), rewrite these
-    items, and then narrow the type. If the old design declares the share of each value (`distinct={"state": {"open":
-    0.1, ...}}`), `keyplan diff` shows how many items are affected.
+    items, and then narrow the type. `keyplan diff` shows how many items are affected if the old design declares the
+    share of each value (`distinct={"state": {"open": 0.1, ...}}`).
 
     Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
@@ -216,8 +217,8 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
     writes to the table are throttled. If a template produces the index key, stored items do not contain the key
     attributes, and a program must add them to each item.
 
-    Fix: deploy a version that writes the index keys, provision enough capacity on the index for the backfill, and
-    deploy the version that reads the index when the index is ACTIVE and contains all items.
+    Fix: first deploy a version that writes the index keys, and provision enough capacity on the index for the backfill.
+    When the index is ACTIVE and contains all items, deploy the version that reads the index.
 
     Source: developer guide, "Managing Global Secondary Indexes in DynamoDB", phases of index creation and adding an
     index to a large table.
@@ -240,9 +241,9 @@ def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
     """Removed pattern is still used
 
     Finds removed patterns that a program imports (error, with `keyplan diff --uses FOLDER`). Also finds removed
-    patterns that had a rate or a claim, or that another pattern named in `after=` (warning).
+    patterns that had a rate or a claim, or that another pattern listed in `after=` (warning).
 
-    Why is this bad? The callers fail when the new version is deployed.
+    Why is this bad? Programs that still call the pattern fail when the new version is deployed.
 
     Fix: first deploy a version without the calls, and remove the pattern in the next version. Cursors of the removed
     pattern do not work with a pattern that replaces it.
@@ -278,12 +279,12 @@ def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
 
     Why is this bad? `keyplan export` names the resource after the table. If the name changes, an update of the stack
     creates an empty table and removes the old one from the stack. Templates from `keyplan export` have `DeletionPolicy:
-    Retain`, so the old table remains and is billed. A template without this policy deletes the table with its items,
-    and alarms, policies and triggers then refer to a table that no longer exists. Terraform refuses to destroy the
-    table.
+    Retain`, so the old table remains and is billed. Without this policy, CloudFormation deletes the table with its
+    items, and alarms, policies and triggers then refer to a table that no longer exists. The Terraform export prevents
+    the table from being destroyed.
 
-    Fix: enable deletion protection and copy the items before the stack is updated, and delete the old table manually
-    when nothing uses it.
+    Fix: enable deletion protection and copy the items before the stack is updated. Delete the old table manually when
+    nothing uses it any more.
 
     Source: AWS CloudFormation, "Update behaviors of stack resources" (replacement) and "DeletionPolicy attribute".
     """
@@ -317,17 +318,17 @@ def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
 
 @change_rule("KP913", "warning")
 def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
-    """Stored items have no sentinels
+    """Stored items have no guard items for unique values
 
     Finds unique constraints (`unique=`) that are added to an entity with stored items.
 
-    Why is this bad? Each unique value is reserved by a sentinel: an additional item that is written in the same
-    transaction. Stored items have no sentinels, so new items can use the same values, and two stored items may already
-    have the same value.
+    Why is this bad? keyplan reserves each unique value with a guard item (sentinel), which is written in the same
+    transaction. For the values of stored items, guard items do not exist yet. New items can therefore use the same
+    values, and two stored items can already have the same value.
 
-    Fix: deploy a version that deletes the sentinels of deleted items, and then a version that writes sentinels for new
-    items. Add the missing sentinels of stored items, and resolve values that several items share. Rely on uniqueness
-    only after that.
+    Fix: first deploy a version that deletes the guard items of deleted items, and then a version that writes guard
+    items for new items. Add guard items for the stored items, and resolve values that several items share. Rely on
+    uniqueness only after that.
 
     Source: developer guide, "Amazon DynamoDB Transactions: how it works"; AWS Database Blog, "Simulating Amazon
     DynamoDB unique constraints using transactions".

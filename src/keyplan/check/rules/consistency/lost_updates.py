@@ -42,8 +42,8 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
     increased, the decision of another request, or another event with the same key.
 
     Fix: use `@table.create` for new items, which fails if the item exists (`.replace_if(...)` allows exceptions), and
-    `@table.replace` with a version for existing items. Suppress the finding for caches and latest values, which are
-    meant to be overwritten.
+    `@table.replace` with a version for existing items. Suppress the finding for cached values and latest values, which
+    are meant to be overwritten.
 
     Source: API reference, PutItem: an existing item with the same key is replaced completely.
     """
@@ -85,13 +85,13 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
     """Lost update
 
     Finds updates that set a state from a parameter, or overwrite a field to which another pattern adds. Appending to a
-    list, and changing a part of a set or map, count as adding. An update is not reported if it has a version, a
+    list counts as adding, and so does changing a part of a set or map. An update is not reported if it has a version, a
     condition on the field, or a comparison with the new value.
 
     Also finds replacements of whole items without a version, and updates that set a state and assign the item to a
-    holder without a condition (advice unless the field has `Attribute(kind="holder")`). An update that sets a state to
-    a constant is reported if another pattern changes the state only under a condition on it. It is not reported if it
-    is a step of a transaction in which another step has a condition.
+    holder without a condition (advice unless the holder field has `Attribute(kind="holder")`). An update that sets a
+    state to a constant is reported if another pattern changes the state only under a condition on the state. The update
+    is not reported if it is a step of a transaction in which another step has a condition.
 
     A field with declared choices is a state if something depends on its value: a condition on another write, a read
     with `decides=`, a condition on an index key (`only_if=`), a consumer's filter, or another update that sets it to a
@@ -281,7 +281,7 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
     bulk load.
 
     Why is this bad? BatchWriteItem puts and deletes whole items one by one. It supports neither updates nor conditions,
-    and some of the writes can fail. Putting an item that was read before overwrites changes that were made since the
+    and some of the writes can fail. Putting an item that was read earlier overwrites changes that were made since the
     read.
 
     Fix: use single updates with a condition, which cost the same, or transactions of up to 100 writes. Keep batches for

@@ -20,12 +20,12 @@ def copy_not_updated(subject: Subject) -> Iterator[Finding]:
     """Denormalized copy is not updated
 
     Finds entities that contain a copy of another entity's field, if a write changes the original field, and none of the
-    transactions with this write also changes the copy. An entity contains a copy if its key consists of fields of the
-    other entity, so that it has one item for each of the other entity's items, and it has a field with the same name
+    transactions with this write also changes the copy. An entity is assumed to contain a copy if its key consists of
+    fields of the other entity, it contains the key fields of the other entity, and both have a field with the same name
     and choices.
 
     Why is this bad? For example, the status of a booking is also stored with its user, so that the user's bookings can
-    be listed with one query. If a change updates only one of the two items, the two lists differ permanently.
+    be listed with one query. If a write changes only one of the two items, they differ permanently.
 
     Fix: change both items in one transaction, or remove the copy and read the original.
 
@@ -90,8 +90,8 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     advice, because the fields could refer to another entity. If a transaction deletes an item and puts an item of
     another entity in its place, the new item does not count as a child.
 
-    Why is this bad? A delete removes one item. The comments on a post or the members of a team remain, are billed, and
-    belong to the next item that is created with the same key.
+    Why is this bad? A delete removes one item. The comments on a post or the members of a team remain and are billed.
+    They also belong to the next item that is created with the same key.
 
     Fix: delete the children with `batch_delete` after a query, before or after the delete, or in one transaction if
     they are few. Alternatively, give the children an expiry, let a consumer handle the owner's `Removed` event, or keep

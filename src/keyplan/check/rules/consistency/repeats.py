@@ -30,9 +30,10 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
     addition, the amount is added twice. keyplan sends an idempotency token with each transaction, so DynamoDB applies
     retries within one call only once during ten minutes. A second call has another token.
 
-    Fix: make the write part of a transaction that also creates an item for the request, with the request's ID as the
-    key and an expiry. Or add a condition that only the first call meets, such as the version that was read. A bound on
-    the counter (`.condition(F.free >= count)`) is not sufficient, because the second call can also meet it.
+    Fix: make the write part of a transaction that also creates an item for the request. The key of this item is the
+    request's ID, and the item expires. Or add a condition that only the first call meets, such as the version that was
+    read. A bound on the counter (`.condition(F.free >= count)`) is not sufficient, because the second call can also
+    meet it.
 
     Source: API reference, TransactWriteItems (ClientRequestToken); developer guide, "Programming errors: retries".
     """
@@ -56,8 +57,8 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
 def count_without_change(subject: Subject) -> Iterator[Finding]:
     """Count changes although nothing was written
 
-    Finds transactions that add to a number and also delete or put an item without a condition, if none of their steps
-    fails when the transaction is repeated. KP610 reports transactions with `retried=True`.
+    Finds transactions that add to a number and also delete or put an item without a condition, if all their steps also
+    succeed when the transaction is repeated. KP610 reports transactions with `retried=True`.
 
     Why is this bad? Deleting a missing item is not an error: if a user clicks "unlike" twice, the second request
     deletes nothing, but the count decreases again. If a put replaces an existing item, the count increases again.

@@ -131,8 +131,8 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     """Transaction writes an item twice
 
     Finds transactions with two steps whose keys are equal because they come from the same parameters. Also finds
-    repeated steps whose key does not depend on the repeated value, and two new items with the same unique value. Steps
-    that add an amount to an item for each member of a list are reported if two members can identify the same item
+    repeated steps whose key does not depend on the repeated value, and two new items with the same unique value. A step
+    that adds an amount to an item for each member of a list is reported if two members can identify the same item
     (warning). Sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, are not reported.
 
     Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
@@ -220,7 +220,7 @@ def _duplicate(name: str, does: str, written: Written, other: Written | None) ->
 def single_item_transaction(subject: Subject) -> Iterator[Finding]:
     """Transaction has a single write
 
-    Finds transactions that consist of one step, if the step is not repeated.
+    Finds transactions that consist of a single step that is not repeated.
 
     Why is this bad? A single write is atomic and accepts conditions. A transaction costs twice the write units and can
     conflict with other transactions, without a benefit for a single item.

@@ -26,18 +26,18 @@ from keyplan.design.errors import Place
 def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
     """Uniqueness is not enforced
 
-    Finds unique constraints that only an index enforces, or that nothing enforces, and batch writes of entities with
-    unique values. Also finds reads that are used to check uniqueness (`decides=`), if the write that depends on the
-    read (`guards=`) can succeed for two items with the same value.
+    Finds unique constraints that rely on an index or are not enforced at all, and batch writes of entities with unique
+    values. Also finds reads that are used to check uniqueness (`decides=`), if the write that depends on the read
+    (`guards=`) can succeed for two items with the same value.
 
     Why is this bad? An index accepts equal keys and is updated after the table. Two concurrent registrations with the
     same email address both query the index, find nothing, and succeed. The same happens if a read of the table is
-    followed by a write without a condition. After a read of an index, the write fails only if the value is part of the
-    primary key or reserved by an additional item, a sentinel.
+    followed by a write without a condition. After a read of an index, the write fails for an existing value only if the
+    value is part of the primary key or is reserved by an additional item, called a guard item or sentinel.
 
-    Fix: declare `unique=("email",)`. A sentinel item, which is written in the same transaction on the condition that it
-    does not exist, then reserves the value. If the value can be the key, make it the key and create items with
-    `@table.create`.
+    Fix: declare `unique=("email",)`. keyplan then reserves the value with a guard item, which is written in the same
+    transaction on the condition that it does not exist. Alternatively, use the value as the primary key and create
+    items with `@table.create`.
 
     Source: developer guide, "Using global secondary indexes" (keys need not be unique, propagation is asynchronous);
     AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
@@ -90,8 +90,9 @@ def _race(pattern: Pattern[..., Any], entity: EntitySpec, by: str, other: Place)
 def orphaned_uniqueness_guard(subject: Subject) -> Iterator[Finding]:
     """Uniqueness guard is never deleted
 
-    Finds entities that reserve a unique value, if their items remain when the owner is deleted or the value changes. An
-    example is `EMAIL#{email}`, which is created in one transaction with its user.
+    Finds entities that reserve a unique value for an owner (guard entities), if their items remain when the owner is
+    deleted or the value changes. An example is an entity with the key `EMAIL#{email}`, whose items are created in one
+    transaction with a user.
 
     Why is this bad? The value cannot be used again, although its owner no longer exists or has another value.
 

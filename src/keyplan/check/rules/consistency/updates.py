@@ -27,9 +27,9 @@ incomplete_item = fault_rule(
     Finds updates with `upsert=True` that do not set every required field, and updates that remove a required field or
     set it to None.
 
-    Why is this bad? An upsert can create an item that contains only the fields that it sets, and cannot be read as its
-    entity. This also happens if an update arrives after the item was deleted. keyplan therefore raises an error when
-    such a pattern is called.
+    Why is this bad? An upsert of a missing item creates an item that contains only the fields of the update. Such an
+    item cannot be read as its entity. This also happens if the update arrives after the item was deleted. keyplan
+    therefore raises an error when such a pattern is called.
 
     Fix: set each required field with `set_if_missing(...)`, give the fields defaults, or remove `upsert` so that the
     update fails if the item does not exist. Key fields are always set, and `add` and `append` create missing counters
@@ -44,7 +44,8 @@ incomplete_item = fault_rule(
 def missing_parent_map(subject: Subject) -> Iterator[Finding]:
     """Update writes into a map that can be missing
 
-    Finds updates of a path inside a map field, if the field can be None or is missing in items that an upsert creates.
+    Finds updates of a path inside a map field, if the field can be None or is missing from items that an upsert
+    creates.
 
     Why is this bad? `SET answers.#category = ...` works only if `answers` exists: DynamoDB does not create maps and
     rejects the update with "The document path provided in the update expression is invalid for update".
@@ -171,10 +172,10 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
 def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
     """Balance can be overdrawn
 
-    Finds updates that subtract from a number field without a declared minimum, and have no condition on the field,
-    expected value or version. The finding is a warning if another write of the entity requires a sufficient amount. It
-    is advice if only the name of the field suggests a remaining amount (balance, stock, available, remaining, credits).
-    KP617 reports fields with a minimum.
+    Finds updates that subtract from a number field without a declared minimum, if the update has neither a condition on
+    the field nor an expected value or version. The finding is a warning if another write of the entity requires a
+    sufficient amount. It is advice if only the name of the field suggests a remaining amount (balance, stock,
+    available, remaining, credits). KP617 reports fields with a minimum.
 
     Why is this bad? Two callers read a balance of 50, and each takes 40. Both succeed, and the balance is -30.
 

@@ -36,9 +36,9 @@ _FREE_TIER = re.compile(r"\bfree[- ]tier\b", re.IGNORECASE)
 def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
     """Design exceeds the free tier
 
-    Finds claims that a design fits in the free tier, if it stores more than 25 GB, or provisions more than 25 write or
-    read units per second. Also finds claims of a number of free read or write requests in designs with on-demand
-    tables.
+    Finds claims that a design fits in the free tier, if the design stores more than 25 GB or provisions more than 25
+    write or read units per second. Also finds claims of a number of free read or write requests in designs with
+    on-demand tables.
 
     Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class and 25 provisioned write and
     read units per second, for the whole account and not for each table. On-demand requests are not included.
@@ -88,8 +88,8 @@ _OLDEST_MONTHS = 12
 def outdated_price(subject: Subject) -> Iterator[Finding]:
     """Price is outdated
 
-    Finds claims of a price if the date in their source is more than twelve months before the date of the prices
-    included with keyplan.
+    Finds claimed prices whose source has a date more than twelve months before the date of the prices included with
+    keyplan.
 
     Why is this bad? Prices change: the prices of on-demand requests were halved on 1 November 2024.
 
@@ -125,12 +125,12 @@ _FORMER_FACTOR = 2.0
 def wrong_price(subject: Subject) -> Iterator[Finding]:
     """Claimed price is wrong
 
-    Finds claims of the price of a million requests that differ by more than 1 % from the prices included with keyplan
+    Finds claimed prices of a million requests that differ by more than 1 % from the prices included with keyplan
     (on-demand capacity, Standard table class).
 
-    Why is this bad? The prices of $0.25 and $1.25 for a million reads and writes were correct in us-east-1 until 31
-    October 2024, and were then halved. They are prices of units, not requests: a read unit covers a consistent read of
-    up to 4 KB, a write unit covers up to 1 KB, and each index adds units. A million requests can therefore cost more.
+    Why is this bad? In us-east-1, a million reads cost $0.25 and a million writes $1.25 until 31 October 2024. These
+    prices were then halved. They are prices of units, not requests: a read unit covers a consistent read of up to 4 KB,
+    a write unit covers up to 1 KB, and each index adds units. A million requests can therefore cost more.
 
     Fix: state the price with its Region and date, or let `keyplan price` compute it.
 
@@ -163,13 +163,13 @@ def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -
 def wrong_units(subject: Subject) -> Iterator[Finding]:
     """Claimed units are wrong
 
-    Finds claims of capacity units that a call cannot use (error), or that are lower than the estimate from the declared
-    numbers and sizes (warning). One finding lists the patterns with the same claim.
+    Finds claimed numbers of capacity units that a call cannot use (error), or that are lower than the estimate from the
+    declared numbers and sizes (warning). One finding lists the patterns with the same claim.
 
     Why is this bad? A write uses one unit per KB, rounded up, and a delete uses at least one. Every index that contains
-    the item adds units, and twice as many if the index key changes. "0.5 WCU" and "1.5 WCU" are impossible, and so is
-    "1 WCU" with an index. A read of 4 KB uses one unit if it is consistent, and half a unit otherwise. Items that a
-    filter removes are billed like returned items.
+    the item adds as many units as its projection requires, and twice as many if the index key changes. "0.5 WCU" and
+    "1.5 WCU" are impossible, and so is "1 WCU" for an item in an index. A read of 4 KB uses one unit if it is
+    consistent, and half a unit otherwise. Items that a filter removes are billed like returned items.
 
     Fix: use the figures from `keyplan explain` and `keyplan verify`, and state the item size to which they apply.
 
@@ -264,8 +264,8 @@ _PAGE_MS = 20.0
 def wrong_latency(subject: Subject) -> Iterator[Finding]:
     """Claimed latency is too low
 
-    Finds claims of a latency of a few milliseconds for scans, and for queries that read many pages, assuming 20 ms per
-    page.
+    Finds claimed latencies that are too low for scans and for queries that read several pages. A page is assumed to
+    take 20 ms.
 
     Why is this bad? Reading one item or a small page takes milliseconds. A scan, or a query for thousands of items,
     reads pages of 1 MB one after the other.

@@ -17,8 +17,8 @@ _MANY_ITEMS = 100_000
 def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     """Table has no point-in-time recovery
 
-    Finds tables with at least 100,000 items that do not expire, if they have no point-in-time recovery. One finding
-    lists the tables.
+    Finds tables without point-in-time recovery that have at least 100,000 items that do not expire. One finding lists
+    the tables.
 
     Why is this bad? A faulty deployment can empty a table in minutes. Point-in-time recovery restores the state at any
     second of the last 35 days into a new table. Without it, only manual backups can be restored.

@@ -22,8 +22,9 @@ def capacity_mode(subject: Subject) -> Iterator[Finding]:
     """Other capacity mode is cheaper
 
     Finds tables whose cost at the declared rates would be at least a third lower in the other capacity mode, if this
-    saves at least five times the design's `cost_floor`. On-demand cost is based on average rates, and provisioned cost
-    on peak rates at 70 % utilization. Tables with queries that read an unknown number of items are skipped (KP509).
+    saves at least five times the design's `cost_floor` per month. On-demand cost is based on average rates, and
+    provisioned cost on peak rates at 70 % utilization. Tables with queries that read an unknown number of items are
+    skipped (KP509).
 
     Why is this bad? On-demand capacity is billed per request. Provisioned capacity is billed by the hour, whether it is
     used or not. A steady load is much cheaper with provisioned capacity. A rare or bursty load is cheaper with
@@ -62,8 +63,8 @@ def table_class(subject: Subject) -> Iterator[Finding]:
     """Other table class is cheaper
 
     Finds on-demand tables whose cost would be at least 10 % lower in the other table class, if this saves at least the
-    design's `cost_floor`. Costs are based on declared numbers, sizes and rates, without the free storage of the
-    account.
+    design's `cost_floor` per month. Costs are based on declared numbers, sizes and rates, without the free storage of
+    the account.
 
     Why is this bad? The Standard-Infrequent Access class charges 40 % of the Standard price for storage, and 25 % more
     for requests. It is cheaper for tables whose storage costs more than their requests, such as logs, archives and old
@@ -104,7 +105,7 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
     """Consistent read is not needed
 
     Finds consistent reads that declare neither `after=[...]` (the writes whose results they must return) nor
-    `decides=...`, if their additional cost is at least the design's `cost_floor`.
+    `decides=...`, if their additional cost is at least the design's `cost_floor` per month.
 
     Why is this bad? A consistent read costs twice as many units as an eventually consistent one, and is needed only to
     return writes of the last second.
@@ -135,14 +136,14 @@ _NAME_SHARE = 1 / 3
 
 @design_rule("KP804", "advice")
 def long_attribute_names(subject: Subject) -> Iterator[Finding]:
-    """Attribute names cost more than they need
+    """Long attribute names increase the cost
 
     Finds entities whose attribute names take up at least a third of the declared item size, if storing these names
     costs at least the design's `cost_floor` per month.
 
     Why is this bad? The name of each attribute is stored in each item, and again in each index that projects the
-    attribute. It counts toward units and storage. With a hundred million small items, names such as
-    `lastNotificationTimestamp` cause most of the cost.
+    attribute. It counts toward units and storage. With 100 million small items, names such as
+    `lastNotificationTimestamp` can cause most of the cost.
 
     Fix: store fields under short names: `Annotated[datetime, Attribute("lnt")]`. Programs still use the long names.
 
@@ -185,7 +186,8 @@ _EXPORTS_A_MONTH = 30
 def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
     """Export is cheaper than scans
 
-    Finds tables whose scans cost more than a daily export, if the difference is at least the design's `cost_floor`.
+    Finds tables whose scans cost more than a daily export, if the difference is at least the design's `cost_floor` per
+    month.
 
     Why is this bad? Each scan is billed for every item in the table. An export to S3 is billed once per GB, uses no
     capacity, and can be read any number of times.
@@ -218,14 +220,15 @@ _EXPIRING_FACTOR, _EXPIRING_WRITES = 10, 10.0
 def mixed_retention_table(subject: Subject) -> Iterator[Finding]:
     """Short-lived and permanent items share a table
 
-    Finds tables with a stream or point-in-time recovery in which expiring entities are written at least ten times per
+    Finds tables with a stream or point-in-time recovery whose expiring entities are written at least ten times per
     second, and more than ten times as often as the other entities.
 
     Why is this bad? Streams, recovery, capacity and table class are settings of the whole table. If clicks and orders
     share a table, and clicks are written a thousand times as often, the stream and recovery that only the orders need
-    are billed for every click. A table that is deleted or throttled affects both.
+    are billed for every click. If the table is deleted or throttled, both are affected.
 
-    Fix: give expiring entities that are written often their own table. Transactions and batch reads work across tables.
+    Fix: store expiring entities that are written often in a separate table. Transactions and batch reads work across
+    tables.
 
     Source: developer guide, "Data modeling foundations in DynamoDB" (multi-table design).
     """

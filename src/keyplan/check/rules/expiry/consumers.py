@@ -24,8 +24,8 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
 
     Finds tables with more than two consumers.
 
-    Why is this bad? A shard of a stream supports two readers. If a third one reads it, requests of all readers are
-    throttled. Each function attached to the stream is a reader, and so is the replication of a global table.
+    Why is this bad? A shard of a stream supports two readers. If a third reader is added, requests by all readers are
+    throttled. Each function that is attached to the stream is a reader, and so is the replication of a global table.
 
     Fix: let one reader distribute the changes: a worker that calls several consumers, or a function that publishes to a
     topic.
@@ -80,8 +80,8 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
 
     Finds consumers without `on_failure=`. If KP708 reports missing `retries=`, its fix includes both options.
 
-    Why is this bad? After the last retry, or when the record leaves the stream, the change is dropped. Nothing shows
-    which change was lost, and the consumer's aggregate, search index or data lake remains wrong.
+    Why is this bad? After the last retry, or when the record leaves the stream, the change is dropped. No record of the
+    lost change remains, and the aggregate, search index or data lake that the consumer maintains remains wrong.
 
     Fix: declare a destination with `on_failure="..."`: a queue, a topic or a folder. The records stored there can be
     delivered again.
@@ -194,8 +194,8 @@ def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer receives mostly unrelated changes
 
     Finds consumers without `filter=` if more than half of the table's declared writes are writes of other entities, and
-    one call for each of these writes costs at least the design's `cost_floor` per month. One finding lists the
-    consumers of a table.
+    the calls for these writes cost at least the design's `cost_floor` per month. One finding lists the consumers of a
+    table.
 
     Why is this bad? Without a filter, the consumer is called for all changes. Each call is billed, and relevant changes
     wait behind unrelated ones.
@@ -243,8 +243,8 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
     Finds consumers that handle `Removed` but not `Expired` for an entity that expires.
 
     Why is this bad? In the stream, the expiry of an item appears as a delete by the service. If a consumer handles only
-    `Removed`, its copy of the data still contains the expired items. The two events are separate, so that expired items
-    do not appear to be deleted by a user.
+    `Removed`, its copy of the data still contains the expired items. The two events are separate, so that a consumer
+    can distinguish an expiry from a deletion by a user.
 
     Fix: handle `Expired[...]` next to `Removed[...]`.
 
@@ -279,8 +279,9 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
     Finds consumers that handle `Inserted` but not `Modified` for an entity, if writes change a field of the entity with
     declared choices.
 
-    Why is this bad? If an existing item is put or its state changes, the change is delivered as `Modified`. A consumer
-    of `Inserted` receives an attempt as "in-progress", but never as "completed".
+    Why is this bad? If a put replaces an existing item, or its state changes, the change is delivered as `Modified`. A
+    consumer that handles only `Inserted` receives an attempt with the state "in-progress", but never with the state
+    "completed".
 
     Fix: handle `Modified` too: `filter=changed("status", becomes="completed")` also matches insertions with that value.
     This requires the old and the new image.
@@ -324,7 +325,7 @@ def _can_change(work: Work, state: str) -> bool:
 def stream_without_consumer(subject: Subject) -> Iterator[Finding]:
     """Stream has no consumer
 
-    Finds tables with `stream=` and at least one pattern if the design declares no consumer for them.
+    Finds tables with `stream=` and at least one pattern, if the design declares no consumer of the stream.
 
     Why is this bad? Stream records are deleted after 24 hours. Changes that nothing reads in that time are lost, and a
     consumer that is added later does not receive them. If a function outside the design reads the stream, keyplan

@@ -56,9 +56,9 @@ _TOO_LARGE_FOR_SECONDS = 10**11
 def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
     """Expiry is in milliseconds
 
-    Finds TTL fields that are stored in milliseconds. Fields with `Attribute(stored="epoch_ms")`, and fields whose
-    default, minimum or example (`Field(examples=[...])`) is too large for seconds, are errors. Fields with a name such
-    as `until_ms` are advice.
+    Finds TTL fields that are stored in milliseconds. The finding is an error for fields with
+    `Attribute(stored="epoch_ms")`, and for fields whose default, minimum or example (`Field(examples=[...])`) is too
+    large for seconds. It is advice for fields with a name such as `until_ms`.
 
     Why is this bad? DynamoDB reads the value as seconds. A value in milliseconds is a time about 50,000 years in the
     future, so the item never expires.
@@ -158,15 +158,15 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
 def ttl_as_event(subject: Subject) -> Iterator[Finding]:
     """Expiry is used as an event
 
-    Finds tables whose `TTL(sets=...)` expects that fields change when an item expires. Also finds reads with
+    Finds tables with `TTL(sets=...)`, which expects that fields change when an item expires. Also finds reads with
     `expired=True` and `decides=`, unless the write that depends on the read (`guards=`) has a condition on the expiry.
 
     Why is this bad? DynamoDB deletes an expired item, up to several days after its expiry. It does not change fields,
     set states or end sessions on time.
 
-    Fix: compare the expiry with the current time. Reads omit expired items automatically. Add the expiry to conditions
-    on writes (`.condition(F.expires_at > now)`), and derive a state such as "expired" when reading. If the state must
-    be stored, set it with a background job.
+    Fix: compare the expiry with the current time. keyplan's reads omit expired items automatically. Add the expiry to
+    conditions on writes (`.condition(F.expires_at > now)`), and derive a state such as "expired" when reading. If the
+    state must be stored, set it with a background job.
 
     Source: developer guide, "Using time to live (TTL)" and "Working with expired items".
     """
@@ -217,8 +217,8 @@ _LONG_PAST = datetime(2021, 11, 1, tzinfo=UTC)
 def ttl_too_old(subject: Subject) -> Iterator[Finding]:
     """Expiry is more than five years in the past
 
-    Finds TTL fields with a default or maximum before November 2021, TTL fields that are durations, and writes that set
-    such a time as a constant.
+    Finds TTL fields that are durations or have a default or maximum before November 2021, and writes that set a TTL
+    field to a constant before that time.
 
     Why is this bad? DynamoDB ignores a TTL value more than five years in the past, so the item is never deleted. An
     expiry of 0 or 1 does not delete an item immediately, and a duration of 7,200 seconds is read as a time in 1970.
@@ -272,13 +272,14 @@ def _ignored_expiry(what: str, subject: str, place: Place, table: Place) -> Find
 def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
     """Item and its uniqueness guard expire separately
 
-    Finds entities that reserve a unique value for their owner, such as `EMAIL#{email}`, if only the guard or only the
-    owner expires.
+    Finds entities that reserve a unique value for an owner (guards), such as `EMAIL#{email}` for a user, if only the
+    guard or only the owner expires.
 
     Why is this bad? If only the owner expires, the value cannot be used again. If only the guard expires, another item
     can use the value while the owner still exists.
 
-    Fix: give both the same expiry in the same transaction. The guards that `unique=` creates expire with their items.
+    Fix: give both the same expiry in the same transaction. Guards that `unique=` creates expire together with their
+    owners.
 
     Source: developer guide, "Using time to live (TTL)": expiry is per item; AWS blog, "Simulating Amazon DynamoDB
     unique constraints using transactions".

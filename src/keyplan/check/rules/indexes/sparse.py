@@ -39,8 +39,8 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
     `only_if=F.due_date.exists()` on the key, or with the share of items that have the field,
     `Volume(present={"due_date": 0.3})`.
 
-    Why is this bad? An item without a key attribute of an index is not in the index. A subscription that was never
-    notified has no `last_notified_at`, so the query for subscriptions to notify never returns it.
+    Why is this bad? An item without a key attribute of an index is not in the index. A subscription without any
+    notification has no `last_notified_at`, so a query for the subscriptions to notify never returns it.
 
     Fix: if all items are expected, make the field required and set it from the start, for example to the time of
     creation. Otherwise declare that the index is sparse.
@@ -95,7 +95,7 @@ def _required_values(plan: Plan) -> set[str]:
 def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
     """Items never leave a sparse index
 
-    Finds conditions on index keys that cannot become false, because no pattern changes the fields of the condition to
+    Finds conditions on index keys (`only_if=`) that cannot become false: no pattern sets the fields of the condition to
     other values, replaces the item or deletes it, and the item does not expire.
 
     Why is this bad? The index grows with the table, and queries on it read more and more items.
@@ -151,8 +151,8 @@ def _values_after(plan: Plan) -> dict[str, object]:
 def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
     """Nothing enters a sparse index
 
-    Finds index keys with a condition that no write satisfies, or with an optional field that no write sets. This is
-    reported only if no pattern puts whole items, and no update sets the fields to the required values.
+    Finds index keys with a condition that no write satisfies, or with an optional field that no write sets. An index
+    key is reported only if no pattern puts whole items and no update sets the fields to the required values.
 
     Why is this bad? Queries on the index return nothing. For example, if no pattern marks a subscription as due, no
     reminder is sent.
@@ -206,7 +206,7 @@ _LARGEST_SHARE = 0.5
 def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     """Index could be sparse
 
-    Finds indexes of which all queries request the same values of a field with few values, such as open tasks or active
+    Finds indexes whose queries all request the same values of a field with few values, such as open tasks or active
     subscriptions, if at most half of the items have these values.
 
     Why is this bad? Copies of all other items are written to the index, stored, and updated with each change, but never

@@ -128,13 +128,13 @@ _SMALL_BYTES = 1024
 
 @design_rule("KP404", "warning", of_absence=True)
 def over_projection(subject: Subject) -> Iterator[Finding]:
-    """Index holds entries that are never read
+    """Index contains items that are never read
 
     Finds entities in an index that no query on the index returns. Also finds indexes that project whole items of more
     than 1 KB, if patterns only count the items or read views of them.
 
-    Why is this bad? Each item in the index is a copy that is written, stored and billed. In an index that several
-    entities share, this happens if an entity stores a field under a key attribute of the index.
+    Why is this bad? Each item in the index is a copy that is written, stored and billed. If several entities share an
+    index, this happens if a field of one of them has the name of the index's key attribute.
 
     Fix: keep the entity out of the index (with another attribute name, or a key with `only_if=`), or project only the
     attributes that are read.
@@ -207,7 +207,8 @@ def local_index_without_consistent_read(subject: Subject) -> Iterator[Finding]:
     together with the table, cannot be deleted, limits every item collection to 10 GB, and prevents DynamoDB from
     splitting an item collection across partitions.
 
-    Fix: replace it with a global index that has the same keys, or declare `consistent=True` on the reads that need it.
+    Fix: replace the local index with a global index that has the same keys, or declare `consistent=True` on the reads
+    that require strong consistency.
 
     Source: developer guide, "Best practices for using secondary indexes in DynamoDB" (global or local).
     """

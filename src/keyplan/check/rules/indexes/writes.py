@@ -28,10 +28,10 @@ stale_index_key = fault_rule(
     raised. This is the most common fault in designs whose keys consist of several fields.
 
     Fix: pass the values of the missing fields with `.assuming(...)`. The update then writes the key, and fails if the
-    item does not have these values. A condition that is true only for items that are not in the index
-    (`.condition(F.due.missing())`), or whose key does not change, is also sufficient. Or set the other fields too,
-    replace the whole item, or use the fields themselves as key attributes of the index. In a patch, require all fields
-    of the key in each call (`.set(...)`), or pass the stored values of the fields that a call may omit.
+    item does not have these values. A condition is also sufficient if it is true only for items that are not in the
+    index (`.condition(F.due.missing())`), or only for items whose index key does not change. Or set the other fields
+    too, replace the whole item, or use the fields themselves as key attributes of the index. In a patch, require all
+    fields of the key in each call (`.set(...)`), or pass the stored values of the fields that a call may omit.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
     """,
@@ -48,8 +48,8 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
     one index key.
 
     Why is this bad? DynamoDB deletes the old item from the index and writes a new one: two index writes for each write
-    to the table. For fields such as points, counters and `updated_at`, this causes most of the cost. All items with the
-    same partition key share 1,000 write units per second.
+    to the table. For fields such as points, counters and `updated_at`, these writes cause most of the cost. All items
+    with the same partition key share 1,000 write units per second.
 
     Fix: do not use the field in index keys: sort in the program, or update a copy of the field for the index
     periodically. Or shard the index key.
@@ -91,8 +91,8 @@ _AMPLIFICATION = 5.0
 def index_write_amplification(subject: Subject) -> Iterator[Finding]:
     """Write amplification from indexes
 
-    Finds writes that use at least five times the write units of the table because of indexes, if the indexes cost at
-    least the design's `cost_floor` per month at the declared rate.
+    Finds writes that use at least five times the write units of the table because of indexes, if the index writes cost
+    at least the design's `cost_floor` per month at the declared rate.
 
     Why is this bad? Each write of an item is also a write to every index that contains the item, or two writes if the
     index key changes. Creating a small item with four indexes costs five write units.

@@ -34,12 +34,13 @@ from keyplan.design.schema import Index
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     """Key value can contain its separator
 
-    Finds fields in templates whose values can contain the separator that follows them. The finding is an error if no
-    separator follows, a warning for text, and advice for identifiers. One finding lists all fields.
+    Finds fields in key templates whose values can contain the separator that follows the field. The finding is a
+    warning for text and advice for identifiers. It is an error if another field follows without a separator. One
+    finding lists all fields.
 
     Why is this bad? With the template `CATEGORY#{category}#{task_id}`, a task in the category "a#b" would be returned
-    by a query with `begins_with CATEGORY#a#`, and its key would be parsed into another category. keyplan therefore
-    rejects writes of such values. If no separator stands between two fields, writes succeed, and two different pairs of
+    by a query with `begins_with CATEGORY#a#`, and its key would be parsed as another category. keyplan therefore
+    rejects writes of such values. Without a separator between two fields, writes succeed, but two different pairs of
     values can have the same key.
 
     Fix: restrict the values (`Field(pattern=r"^[a-z0-9-]+$")`, a Literal, UUID), or escape them: `{category:quote}`.
@@ -87,7 +88,7 @@ _RANK_NAME = re.compile(r"(^|_)(priority|prio|severity|urgency|importance|level|
 
 @design_rule("KP206", "error", "warning", "advice")
 def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
-    """Key does not sort by its values
+    """Key does not sort in the order of its values
 
     Finds range conditions on keys whose text does not sort in the order of the values (error). Also finds queries whose
     results are sorted by numbers without padding (warning), and queries whose results are sorted alphabetically by a
@@ -96,7 +97,7 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? DynamoDB compares keys as bytes. Numbers without padding sort as 1, 10, 9. Timestamps with an
     offset or varying precision do not sort by time. Words sort alphabetically: high, low, medium. A range therefore
-    returns wrong items and omits others.
+    returns some wrong items and omits some of the requested ones.
 
     Fix: use placeholders that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for timestamps,
     `{priority:rank(urgent,high,low)}` for words.
@@ -174,8 +175,9 @@ def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     Finds pairs of entities that can share a partition of a table or index, if their sort keys start with the same text
     and continue with different encodings, such as `utc_ms` and `epoch_s`, or a padded and an unpadded number.
 
-    Why is this bad? A query returns both in the order of their key text: items of one entity come before all items of
-    the other, whatever their values. A range returns only items with the encoding of its bounds.
+    Why is this bad? A query returns the items of both entities in the order of their key text: all items of one entity
+    come before all items of the other, whatever their values. A range only works for the entity with the same encoding
+    as the bounds.
 
     Fix: use the same format (the part after the colon) for the same value in all entities of the index.
 
@@ -230,11 +232,11 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     """Timestamp is stored as free text
 
     Finds `str` fields without a `pattern` in sort keys, if `Attribute(kind="timestamp")` or the name of the field
-    declares that it contains timestamps. One finding lists the fields.
+    indicates a timestamp. One finding lists all these fields.
 
     Why is this bad? Text is sorted by its characters, so timestamps are sorted by time only if all of them use UTC, the
-    same number of digits and the same ending. `12:00:00.500Z` sorts before `12:00:00Z`, and `+02:00` sorts by local
-    time. Python's `isoformat()` omits zero microseconds.
+    same number of digits and the same suffix. `12:00:00.500Z` sorts before `12:00:00Z`, and timestamps with `+02:00`
+    sort by local time. Python's `isoformat()` omits the microseconds if they are 0.
 
     Fix: declare the field as `datetime` (stored as UTC with six digits) or `date`, use a placeholder such as
     `{created_at:utc_ms}`, or restrict the text with `Field(pattern=...)`.
@@ -330,14 +332,14 @@ _PLAIN_SPECS = frozenset({"", "utc_us", "date"})
 
 @design_rule("KP213", "advice")
 def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
-    """Index key could be plain attributes
+    """Index key could use separate attributes
 
-    Finds templates of global index keys that only join fields with separators, in an index with one entity.
+    Finds templates of global index keys that only concatenate fields with separators, in an index with one entity.
 
-    Why is this bad? Values in a joined key must be escaped, each update must write the key again, and items become
-    larger. A global index accepts up to four attributes for each part of its key: `GSI1SK = "{status}#{due_at:utc_ms}"`
-    can be `sk=("status", "due_at")`. Emulators and older libraries do not support such keys yet. The engine included
-    with keyplan supports them.
+    Why is this bad? Values in a concatenated key must be escaped, each update of a field must also rewrite the key, and
+    items become larger. A global index accepts up to four partition key attributes and four sort key attributes:
+    `sk=("status", "due_at")` can replace `GSI1SK = "{status}#{due_at:utc_ms}"`. Emulators and older libraries do not
+    support such keys yet. keyplan's own engine supports them.
 
     Fix: use the fields themselves as key attributes of the index. A query specifies values for the leading attributes,
     and optionally a range for the next attribute.
@@ -389,8 +391,8 @@ def _has_plain_holes(part: BoundKeyAttribute) -> bool:
 def order_by_random_id(subject: Subject) -> Iterator[Finding]:
     """Newest-first query sorts by random IDs
 
-    Finds queries with `descending=True` whose results are sorted first by a UUID (warning), or by a `str` field with
-    the name of an identifier (advice).
+    Finds queries with `descending=True` whose results are sorted first by a UUID (warning), or by a `str` field whose
+    name suggests an ID (advice).
 
     Why is this bad? Descending order returns the highest sort key first. With random IDs, this is not the newest item,
     and the first page contains arbitrary items.

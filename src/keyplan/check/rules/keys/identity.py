@@ -41,7 +41,7 @@ optional_primary_key = fault_rule(
 
     Finds primary keys with a field that can be None.
 
-    Why is this bad? Every item has a complete primary key. Writes of items without the field fail.
+    Why is this bad? Every item must have a complete primary key. A write of an item without the field fails.
 
     Fix: make the field required, or remove it from the key. If the value is not known when the item is created, use
     another value in the primary key, and put the field into the key of an index: an item without the field is not in
@@ -67,20 +67,20 @@ class _Owner:
 def key_collision(subject: Subject) -> Iterator[Finding]:
     """Two entities can have the same key
 
-    Finds pairs of entities in one table whose primary keys can be equal. The items that reserve unique values
-    (sentinels) are compared too. The rule considers all values that the declared types, lengths and patterns allow, for
-    both key attributes together. The finding shows a key that both can have.
+    Finds pairs of entities in one table whose primary keys can be equal. The rule considers all values that the
+    declared types, lengths and patterns allow, for the partition key and sort key together. It also compares the keys
+    of the items that reserve unique values (`unique=`). The finding shows a key that both entities can have.
 
     The finding is a warning if the keys are equal only for a value that contains a separator, because keyplan rejects
-    writes of such values. It is also a warning if two kinds of IDs follow the same prefix (`EVENT#{date}` and
-    `EVENT#{event_id}`), so that items can share a partition. It is advice if only the names of the fields suggest that
-    the values differ.
+    writes of such values. It is also a warning if fields of different types follow the same prefix of the partition key
+    (`EVENT#{date}` and `EVENT#{event_id}`), so that items of both entities can share a partition. It is advice if the
+    fields have the same type, and only their names suggest that their values differ.
 
     Why is this bad? Only the primary key identifies an item of a table. A put of one entity replaces an item of the
     other without an error, and a read of one entity returns an item of the other.
 
-    Fix: start the key of each entity with its own literal prefix, such as `USER#` and `TEAM#`, or declare patterns that
-    exclude each other.
+    Fix: start the key of each entity with its own literal prefix, such as `USER#` and `TEAM#`, or declare a `pattern`
+    for the fields so that no value matches both.
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
     """
@@ -263,16 +263,17 @@ _TIMESTAMP_NAME = re.compile(r"(^|_)(at|time|timestamp|datetime|moment)$")
 def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     """Only a timestamp identifies items
 
-    Finds primary keys whose sort key consists of timestamps. The finding is a warning for a `datetime` field or a field
-    with `Attribute(kind="timestamp")`, and advice if only the field's name suggests a timestamp. One finding lists the
-    entities with the same field. Entities without a write are not reported if the table has writes of other entities.
+    Finds primary keys whose sort key consists only of a timestamp. The finding is a warning for a `datetime` field or a
+    field with `Attribute(kind="timestamp")`, and advice if only the field's name suggests a timestamp. One finding
+    lists the entities with the same field. An entity that no pattern writes is not reported if patterns write other
+    entities of the table.
 
     Also finds sort keys that consist of a day or another period, if the entity has an ID that the key does not contain.
     An example is a receipt with a `receipt_id` and the key `USER#{user_id}`, `RECEIPT#{day}`.
 
     Why is this bad? Two items with the same partition key and time have the same key: a put replaces the first item,
-    and a create fails. Clocks can have a low resolution, imports contain past times, and retries repeat a time. Two
-    receipts of the same user and day always have the same key.
+    and a create fails. The same time can occur twice if a clock has a low resolution, an import contains past times, or
+    a retry sends a time again. Two receipts of the same user and day always have the same key.
 
     Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items are still sorted by time.
 
@@ -331,11 +332,11 @@ def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> boo
 def shard_only_identity(subject: Subject) -> Iterator[Finding]:
     """Key contains only a shard of a field
 
-    Finds primary keys that contain only the shard number of a field, not its value. Also finds queries with such a key
-    that request one value of the field.
+    Finds primary keys that contain only the shard number of a field, not its value. Also finds queries that use such a
+    key to request one value of the field.
 
-    Why is this bad? `{game:shard(4)}` writes one of four numbers, each of which is shared by a quarter of all games. If
-    the primary key contains nothing else about the game, scores of two games can have the same key. A query with
+    Why is this bad? `{game:shard(4)}` writes one of four numbers, so a quarter of all games have the same number. If
+    the primary key contains nothing else about the game, scores in two games can have the same key. A query with
     `pk(game=game)` returns the items of all games in the shard.
 
     Fix: also write the value: `GAME#{game}#{player:shard(4)}` distributes the players of one game across shards, and

@@ -25,16 +25,17 @@ from keyplan.design.planning.plan import Plan, SortCondition
 def unknown_name(subject: Subject) -> Iterator[Finding]:
     """Name is not declared
 
-    Finds names that the design does not declare: fields in `ordered_by` and in `Volume(distinct=..., present=...)`,
-    attributes in an index's projection or a table's `ttl`, patterns in `after`, and patterns that write in `guards`.
-    Unknown names in templates, conditions and the bodies of patterns raise an error when the module is imported.
+    Finds names that the design does not declare: names of fields in `ordered_by` and `Volume(distinct=...,
+    present=...)`, of attributes in an index's projection or a table's `ttl`, and of patterns in `after` and `guards`.
+    Names in `guards` must be names of patterns that write. Unknown names in templates, conditions and the bodies of
+    patterns raise an error when the module is imported.
 
     Why is this bad? A misspelled name has no effect: a misspelled field in `distinct` makes estimates wrong, and a
     misspelled TTL attribute means that no item expires.
 
     Fix: correct the name.
 
-    Source: design language of keyplan.
+    Source: design language of keyplan (not a limit of DynamoDB).
     """
     patterns = {pattern.name for pattern in subject.design.patterns}
     writes = {pattern.name for pattern in subject.design.patterns if not pattern.plan.reading}
@@ -193,12 +194,12 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     """Partition key does not start with the tenant
 
     Finds entities with a tenant field whose partition keys do not start with this field. The finding is a warning for a
-    field with `Attribute(kind="tenant")`, and advice for a field that only has the name of a tenant (tenant, org,
+    field with `Attribute(kind="tenant")`, and advice if only the field's name suggests a tenant (tenant, org,
     organization, workspace).
 
-    Why is this bad? Customers are isolated only by program code: a request with the ID of another tenant's item can
-    access this item. If the key starts with the tenant, an IAM policy with the condition key `dynamodb:LeadingKeys`
-    isolates tenants, and the items of one tenant can be exported, deleted and measured.
+    Why is this bad? Only program code isolates customers from each other: a request with the ID of another tenant's
+    item can access this item. If the key starts with the tenant, an IAM policy with the condition key
+    `dynamodb:LeadingKeys` isolates tenants, and the items of one tenant can be exported, deleted and measured.
 
     Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), also in indexes, or suppress the
     finding if all access goes through a service that checks the tenant.
@@ -232,15 +233,15 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP218", "advice", "warning")
 def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
-    """Query of an index returns items of all tenants
+    """Index query returns items of all tenants
 
     Finds queries on indexes that require neither the tenant nor an ID, for entities whose primary key starts with a
-    tenant. The finding is a warning for a field with `Attribute(kind="tenant")`, and advice for a field that only has
-    the name of a tenant.
+    tenant. The finding is a warning for a field with `Attribute(kind="tenant")`, and advice if only the field's name
+    suggests a tenant.
 
-    Why is this bad? The primary key isolates customers, but the index key does not: `pk(status="open")` returns the
-    open orders of all customers. If a program does not filter the result, it shows orders to the wrong customer, and an
-    IAM policy cannot prevent this.
+    Why is this bad? The primary key separates the items of customers, but the index key does not: `pk(status="open")`
+    returns the open orders of all customers. If a program does not filter the result, it shows orders to the wrong
+    customer, and an IAM policy cannot prevent this.
 
     Fix: start the index's partition key with the tenant (`TENANT#{tenant_id}#STATUS#{status}`) and require it in the
     query. Suppress the finding for jobs that process the items of all tenants.

@@ -29,9 +29,10 @@ def no_matching_key(subject: Subject) -> Iterator[Finding]:
     """No key or index serves the pattern
 
     Finds patterns that specify a partition key without values for all its fields. Also finds entities with fields in
-    `found_by` that cannot be looked up by a key, an index or a unique value. This is a warning if the fields identify a
-    partition, which a query must then read completely. Fields in the middle of a sort key can be omitted: with the key
-    `{country}`, `{state}#{city}`, a query for the country finds `("country", "city")`.
+    `found_by` that cannot be looked up by a key, an index or a unique value. The finding is a warning if the fields
+    identify a partition, because a query must then read the whole partition. Fields in the middle of a sort key can be
+    omitted from `found_by`: with the partition key `{country}` and the sort key `{state}#{city}`, `("country", "city")`
+    is not reported.
 
     Why is this bad? A key condition must specify every field of the partition key, and optionally leading fields of the
     sort key. Without the partition key, only a scan of all items finds the item.
@@ -117,7 +118,7 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
     are not reported, and neither are scans that cost less than the design's `cost_floor` per month at their declared
     rate. One finding lists the scans of a table or index.
 
-    Why is this bad? A scan reads every item and is billed for it, even if a filter removes the item. Each GB takes
+    Why is this bad? A scan reads every item and is billed for it, even if a filter removes the item. Each GB uses
     131,072 read units with eventual consistency, and twice as many with strong consistency. A scan of a large table
     takes minutes, and its cost grows with the table.
 
@@ -198,7 +199,7 @@ multi_attribute_key_query = fault_rule(
     accepts conditions on the sort key attributes from the first one on, without gaps. Only the last of these conditions
     can be a range.
 
-    Fix: pass values for the missing attributes, or add an index whose key starts with the known attributes.
+    Fix: pass values for the missing attributes, or add an index whose key starts with the attributes that are known.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes, querying.
     """,
@@ -210,7 +211,7 @@ def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
     """Query also reads other entities
 
     Finds queries for a whole partition, if it contains items of entities that the pattern does not return. Also finds
-    patterns that return several entities which neither keys nor a discriminator distinguish.
+    patterns that return several entities if neither the keys nor a discriminator distinguish their items.
 
     Why is this bad? Items of other entities are read, billed and removed from the result: pages contain fewer items,
     and the cost grows with the number of other items. Items that cannot be distinguished are returned as the wrong
@@ -269,8 +270,8 @@ def _indistinguishable(name: str, plan: Plan) -> Iterator[Finding]:
 def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
     """Existing index serves the filter
 
-    Finds queries and scans that filter for one value of a field, if an index has a key that starts with the field in
-    the same partition.
+    Finds queries and scans that filter for one value of a field, if an index contains this field in its partition key
+    or at the start of its sort key, and can serve the same query without the filter.
 
     Why is this bad? A filter removes items that were already read and billed. A query on the index reads only the items
     that it returns.
@@ -320,8 +321,8 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
 def query_for_single_item(subject: Subject) -> Iterator[Finding]:
     """Query reads a single item
 
-    Finds queries that specify every field of an item's primary key. Queries on an index that specify more fields are
-    not reported, because they can also check the owner of the item.
+    Finds queries that specify every field of an item's primary key. Queries on an index are not reported if they
+    specify additional fields, which can, for example, check the owner of the item.
 
     Why is this bad? Such a query returns at most one result, and cannot be part of a batch. If it has no condition on
     the sort key, it reads the whole partition. On an index, it can also return an outdated item.
@@ -386,8 +387,8 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
     Finds entities that no pattern writes, if patterns write other entities of the table. Also finds entities that no
     pattern reads, if patterns read other entities. Conditions, checks, returned items and consumers count as reads. A
     create whose key can already exist also counts as a read, because it keeps a value unique. Entities in a table with
-    a stream and no declared consumer are not reported as never read. Entities whose items a transaction replaces with
-    items of another entity are not reported as never written.
+    a stream and no declared consumer are not reported as never read. Entities are not reported as never written if a
+    transaction replaces their items with items of another entity.
 
     Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a program
     cannot read or write data that it needs. A pattern that is added after the table is in use may require a new index

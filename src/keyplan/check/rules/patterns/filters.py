@@ -34,18 +34,19 @@ _SHOWN_AS_ALL = 0.99
 
 @design_rule("KP303", "error", "warning")
 def wasteful_filter(subject: Subject) -> Iterator[Finding]:
-    """Filter drops most of what is read
+    """Filter removes most of the items that are read
 
     Finds queries whose filter removes more than half of the items. The finding is an error if the filter removes more
-    than 90 % of the items and the pattern is called at least once per second. The share is computed from the pattern's
-    options (`expected_items`, `expected_scanned`) or from the values of its entity (`Volume(distinct={"status":
-    {"open": 0.1, "done": 0.9}})`). Also finds filters that another key of the entity makes unnecessary. A filter on a
-    field whose value the key condition already specifies is not counted, because it removes nothing. A filter is not
-    reported if the items that it removes cost less than the design's `cost_floor` per month at the declared rate. One
-    finding lists the patterns that filter a table or index by the same field.
+    than 90 % of the items and the pattern is called at least once per second. The share of removed items is computed
+    from the pattern's options (`expected_items`, `expected_scanned`) or from the values of its entity
+    (`Volume(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also finds filters on fields that another key of the
+    entity contains, because a query by that key needs no filter. A filter on a field whose value the key condition
+    already specifies is ignored, because it removes nothing. A filter is not reported if the items that it removes cost
+    less than the design's `cost_floor` per month at the declared rate. One finding lists the patterns that filter a
+    table or index by the same field.
 
-    Why is this bad? Removed items are read and billed. They count toward the page of 1 MB, so that pages contain few
-    items or none.
+    Why is this bad? Removed items are read and billed. They also count toward the page size of 1 MB, so that a page can
+    contain few items or none.
 
     Fix: put the filtered field at the start of the sort key or into the key of an index, or use a sparse index that
     contains only the matching items.
@@ -175,13 +176,13 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
     """Limit is combined with a filter
 
     Finds queries and scans that have both a limit and a filter, and queries that have both a page size and a filter. A
-    pattern is not reported if its filter keeps at least 80 % of the items according to the declared numbers. Scans with
+    pattern is not reported if at least 80 % of the items pass its filter according to the declared numbers. Scans with
     a page size are not reported, because background jobs do not depend on the number of items in a page.
 
-    Why is this bad? DynamoDB applies `Limit` before the filter: of ten items that were read, only two or none may
-    remain. The `limit` of a pattern is the number of results, so the pattern reads until it has found enough: if one
-    item in a hundred passes the filter, ten results require reading a thousand items. With `page_size`, pages contain
-    few items or none.
+    Why is this bad? DynamoDB applies `Limit` before the filter: of ten items that are read, two or none can remain. The
+    `limit` of a pattern is the number of results, so the pattern reads until it has found enough: if one item in a
+    hundred passes the filter, ten results require reading a thousand items. With `page_size`, pages contain few items
+    or none.
 
     Fix: select the items with the key: by a prefix of the sort key, or in a sparse index that contains only the items
     that pass the filter.

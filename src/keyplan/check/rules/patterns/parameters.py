@@ -22,18 +22,18 @@ from keyplan.design.planning.plan import FieldUse, Plan, field_uses
 
 @design_rule("KP315", "warning")
 def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
-    """Parameter has another type than its field
+    """Parameter type differs from the field type
 
-    Finds parameters whose annotation differs from the type of the field for which they are used, such as a user ID for
-    a task ID, a date for a datetime, text for a number, or None for a key field or a required field. In queries and
-    counts, a parameter for a sort key field can be None: the sort key condition then ends before this field.
+    Finds parameters whose annotation does not match the type of the field for which they are used. Examples are a user
+    ID for a task ID, a date for a datetime, text for a number, and None for a key field or a required field. In queries
+    and counts, a parameter for a sort key field can be None: the sort key condition then ends before this field.
 
     Why is this bad? Type checkers check the arguments of a call, but do not know for which field a parameter is used.
     At run time, the value is rejected, or produces a key that no item has.
 
     Fix: annotate the parameter with the field's type. Handle None before the call.
 
-    Source: design language of keyplan.
+    Source: design language of keyplan (not a limit of DynamoDB).
     """
     for _, pattern, plan in subject.patterns:
         reported: set[str] = set()
@@ -88,7 +88,7 @@ def unused_parameter(subject: Subject) -> Iterator[Finding]:
 
     Fix: use the parameter, or remove it.
 
-    Source: design language of keyplan.
+    Source: design language of keyplan (not a limit of DynamoDB).
     """
     for pattern in subject.design.patterns:
         for name in unused_parameters(pattern):

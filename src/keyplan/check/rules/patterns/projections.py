@@ -27,8 +27,8 @@ def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
     the index do not have the field. Also finds indexes that patterns read but whose projection is not declared.
 
     Why is this bad? A query on a global index returns only projected attributes. Without a required field, the item
-    cannot be returned as its entity. A missing optional field is returned as None although the table holds a value. A
-    query on an index cannot filter by an attribute that the index does not project.
+    cannot be returned as its entity. A missing optional field is returned as None although the item in the table has a
+    value. A query on an index cannot filter by an attribute that the index does not project.
 
     Fix: add the attributes to `project=[...]`, or project all. A pattern that needs only projected fields can return a
     view. A pattern that needs whole items can read them by key after the query with `hydrate=True`, with one additional
@@ -98,13 +98,13 @@ def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
 
 @design_rule("KP307", "warning")
 def local_index_fetch(subject: Subject) -> Iterator[Finding]:
-    """Local index fetches every item from the table
+    """Query on a local index fetches every item from the table
 
     Finds queries of local secondary indexes that need attributes which the index does not project.
 
-    Why is this bad? DynamoDB also reads each whole item from the table, for at least half a read unit per item. Without
-    these fetches, the sizes of all items on a page are added up: forty items of 100 bytes cost 0.5 units, and fetching
-    them adds 20 units.
+    Why is this bad? DynamoDB also reads each whole item from the table, for at least half a read unit per item. The
+    query itself is billed for the total size of the items on a page, but each fetch is rounded up: a query for forty
+    items of 100 bytes uses 0.5 units, and fetching the items adds 20 units.
 
     Fix: project the attributes that the query returns, or request fewer attributes.
 

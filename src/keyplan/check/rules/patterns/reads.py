@@ -25,8 +25,8 @@ consistent_read_of_global_index = fault_rule(
 
     Finds patterns with `consistent=True` on a global secondary index.
 
-    Why is this bad? DynamoDB rejects `ConsistentRead` on a global index, because the index is updated after a write was
-    acknowledged.
+    Why is this bad? DynamoDB rejects `ConsistentRead` on a global index, because a global index is updated
+    asynchronously, after the write to the table.
 
     Fix: read the table by its primary key, or a local index, if the result must include every write. Otherwise, remove
     the option.
@@ -45,13 +45,13 @@ _DECISION_FIXES = {
 
 @design_rule("KP305", "error", "warning")
 def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
-    """Decision rests on a stale read
+    """Decision is based on a stale read
 
     Finds reads that are used to check a quota or a state (`decides=`), if the write that depends on the read
     (`guards=`) has no condition. The finding is an error for reads of a global index, and a warning for eventually
-    consistent reads of a table. Also finds reads that must return a write (`after=`) but can miss it (warning). A check
-    of a state that only authorizes a write of another entity is always a warning. KP605 reports reads that are used to
-    check uniqueness.
+    consistent reads of a table. Also finds reads that must include an earlier write (`after=`) but can miss it
+    (warning). A read of a state that only authorizes a write of another entity, such as a permission, is always a
+    warning. KP605 reports reads that are used to check uniqueness.
 
     Why is this bad? A global index is updated after the table, and an eventually consistent read can miss writes of the
     last second. Two concurrent requests then both succeed, or a permission that was just revoked is still valid.
@@ -128,9 +128,9 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     """N+1 reads
 
     Finds gets whose rate differs by at most 20 % from the number of items per second that a query returns. The query
-    must return at least five items per call, and not the items that are read by the gets: it reads an index that
-    projects only keys, or items that refer to them by a field of the same name and type (not `id`). Patterns that read
-    the items in batches are not reported.
+    must return at least five items per call. It must either read an index that does not project all attributes of these
+    items, or return items of another entity that refers to them by a field with the same name and type (except `id`).
+    Gets are not reported if a pattern reads items of the same entity in batches.
 
     Why is this bad? The program probably calls the query and then gets each item. Every get costs at least half a read
     unit and a round trip. A query adds up the sizes of items before rounding: forty items of 100 bytes cost 0.5 units
@@ -219,7 +219,7 @@ def duplicate_pattern(subject: Subject) -> Iterator[Finding]:
 
     Fix: remove one pattern, and declare the sum of both rates on the other.
 
-    Source: design language of keyplan.
+    Source: design language of keyplan (not a limit of DynamoDB).
     """
     for table in subject.tables:
         patterns_by_shape: dict[Hashable, tuple[str, Place]] = {}
@@ -296,8 +296,8 @@ def _operand_shape(operand: object) -> Hashable:
 def missing_rate(subject: Subject) -> Iterator[Finding]:
     """Pattern has no rate
 
-    Finds patterns without `rate=` in designs in which most patterns declare it. One finding lists the patterns.
-    Patterns that are steps of transactions do not require a rate.
+    Finds patterns without `rate=` in designs in which at least half of the patterns declare a rate. One finding lists
+    the patterns. Patterns that are steps of transactions do not require a rate.
 
     Why is this bad? A pattern without a rate adds no cost to estimates, and rules for throughput, hot keys and cost
     ignore it.

@@ -34,9 +34,9 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
     """Query has no limit
 
     Finds queries without a limit that read more than a page (1 MB, 128 read units with eventual consistency) according
-    to the declared numbers. Also finds queries without a limit on a constant partition key, or for a whole month or
-    year, if the number of items is unknown. A range is assumed to contain the whole partition unless `expected_items=`
-    is declared.
+    to the declared numbers and sizes of items. Also finds queries without a limit on a constant partition key, or for a
+    whole month or year, if the number of items is unknown. A range condition is assumed to match the whole partition
+    unless `expected_items=` is declared.
 
     Why is this bad? A query without a limit reads to the end of its partition: a partition with three items in a test
     can have a thousand pages in production.
@@ -223,7 +223,7 @@ _COSTLY_COUNT = 10.0
 
 @design_rule("KP317", "warning", "advice")
 def offset_or_count(subject: Subject) -> Iterator[Finding]:
-    """Pagination by offset, or count by reading
+    """Pagination by offset, or count by reading all items
 
     Finds counts that use at least ten read units (warning), and queries and scans with a parameter named offset, skip
     or page (advice).
@@ -263,17 +263,17 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
 
 @design_rule("KP320", "error", "warning")
 def range_end_excluded(subject: Subject) -> Iterator[Finding]:
-    """Range excludes keys that start with its end
+    """Range excludes keys that start with its upper bound
 
-    Finds range conditions on the sort key whose bound is only the prefix of a key. With BETWEEN and <=, keys that start
+    Finds range conditions on the sort key whose bound is only a prefix of keys. With BETWEEN and <=, keys that start
     with the upper bound are excluded (error). With >, keys that start with the lower bound are included (warning).
 
     Why is this bad? Ranges compare whole keys. `BETWEEN "DUE#2025-10-01#" AND "DUE#2025-10-31#"` excludes all tasks of
     the 31st, because `DUE#2025-10-31#task-7` is greater than `DUE#2025-10-31#`. Conversely, `> "DUE#2025-10-31#"`
     includes all of the 31st.
 
-    Fix: use an upper bound that is greater than all keys with the prefix, such as `DUE#{end}$` ("$" follows "#"). Or
-    pass field values: `sk.between(due=(start, end))` includes both ends.
+    Fix: use an upper bound that is greater than all keys with the prefix, such as `DUE#{end}$` ("$" is the next
+    character after "#"). Or pass field values: `sk.between(due=(start, end))` includes both ends.
 
     Source: developer guide, "Key condition expressions for the Query operation"; String order by UTF-8 bytes.
     """
@@ -341,12 +341,13 @@ _NEWEST = re.compile(r"(^|_)(recent|latest|newest|last)($|_)")
 def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
     """Query for the newest items returns the oldest
 
-    Finds queries with a limit whose name contains recent, latest, newest or last, if they read a sort key with the time
-    of the write in ascending order, or a sort key that starts with a random UUID. Queries whose range is passed by the
-    caller, and queries with a declared order (`ordered_by=`), are not reported.
+    Finds queries with a limit whose name contains recent, latest, newest or last, if they do not return the newest
+    items. Either their sort key contains the time of the write and is read in ascending order, or it starts with a
+    random UUID. Queries with a range that the caller passes, and queries with a declared order (`ordered_by=`), are not
+    reported.
 
     Why is this bad? By default, a query reads in ascending order of the sort key. With a limit, it always returns the
-    same, oldest items. Random IDs are not sorted by time in either direction.
+    oldest items. Random IDs are not sorted by time in either direction.
 
     Fix: declare `descending=True`, and put a timestamp first in the sort key (`{created_at:utc_ms}#{id}`).
 
@@ -394,7 +395,7 @@ def _has_given_range(plan: Plan) -> bool:
 
 @design_rule("KP326", "warning")
 def descending_by_choice(subject: Subject) -> Iterator[Finding]:
-    """Descending query orders by a choice before the time
+    """Descending query sorts by a choice before the time
 
     Finds queries with `descending=True` whose sort key contains a field with declared choices (`Literal`, `Enum`)
     before a time or a time-ordered ID. Only the types of the fields are considered, not their names. Counts, queries
@@ -452,8 +453,8 @@ def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
 def range_crosses_period(subject: Subject) -> Iterator[Finding]:
     """Range crosses the period of its partition
 
-    Finds queries with a range of timestamps whose partition key contains the month or another period of one end of the
-    range. A query is not reported if the caller passes the period as a separate parameter.
+    Finds queries with a range of timestamps whose partition key contains the month (or another period) of one bound of
+    the range. A query is not reported if the caller passes the period as a separate parameter.
 
     Why is this bad? A key such as `METER#{meter}#{at:month}` stores each month in a separate partition, and a query
     reads one partition. `pk(meter=meter, at=start).sk.between(at=(start, end))` reads the month of `start` and omits

@@ -20,13 +20,14 @@ from keyplan.dynamodb.expressions.names import is_reserved
 
 @design_rule("KP111", "error", "warning")
 def inexact_number(subject: Subject) -> Iterator[Finding]:
-    """Number does not have an exact value in DynamoDB
+    """Number cannot be stored exactly
 
     Finds float fields in keys, and number fields that allow more than 38 digits.
 
     Why is this bad? A Number has at most 38 significant digits and a magnitude between 1E-130 and 9.99E+125. A write
-    with another value fails. A float in a key can fail earlier: a read must pass exactly the stored digits, so a read
-    with 0.1 + 0.2 does not find an item with 0.3. NaN and infinity cannot be stored.
+    with a value outside of these limits fails. A float in a key causes errors even within the limits: a read must pass
+    exactly the stored digits, so a read with 0.1 + 0.2 does not find the item with 0.3. NaN and infinity cannot be
+    stored.
 
     Fix: use an int in the smallest unit (cents, milliseconds), or a Decimal with a fixed number of decimal places.
 
@@ -89,8 +90,8 @@ def _number_of(entry: Any, name: str) -> bool:
 def empty_key_attribute(subject: Subject) -> Iterator[Finding]:
     """Key attribute can be empty
 
-    Finds key fields with an empty default, `min_length=0` or the choice "" (error), and key fields with free text and
-    no `min_length=1` (advice, one finding for all fields).
+    Finds key fields that have an empty default, `min_length=0` or "" as one of their choices (error). Also finds key
+    fields that contain free text and do not declare `min_length=1` (advice, one finding for all fields).
 
     Why is this bad? DynamoDB accepts empty String and Binary values, but not in keys of tables and indexes. A write
     with an empty key attribute fails.

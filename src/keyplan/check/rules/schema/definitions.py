@@ -16,13 +16,13 @@ key_attribute_type = fault_rule(
     "key-attribute-type",
     """Key attribute has an unsupported type
 
-    Finds key attributes of tables and indexes whose field is not a String, a Number or Binary.
+    Finds key attributes of tables and indexes that do not have the type String, Number or Binary.
 
     Why is this bad? DynamoDB rejects a table whose key has another type, and each write in which a key attribute does
     not have the declared type. For example, with an index on a Boolean `active`, the first `put` fails.
 
-    Fix: store the Boolean as a non-key attribute, and use as the index key a String that exists only while the item
-    belongs in the index. The index is then sparse: items without the attribute are not in the index and cause no index
+    Fix: store the Boolean as a non-key attribute. As the index key, use a String that exists only while the item
+    belongs in the index. The index is then sparse: items without the String are not in the index and cause no index
     writes.
 
     Source: developer guide, "Supported data types and naming rules"; API reference, AttributeDefinition.
@@ -55,8 +55,8 @@ too_many_global_indexes = fault_rule(
 
     Finds tables with more than twenty global secondary indexes.
 
-    Why is this bad? Twenty is the default quota: DynamoDB rejects a table with more indexes unless the quota of the
-    account is increased. Each index adds an index write to each write of an item that it contains.
+    Why is this bad? Twenty is the default quota: DynamoDB rejects a table with more indexes unless the account's quota
+    is increased. Each write of an item is also written to every index that contains the item.
 
     Fix: remove indexes that no pattern reads, let several entities use one index with generic key names (GSI1PK,
     GSI1SK), or send changes to a search service through the table's stream.
@@ -69,10 +69,10 @@ too_many_global_indexes = fault_rule(
 too_many_projected_attributes = fault_rule(
     "KP108",
     "too-many-projected-attributes",
-    """Indexes project too many listed attributes
+    """Projections list too many attributes
 
-    Finds indexes with a list of more than 20 projected attributes, and tables whose indexes list more than 100
-    projected attributes in total. An attribute in two indexes counts twice.
+    Finds indexes that project more than 20 individual attributes (`project=[...]`), and tables whose indexes project
+    more than 100 individual attributes in total. An attribute in two indexes counts twice.
 
     Why is this bad? DynamoDB rejects the table.
 
@@ -95,7 +95,7 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
     Why is this bad? DynamoDB rejects invalid names and a second table of the same name in an account and Region. Of two
     patterns with the same name, only the last can be called, but the first is still priced and documented.
 
-    Fix: choose another name. Short attribute names are cheap, because names count as part of each item.
+    Fix: choose another name. Short attribute names cost less, because names count toward the size of each item.
 
     Source: developer guide, "Supported data types and naming rules" and "Quotas in Amazon DynamoDB".
     """
@@ -161,7 +161,7 @@ invalid_key_schema = fault_rule(
 
     Why is this bad? DynamoDB rejects the table.
 
-    Fix: if four attributes are not sufficient, join several fields in one attribute with a template.
+    Fix: if four attributes are not sufficient, combine several fields in one attribute with a template.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes; API reference, KeySchemaElement.
     """,

@@ -25,9 +25,9 @@ from keyplan.design.entities import EntitySpec
 def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
     """Partition key can exceed 2,048 bytes
 
-    Finds partition keys whose declared lengths allow more than 2,048 bytes (error), and free text without a
-    `max_length` in a partition key (advice, one finding for all fields). Fields that contain generated IDs according to
-    their type, name or `Attribute(kind="id")` do not count as free text.
+    Finds partition keys that can exceed 2,048 bytes according to the declared lengths of their fields (error). Also
+    finds free text without a `max_length` in a partition key (advice, one finding for all fields). A field whose type,
+    name or `Attribute(kind="id")` indicates a generated ID does not count as free text.
 
     Why is this bad? DynamoDB limits a partition key to 2,048 bytes of UTF-8 and rejects each write with a longer key.
     `max_length` counts characters, and a character takes up to four bytes: `max_length=600` allows 2,400 bytes.
@@ -48,13 +48,13 @@ def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
 def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
     """Sort key can exceed 1,024 bytes
 
-    Finds sort keys whose declared lengths allow more than 1,024 bytes (error), and free text without a `max_length` in
-    a sort key (advice, one finding for all fields). Fields that contain generated IDs according to their type, name or
-    `Attribute(kind="id")` do not count as free text.
+    Finds sort keys that can exceed 1,024 bytes according to the declared lengths of their fields (error). Also finds
+    free text without a `max_length` in a sort key (advice, one finding for all fields). A field whose type, name or
+    `Attribute(kind="id")` indicates a generated ID does not count as free text.
 
     Why is this bad? DynamoDB limits a sort key to 1,024 bytes of UTF-8, half the limit of a partition key, and rejects
-    each write with a longer key. Keys that consist of several fields become long: `CATEGORY#{category}#{task_id}` with
-    a category of 300 characters can take 1,200 bytes.
+    each write with a longer key. Keys that consist of several fields can become long: `CATEGORY#{category}#{task_id}`
+    with a category of 300 characters can take 1,200 bytes.
 
     Fix: declare a smaller `max_length` (a character takes up to four bytes) or a `pattern` that allows only ASCII
     characters, or remove the text from the key.
@@ -72,12 +72,12 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
 def item_too_large(subject: Subject) -> Iterator[Finding]:
     """Item can exceed 400 KB
 
-    Finds entities whose declared size (`Volume(bytes=Bytes(...))`) or field lengths allow more than 400 KB, and updates
-    that append to a list or set without a maximum length.
+    Finds entities whose items can exceed 400 KB according to their declared size (`Volume(bytes=Bytes(...))`) or field
+    lengths. Also finds updates that append to a list or set without a maximum length.
 
     Why is this bad? DynamoDB limits an item to 400 KB (409,600 bytes), names and values together, and rejects larger
-    writes. An item that grows without a limit can eventually no longer be updated. Long before that, each update is
-    billed for the whole item.
+    writes. An item that grows without a limit eventually reaches a size at which updates fail. Long before that, each
+    update is billed for the whole item.
 
     Fix: declare smaller lengths, store each member as a separate item in the same item collection, or store large
     content in an object store and its key in the item.
@@ -139,10 +139,10 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
     """Large item is rewritten often
 
     Finds updates and replacements of items over 100 KB, if they use at least 25 write units per second (about $40 per
-    month) and cost at least the design's `cost_floor`.
+    month) and cost at least the design's `cost_floor` per month.
 
-    Why is this bad? A write is billed for the whole item, not for the changed attribute: setting one flag of a 100 KB
-    item costs 100 write units, and as many in every index that projects all attributes. A partition supports 1,000
+    Why is this bad? A write is billed for the whole item, not for the changed attribute: setting one flag in a 100 KB
+    item uses 100 write units, and 100 more in every index that projects all attributes. A partition supports 1,000
     write units per second.
 
     Fix: store the attributes that change (a counter, a status, a version) in a small, separate item in the same item
@@ -173,13 +173,14 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
 def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
     """Value can be nested more than 32 levels deep
 
-    Finds fields whose type nests more than 32 levels of lists and maps (error) or an unlimited number of levels, such
-    as a comment with replies or a folder with folders (warning).
+    Finds fields whose type has more than 32 nested levels of lists and maps (error). Also finds fields that can be
+    nested to any depth, such as comments with replies or folders that contain folders (warning).
 
     Why is this bad? DynamoDB rejects the write of a value that is nested deeper than 32 levels. With a recursive model,
     the sender of the data determines the depth.
 
-    Fix: store each node as a separate item, with its parent's ID or its path in the key. One query then reads a branch.
+    Fix: store each node as a separate item, with its path in the key. One query then reads a node with all its
+    descendants.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", nested attribute depth.
     """
@@ -203,7 +204,8 @@ def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
 def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
     """Item and its local index entries can exceed 400 KB
 
-    Finds entities whose items fit into 400 KB, but not together with their copies in local secondary indexes.
+    Finds entities whose items are within the limit of 400 KB, but can exceed it together with their copies in local
+    secondary indexes.
 
     Why is this bad? The copies of an item in local secondary indexes count toward its limit of 400 KB. The write of a
     150 KB item to a table with two local indexes that project all attributes is rejected, because the total is 450 KB.
@@ -242,8 +244,8 @@ def _largest_item(entity: EntitySpec) -> int | None:
 def declared_size_too_small(subject: Subject) -> Iterator[Finding]:
     """Declared item size is smaller than the attribute names
 
-    Finds entities whose declared average size (`Volume(bytes=Bytes(...))`) is smaller than the shortest key and the
-    names of the attributes that every item has. Optional fields and sets do not count.
+    Finds entities whose declared average size (`Volume(bytes=Bytes(...))`) is smaller than the sum of the shortest
+    possible key and the names of the attributes that every item has. Optional fields and sets do not count.
 
     Why is this bad? The size of an item includes the names of its attributes. If the declared size omits them, the
     computed prices, units and load on keys are too low: ten attributes with names of 12 bytes add 120 bytes to each

@@ -55,11 +55,11 @@ def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
 def capacity_above_quota(subject: Subject) -> Iterator[Finding]:
     """Capacity exceeds the account quota
 
-    Finds tables and indexes that use more than 40,000 write or read units per second at the peak or have more than that
-    provisioned, and designs that provision more than 80,000 write or read units in total.
+    Finds tables and indexes that use, or have provisioned, more than 40,000 write or read units per second. For used
+    units, the declared peak counts. Also finds designs that provision more than 80,000 write or read units in total.
 
     Why is this bad? These are the default quotas of an account and Region. With on-demand capacity, requests above the
-    quota are throttled. A change of provisioned capacity to a higher value fails.
+    quota are throttled. With provisioned capacity, a change to a value above the quota fails.
 
     Fix: request a higher quota well before the load increases.
 
@@ -115,8 +115,8 @@ def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A scan or batch runs as fast as DynamoDB allows. On a provisioned table, it uses all units, and
     other requests are throttled. On an on-demand table, it can exceed the warm throughput.
 
-    Fix: declare a rate for the job and enforce it, read smaller pages with `page_size`, use an export to or import from
-    S3, or increase the capacity for the duration of the job.
+    Fix: declare a rate for the job and enforce it, read smaller pages with `page_size`, use an export to S3 or an
+    import from S3, or increase the capacity for the duration of the job.
 
     Source: developer guide, "Best practices for querying and scanning data" and "Avoiding sudden spikes".
     """
@@ -175,8 +175,7 @@ def index_without_capacity(subject: Subject) -> Iterator[Finding]:
     Finds global indexes without `billing=` on provisioned tables.
 
     Why is this bad? DynamoDB rejects the table: every global index of a provisioned table has its own read and write
-    units. An index needs at least as many write units as the writes to it use. Otherwise, writes to the table are
-    throttled.
+    units. The index needs at least as many write units as its writes use. Otherwise, writes to the table are throttled.
 
     Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))`, or use on-demand capacity.
 

@@ -27,13 +27,13 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
 
     For each pattern, the rate is multiplied by the units per call and by the share of calls that use the most frequent
     value of the key's fields. The load is the sum over all patterns. The share is derived from `Volume(distinct=...)`,
-    the choices of a type, or the bounds of an int, such as a shard from 0 to 7. A constant key has the whole load. If a
-    key contains the month, day, hour or minute of the write (`ROOM#{room}#{sent_at:month}`), all new items have the
-    current one. A write that changes an index key counts twice in the index.
+    the choices of a type, or the bounds of an int, such as a shard from 0 to 7. A constant key receives the whole load.
+    If a key contains the month, day, hour or minute of the write (`ROOM#{room}#{sent_at:month}`), all new items have
+    the current value. A write that changes an index key counts twice in the index.
 
-    Why is this bad? The items with one partition key share a partition. If a key has more load than a partition
-    supports, requests are throttled even if the table has enough capacity. If this happens in an index, writes to the
-    table are throttled too.
+    Why is this bad? Items with the same partition key share a partition. If the load on a key exceeds the throughput of
+    a partition, requests are throttled even if the table has enough capacity. If this happens in an index, writes to
+    the table are throttled too.
 
     Fix: use a field with more values in the key, or shard a hot value with `{user_id:shard(8)}` and read the shards
     with `every_shard()`. Use `only_if=` to keep items out of an index if queries on the index do not need them.
@@ -87,7 +87,7 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
     """Hot item
 
     Finds items with a load of more than 1,000 write units or 3,000 read units per second at the peak. For each pattern,
-    the rate is multiplied by the units per call and by the share of the most frequent value of every field in the
+    the rate is multiplied by the units per call and by the share of the most frequent value of each field in the
     primary key. The load is the sum over all patterns. A key without fields identifies one item.
 
     Why is this bad? A single item cannot be distributed across partitions. Typical hot items are counters,
@@ -169,9 +169,9 @@ _NOTABLE = 0.1
 def constant_partition_key(subject: Subject) -> Iterator[Finding]:
     """Partition key is constant
 
-    Finds partition keys that are a constant ("LEADERBOARD", "ALL", "ACTIVE") or consist of the time of the write, with
-    at least 100,000 items or more than 10 % of a partition's write or read units per second. The finding is advice if
-    only the name of a field suggests the time of the write.
+    Finds partition keys that are a constant ("LEADERBOARD", "ALL", "ACTIVE") or consist of the time of the write, if
+    the key has at least 100,000 items or uses more than 10 % of a partition's write or read units per second. The
+    finding is advice if only the name of a field suggests the time of the write.
 
     Why is this bad? All items with a constant key share one partition. If the key is the day or hour of the write, the
     partition changes, but all current writes share one. More capacity does not increase the throughput of a partition.

@@ -33,7 +33,7 @@ def shard_count(subject: Subject) -> Iterator[Finding]:
     is too high, reads are expensive: every read queries all shards, uses at least half a read unit for each, and waits
     for the slowest one.
 
-    Fix: use so many shards that each has at most half of a partition's limit at the peak.
+    Fix: choose the number of shards so that each shard uses at most half of a partition's throughput at the peak.
 
     Source: developer guide, "Using write sharding to distribute workloads evenly".
     """
@@ -73,12 +73,12 @@ def _shard_finding(hot: HotKey, problem: str, fix: str) -> Finding:
 def item_collection_growth(subject: Subject) -> Iterator[Finding]:
     """Item collection exceeds 10 GB
 
-    Finds partition keys with more than 10 GB of items according to the declared numbers. The finding is an error in
-    tables with a local index.
+    Finds partition keys with more than 10 GB of items according to the declared numbers and sizes. The finding is an
+    error in tables with a local index.
 
-    Why is this bad? A partition stores about 10 GB. DynamoDB splits a larger item collection by its sort key, unless
-    the table has a local index: writes then fail. Even after a split, a query for 10 GB reads 10,000 pages, and most of
-    the load is on the newest part.
+    Why is this bad? A partition stores about 10 GB. DynamoDB splits a larger item collection by its sort key. If the
+    table has a local index, the collection cannot be split, and writes that add to it fail. Even after a split, a query
+    for 10 GB reads 10,000 pages, and most of the load is on the newest part.
 
     Fix: add a period to the partition key (`{user_id}#{day:month}`) and read the periods with `each(...)`, let old
     items expire, or use separate partition keys for items that are only read by ID.
@@ -118,10 +118,10 @@ def _largest_collection_bytes(entity: EntitySpec, bound: BoundKey, others: Seque
 
 @design_rule("KP509", "advice")
 def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
-    """Entity has no declared numbers
+    """Entity declares no volume
 
-    Finds entities without `volume=Volume(...)` that are used by patterns with rates or claimed units. Also finds
-    queries with a partition key whose number of values is unknown.
+    Finds entities without `volume=Volume(...)` that are used by patterns with a rate or a claim about capacity units.
+    Also finds queries with a partition key whose number of values is unknown.
 
     Why is this bad? Hot keys, the monthly cost and unlimited queries cannot be checked without the number, size and
     distribution of items. A query with a partition key whose number of values is unknown is priced as if it read all
