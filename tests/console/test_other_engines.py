@@ -1,4 +1,4 @@
-"""The console on engines of other makers: each flow works, or the page names the operation that the engine lacks.
+"""The console on other engines: each flow works, or the page names the operation that the engine does not support.
 
 `python -m bench http --peers` installs the engines. Tests of an engine that is not installed are skipped.
 """

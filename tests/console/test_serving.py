@@ -1,4 +1,4 @@
-"""The console as a command and as a part of `keyplan serve`, in processes of their own."""
+"""The console as a command and as a part of `keyplan serve`, in separate processes."""
 
 from __future__ import annotations
 
