@@ -1,4 +1,4 @@
-"""PATCH requests: change only the given fields, with the times of creation and of the last write.
+"""PATCH requests that change only the given fields, and timestamps for the creation and the last write.
 
 `python examples/partial_updates.py` prints an article after each change.
 """
@@ -56,7 +56,7 @@ class Article(Entity):
 
 
 class ArticleChanges(BaseModel):
-    """The body of a PATCH request: a field that it does not contain stays as it is."""
+    """The body of a PATCH request. Omitted fields stay unchanged."""
 
     title: str | Unset = UNSET
     subtitle: str | Unset | None = UNSET
@@ -70,7 +70,7 @@ def write(article: Article) -> ItemWrite:
 
 @blog.get(Article, rate=Rate(average=50))
 def article(site: Name, name: Name) -> ItemKey:
-    """One article."""
+    """Get an article."""
     return item(site=site, name=name)
 
 
@@ -82,13 +82,13 @@ def drafts(site: Name) -> KeyCondition:
 
 @blog.update(Article, rate=Rate(average=2))
 def edit(site: Name, name: Name, version: int, changes: ArticleChanges) -> ItemWrite:
-    """Change the given fields of the version that the caller has read."""
+    """Change the given fields, if the article still has the version that the caller has read."""
     return item(site=site, name=name).patch(title=changes.title, subtitle=changes.subtitle).if_version(version)
 
 
 @blog.update(Article, rate=Rate(average=1))
 def publish(site: Name, name: Name) -> ItemWrite:
-    """Take an article out of the drafts."""
+    """Publish an article, which removes it from the index of drafts."""
     return item(site=site, name=name).set(state="out").condition(F.state == "draft")
 
 

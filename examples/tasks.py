@@ -1,4 +1,4 @@
-"""Tasks of users: one entity, one index, and an update that would leave the index wrong."""
+"""Tasks of users: one entity, one index, and an update that leaves the index out of date."""
 
 from datetime import date
 from typing import Literal
@@ -35,17 +35,17 @@ def add(task: Task):
 
 @app.query(Task, index="open", rate=Rate(average=20), expected_items=10)
 def tasks_due(user_id: str, before: date):
-    """List a user's open tasks that are due before a day."""
+    """List a user's open tasks that are due before a date."""
     return pk(user_id=user_id).sk < before
 
 
 @app.update(Task, rate=Rate(average=4))
 def finish(user_id: str, task_id: str):
-    """Finish a task: it leaves the index."""
+    """Finish a task, which removes it from the index."""
     return item(user_id=user_id, task_id=task_id).set(status="done")
 
 
 @app.update(Task, rate=Rate(average=1))
 def postpone(user_id: str, task_id: str, due: date):
-    """Postpone a task. The checker finds what is missing."""
+    """Postpone a task. `keyplan check` reports that the update does not change the index key."""
     return item(user_id=user_id, task_id=task_id).set(due=due)

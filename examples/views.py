@@ -1,6 +1,6 @@
-"""Views and hydrated reads: an index that projects two fields, read as titles and as whole tickets.
+"""Views and hydrated reads: an index that projects two fields, read as titles and as complete tickets.
 
-`python examples/views.py` prints both, with the capacity that each uses.
+`python examples/views.py` prints both results, with the capacity that each read consumes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Ticket(Entity):
 
 
 class TicketTitle(View[Ticket]):
-    """What a list shows: the key of the ticket, and its subject."""
+    """The attributes that a list shows: the key of the ticket, and its subject."""
 
     customer_id: str
     ticket_id: str
@@ -63,7 +63,7 @@ def export_inbox(agent: str) -> KeyCondition:
 
 
 def main() -> None:
-    """Open some tickets and read them both ways."""
+    """Open some tickets and run both reads."""
     meter, start = Meter(), datetime(2026, 1, 31, 12, tzinfo=UTC)
     with connect(":memory:", meter=meter) as db:
         for number in range(20):

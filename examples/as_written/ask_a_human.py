@@ -1,7 +1,7 @@
-"""Ask-a-Human's four tables exactly as their decision record has them, faults included.
+"""Ask-a-Human's four tables exactly as their decision record describes them, faults included.
 
-Attribute types, keys, indexes, access patterns and claims are those of the document. It states no
-projection for any index and no filter for what has expired, and its operations follow from its text.
+Attribute types, keys, indexes, access patterns and claims are those of the document. It specifies no index projections
+and no filters for expired items. The write operations are derived from its text.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def responses_of_question(question_id: str) -> KeyCondition:
 
 @responses.query(Response, index="ByFingerprint", decides="quota", guards="submit_response")
 def recent_answers(fingerprint_hash: str) -> KeyCondition:
-    """User's recent answers; rate limiting counts them."""
+    """List a user's recent answers, which rate limiting counts."""
     return pk(fingerprint_hash=fingerprint_hash)
 
 
@@ -189,37 +189,37 @@ def leaderboard() -> KeyCondition:
 
 @questions.put(Question, rate=Rate(average=10, peak=100))
 def submit_question(question: Question) -> ItemWrite:
-    """An agent asks."""
+    """Store an agent's question."""
     return item(question)
 
 
 @questions.update(Question, rate=Rate(average=100, peak=1_500))
 def count_response(question_id: str, status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]) -> ItemWrite:
-    """The denormalised count goes up, and the status follows."""
+    """Increment the denormalized count of responses and set the status."""
     return item(question_id=question_id).add(current_responses=1).set(status=status)
 
 
 @responses.put(Response, rate=Rate(average=100, peak=1_500))
 def submit_response(response: Response) -> ItemWrite:
-    """A person answers."""
+    """Store a user's answer."""
     return item(response)
 
 
 @subscriptions.put(Subscription)
 def subscribe(subscription: Subscription) -> ItemWrite:
-    """A person subscribes."""
+    """Store a user's subscription."""
     return item(subscription)
 
 
 @subscriptions.update(Subscription)
 def notified(subscription_id: str, last_notified_at: str) -> ItemWrite:
-    """A notification was sent."""
+    """Store when a notification was sent."""
     return item(subscription_id=subscription_id).set(last_notified_at=last_notified_at)
 
 
 @user_stats.update(UserStats, upsert=True, rate=Rate(average=100, peak=1_500))
 def give_points(fingerprint_hash: str, points: int, badges: list[str], category: str) -> ItemWrite:
-    """Points and badges for an answer, and one more answer in its category."""
+    """Add the points and badges for an answer, and count the answer in its category."""
     return (
         item(fingerprint_hash=fingerprint_hash)
         .add(total_points=points, total_answers=1)

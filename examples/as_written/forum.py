@@ -1,7 +1,7 @@
-"""The forum's DynamoDB table exactly as its page has it, faults included.
+"""The forum's DynamoDB table exactly as its page describes it, faults included.
 
-Keys, event types and subscriptions are those of the page; a time is a number of milliseconds, as in every
-version of its code.
+Keys, event types and subscriptions are those of the page. A time is a number of milliseconds, as in every version of
+its code.
 """
 
 from __future__ import annotations
@@ -46,35 +46,35 @@ class ThreadSubscription(Entity):
 
 @forum.put(ThreadEvent, rate=Rate(average=50, peak=500))
 def store_event(event: ThreadEvent) -> ItemWrite:
-    """A new event of a thread."""
+    """Store a new event of a thread."""
     return item(event)
 
 
 @forum.query(ThreadEvent, descending=True, limit=20)
 def last_events(participantId: str, itemId: str) -> KeyCondition:  # noqa: N803 - the page's names
-    """The newest events of a thread."""
+    """List the newest events of a thread."""
     return pk(participantId=participantId, itemId=itemId)
 
 
 @forum.query(ThreadEvent, descending=True, limit=20, expected_items=20)
 def last_messages(participantId: str, itemId: str) -> KeyCondition:  # noqa: N803
-    """The newest messages of a thread."""
+    """List the newest messages of a thread."""
     return pk(participantId=participantId, itemId=itemId).filter(F.type == "message")
 
 
 @forum.put(ThreadSubscription)
 def subscribe(subscription: ThreadSubscription) -> ItemWrite:
-    """A user watches a thread."""
+    """Store that a user watches a thread."""
     return item(subscription)
 
 
 @forum.query(ThreadSubscription, rate=Rate(average=50, peak=500))
 def watchers(participantId: str, itemId: str) -> KeyCondition:  # noqa: N803
-    """All users who watch a thread, to send an event to."""
+    """List all users who watch a thread, to send them an event."""
     return pk(participantId=participantId, itemId=itemId)
 
 
 @forum.delete(ThreadSubscription)
 def unsubscribe(participantId: str, itemId: str, time: int) -> ItemWrite:  # noqa: N803
-    """A user no longer watches."""
+    """Delete a user's subscription to a thread."""
     return item(participantId=participantId, itemId=itemId, time=time)

@@ -1,4 +1,4 @@
-"""The critical-thinking trainer's tables exactly as its schema page has them, faults included."""
+"""The critical-thinking trainer's tables exactly as its schema page describes them, faults included."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def recent_attempts(userId: str) -> KeyCondition:  # noqa: N803
 
 @attempts.put(Attempt, rate=Rate.monthly(10_000))
 def submit(attempt: Attempt) -> ItemWrite:
-    """A user submits an attempt."""
+    """Store a submitted attempt."""
     return item(attempt)
 
 
@@ -208,5 +208,5 @@ def scenarios_by_difficulty(difficulty: Literal["beginner", "intermediate", "adv
 
 @scenarios.batch_put(Scenario)
 def seed(scenarios_: list[Scenario]) -> ItemWrite:
-    """Create 10 to 20 seed scenarios by a script."""
+    """Create 10 to 20 seed scenarios with a script."""
     return item(scenarios_)

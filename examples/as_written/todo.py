@@ -1,7 +1,7 @@
-"""The to-do API's data model exactly as its decision record has it, faults included.
+"""The to-do API's data model exactly as its decision record describes it, faults included.
 
-Keys, attribute types, indexes, access patterns and cost claims are those of the document. It states no
-projection for any index and no view for the stream.
+Keys, attribute types, indexes, access patterns and cost claims are those of the document. It specifies no projection
+for any index and no view type for the stream.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def idempotency_check(request_id: str) -> KeyCondition:
 
 @app.put(Idempotency, claims=Claim("1 WCU"))
 def remember_request(record: Idempotency) -> ItemWrite:
-    """Keep the answer to a request."""
+    """Store the response to a request."""
     return item(record)
 
 

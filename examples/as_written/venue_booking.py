@@ -1,7 +1,7 @@
-"""The venue booking table exactly as its decision record has it, faults included.
+"""The venue booking table exactly as its decision record describes it, faults included.
 
-Keys, examples, access patterns and cost claims are those of the document. Time slots, payments and the
-other future kinds have no attributes there beyond their keys.
+Keys, examples, access patterns and cost claims are those of the document. Time slots, payments and the other future
+entities have no attributes there besides their keys.
 """
 
 from __future__ import annotations
@@ -205,25 +205,25 @@ def event_with_booking(date: str) -> KeyCondition:
 
 @venue.put(User)
 def register(user: User) -> ItemWrite:
-    """A person registers."""
+    """Store a new user."""
     return item(user)
 
 
 @venue.put(Booking)
 def request_booking(booking: Booking) -> ItemWrite:
-    """A booking is requested."""
+    """Store a booking request."""
     return item(booking)
 
 
 @venue.update(Booking)
 def decide_booking(bookingId: str, status: Status) -> ItemWrite:  # noqa: N803
-    """A booking is approved or rejected."""
+    """Approve or reject a booking."""
     return item(bookingId=bookingId).set(status=status)
 
 
 @venue.put(Event)
 def create_event(event: Event) -> ItemWrite:
-    """An event is put into the calendar."""
+    """Add an event to the calendar."""
     return item(event)
 
 

@@ -102,7 +102,7 @@ class Comment(Entity):
 
 @complaints.create(Complaint, rate=Rate(average=1, peak=10))
 def create_complaint(complaint: Complaint) -> ItemWrite:
-    """createComplaint: a new complaint."""
+    """createComplaint: create a complaint."""
     return item(complaint)
 
 
@@ -120,7 +120,7 @@ def update_severity(complaint_id: Id, severity: Severity) -> ItemWrite:
 
 @complaints.get(Complaint, rate=Rate(average=20, peak=100))
 def complaint(complaint_id: Id) -> ItemKey:
-    """getComplaintByComplaintID: one complaint."""
+    """getComplaintByComplaintID: get a complaint."""
     return item(complaint_id=complaint_id)
 
 
@@ -138,53 +138,53 @@ def update_state(complaint_id: Id, state: State) -> ItemWrite:
 
 @transaction(rate=Rate(average=3, peak=20))
 def add_comment(comment: Comment) -> list[WriteCall[Comment] | WriteCall[Complaint]]:
-    """addCommentByComplaintID: a comment, and the state that the complaint has with it."""
+    """addCommentByComplaintID: store a comment, and set the state that the comment gives the complaint."""
     return [create_comment(comment), update_state(comment.complaint_id, comment.complaint_state)]
 
 
 @complaints.query(Comment, rate=Rate(average=20, peak=100))
 def comments(complaint_id: Id) -> KeyCondition:
-    """getAllCommentsByComplaintID: the comments on a complaint, oldest first."""
+    """getAllCommentsByComplaintID: list the comments on a complaint, oldest first."""
     return pk(complaint_id=complaint_id)
 
 
 @complaints.query(Comment, descending=True, limit=1, rate=Rate(average=20, peak=100))
 def latest_comment(complaint_id: Id) -> KeyCondition:
-    """getLatestCommentByComplaintID: the last comment on a complaint."""
+    """getLatestCommentByComplaintID: get the latest comment on a complaint."""
     return pk(complaint_id=complaint_id)
 
 
 @complaints.query(Complaint, index="Customer_Complaint_GSI", rate=Rate(average=5, peak=20))
 def complaint_of_customer(customer_id: Id, complaint_id: Id) -> KeyCondition:
-    """getAComplaintbyCustomerIDAndComplaintID: a complaint if this customer made it."""
+    """getAComplaintbyCustomerIDAndComplaintID: get a complaint, if this customer made it."""
     return pk(customer_id=customer_id).sk(complaint_id=complaint_id)
 
 
 @complaints.query(Complaint, index="Customer_Complaint_GSI", rate=Rate(average=5, peak=20))
 def complaints_of_customer(customer_id: Id) -> KeyCondition:
-    """getAllComplaintsByCustomerID: the complaints of a customer."""
+    """getAllComplaintsByCustomerID: list the complaints of a customer."""
     return pk(customer_id=customer_id)
 
 
 @complaints.update(Complaint, rate=Rate(average=0.1))
 def escalate(complaint_id: Id, agent_id: Id, time: datetime) -> ItemWrite:
-    """escalateComplaintByComplaintID: hand a complaint to another agent; it enters Escalations_GSI."""
+    """escalateComplaintByComplaintID: assign a complaint to another agent, which adds it to Escalations_GSI."""
     return item(complaint_id=complaint_id).set(escalated_to=agent_id, escalation_time=time)
 
 
 @complaints.scan(Complaint, index="Escalations_GSI", page_size=500, rate=Rate(average=0.01))
 def escalated_complaints() -> KeyCondition:
-    """getAllEscalatedComplaints: a scan of the index, which holds only escalated complaints."""
+    """getAllEscalatedComplaints: scan the index, which contains only escalated complaints."""
     return everything()
 
 
 @complaints.query(Complaint, index="Escalations_GSI", descending=True, page_size=50, rate=Rate(average=1, peak=5))
 def escalated_complaints_of(agent_id: Id) -> KeyCondition:
-    """getEscalatedComplaintsByAgentID: the complaints escalated to an agent, newest first."""
+    """getEscalatedComplaintsByAgentID: list the complaints that were escalated to an agent, newest first."""
     return pk(escalated_to=agent_id)
 
 
 @complaints.query(Comment, index="Agents_Comments_GSI", page_size=100, rate=Rate(average=1, peak=5))
 def comments_of_agent(agent_id: Id, start: datetime, end: datetime) -> KeyCondition:
-    """getCommentsByAgentID: the comments of an agent between two dates."""
+    """getCommentsByAgentID: list the comments by an agent between two dates."""
     return pk(agent_id=agent_id).sk.between(start, end)

@@ -63,41 +63,41 @@ class DeviceLog(Entity):
 
 @logs.put(DeviceLog, rate=Rate(average=17, peak=50))
 def log_state(log: DeviceLog) -> ItemWrite:
-    """createLogEntryForSpecificDevice: the state of a device at one time."""
+    """createLogEntryForSpecificDevice: store the state of a device at a point in time."""
     return item(log)
 
 
 @logs.query(DeviceLog, descending=True, page_size=100, rate=Rate(average=5, peak=20))
 def logs_of_device(device_id: Name, state: State) -> KeyCondition:
-    """getLogsForSpecificDevice: a device's logs of one state, newest first."""
+    """getLogsForSpecificDevice: list a device's logs with a given state, newest first."""
     return pk(device_id=device_id).sk(state=state)
 
 
 @logs.query(DeviceLog, page_size=100, rate=Rate(average=5, peak=20))
 def warnings_of_device(device_id: Name) -> KeyCondition:
-    """getWarningLogsForSpecificDevice: a device's warnings of every level."""
+    """getWarningLogsForSpecificDevice: list a device's warnings of all levels."""
     return pk(device_id=device_id).sk.begins_with(state="WARNING")
 
 
 @logs.query(DeviceLog, index="GSI1", page_size=100, rate=Rate(average=2, peak=10))
 def logs_of_operator(operator: Name, start: datetime, end: datetime) -> KeyCondition:
-    """getLogsForOperatorBetweenTwoDates: the logs that an operator works on."""
+    """getLogsForOperatorBetweenTwoDates: list the logs that an operator works on."""
     return pk(operator=operator).sk.between(start, end)
 
 
 @logs.query(DeviceLog, index="GSI2", page_size=100, rate=Rate(average=1, peak=5))
 def escalated_logs(escalated_to: Name) -> KeyCondition:
-    """getEscalatedLogsForSupervisor: all logs that were escalated to a supervisor."""
+    """getEscalatedLogsForSupervisor: list all logs that were escalated to a supervisor."""
     return pk(escalated_to=escalated_to)
 
 
 @logs.query(DeviceLog, index="GSI2", page_size=100, rate=Rate(average=1, peak=5))
 def escalated_logs_with_state(escalated_to: Name, state: State) -> KeyCondition:
-    """getEscalatedLogsWithSpecificStatusForSupervisor: a supervisor's escalated logs of one state."""
+    """getEscalatedLogsWithSpecificStatusForSupervisor: list a supervisor's escalated logs with a given state."""
     return pk(escalated_to=escalated_to).sk(state=state)
 
 
 @logs.query(DeviceLog, index="GSI2", page_size=100, rate=Rate(average=1, peak=5))
 def escalated_logs_on_day(escalated_to: Name, state: State, day: date) -> KeyCondition:
-    """getEscalatedLogsWithSpecificStatusForSupervisorForDate: the same, of one day."""
+    """getEscalatedLogsWithSpecificStatusForSupervisorForDate: list them for a single day."""
     return pk(escalated_to=escalated_to).sk(state=state).sk.begins_with(date=day)

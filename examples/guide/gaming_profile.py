@@ -136,31 +136,33 @@ class Activity(Entity):
 
 @profiles.get(Friends, rate=Rate(average=50, peak=200))
 def player_friends(player_id: Id) -> ItemKey:
-    """getPlayerFriends: the friend list of a player, one item."""
+    """getPlayerFriends: get the friend list of a player, which is one item."""
     return item(player_id=player_id)
 
 
 @profiles.query(Player, Friends, GameItem, Equipment, Task, Activity, rate=Rate(average=100, peak=500))
 def player_profile(player_id: Id) -> KeyCondition:
-    """getPlayerAllProfile: everything about a player, in one query."""
+    """getPlayerAllProfile: get all items of a player's item collection with one query."""
     return pk(player_id=player_id)
 
 
 @profiles.query(GameItem, rate=Rate(average=100, peak=500))
 def player_items(player_id: Id) -> KeyCondition:
-    """getPlayerAllItems: the items of a player."""
+    """getPlayerAllItems: list the items that a player owns."""
     return pk(player_id=player_id)
 
 
 @profiles.query(GameItem, rate=Rate(average=10, peak=50))
 def player_items_of_type(player_id: Id, type: str) -> KeyCondition:
-    """getPlayerSpecificItem: the items of one type, such as "Weapon"; all items of the player are read."""
+    """getPlayerSpecificItem: list a player's items of one type, such as "Weapon", by reading all items of
+    the player.
+    """
     return pk(player_id=player_id).filter(F.type == type)
 
 
 @profiles.update(Player, rate=Rate(average=50, peak=200))
 def spend(player_id: Id, amount: int, minimum: int) -> ItemWrite:
-    """updateCharacterAttributes: take currency from a player who has at least a minimum."""
+    """updateCharacterAttributes: deduct currency from a player who has at least the minimum."""
     return item(player_id=player_id).subtract(currency=amount).condition(F.currency >= minimum)
 
 
@@ -172,13 +174,13 @@ def use_item(player_id: Id, item_id: Id, count: int) -> ItemWrite:
 
 @profiles.create(GameItem)
 def add_item(new: GameItem) -> ItemWrite:
-    """Store a new item of a player."""
+    """Store a new item that a player owns."""
     return item(new)
 
 
 @transaction(rate=Rate(average=5, peak=20))
 def buy_item(new: GameItem, price: int) -> list[WriteCall[Player] | WriteCall[GameItem]]:
-    """Pay and receive the item, or neither."""
+    """Deduct the price and store the item in one transaction."""
     return [spend(new.player_id, price, price), add_item(new)]
 
 

@@ -233,7 +233,7 @@ class ShipmentItem(Entity):
 
 
 class InvoicePayments(View[Invoice]):
-    """What the payments of an invoice are read from."""
+    """The attributes of an invoice from which its payments are read."""
 
     order_id: Id
     invoice_id: Id
@@ -242,97 +242,97 @@ class InvoicePayments(View[Invoice]):
 
 @shop.get(Customer, rate=Rate(average=20, peak=100))
 def customer(customer_id: Id) -> ItemKey:
-    """getCustomerByCustomerId: one customer."""
+    """getCustomerByCustomerId: get a customer."""
     return item(customer_id=customer_id)
 
 
 @shop.get(Product, rate=Rate(average=200, peak=1_000))
 def product(product_id: Id) -> ItemKey:
-    """getProductByProductId: one product."""
+    """getProductByProductId: get a product."""
     return item(product_id=product_id)
 
 
 @shop.get(Warehouse, rate=Rate(average=1))
 def warehouse(warehouse_id: Id) -> ItemKey:
-    """getWarehouseByWarehouseId: one warehouse."""
+    """getWarehouseByWarehouseId: get a warehouse."""
     return item(warehouse_id=warehouse_id)
 
 
 @shop.query(WarehouseItem, rate=Rate(average=50, peak=200))
 def inventory_of_product(product_id: Id) -> KeyCondition:
-    """getProductInventoryByProductId: the quantity of a product in each warehouse."""
+    """getProductInventoryByProductId: list the quantity of a product in each warehouse."""
     return pk(product_id=product_id)
 
 
 @shop.query(Order, OrderItem, Invoice, Shipment, ShipmentItem, rate=Rate(average=10, peak=50))
 def order_details(order_id: Id) -> KeyCondition:
-    """getOrderDetailsByOrderId: everything about an order, in one query."""
+    """getOrderDetailsByOrderId: get all items of an order's item collection with one query."""
     return pk(order_id=order_id)
 
 
 @shop.query(OrderItem, rate=Rate(average=10, peak=50))
 def products_of_order(order_id: Id) -> KeyCondition:
-    """getProductByOrderId: the products of an order."""
+    """getProductByOrderId: list the products of an order."""
     return pk(order_id=order_id)
 
 
 @shop.query(Invoice, rate=Rate(average=5, peak=20))
 def invoices_of_order(order_id: Id) -> KeyCondition:
-    """getInvoiceByOrderId: the invoice of an order."""
+    """getInvoiceByOrderId: get the invoice for an order."""
     return pk(order_id=order_id)
 
 
 @shop.query(Shipment, rate=Rate(average=5, peak=20))
 def shipments_of_order(order_id: Id) -> KeyCondition:
-    """getShipmentByOrderId: the shipments of an order."""
+    """getShipmentByOrderId: list the shipments of an order."""
     return pk(order_id=order_id)
 
 
 @shop.query(OrderItem, index="GSI1", page_size=100, rate=Rate(average=1, peak=5))
 def orders_of_product(product_id: Id, start: datetime, end: datetime) -> KeyCondition:
-    """getOrderByProductIdForDateRange: the orders of a product between two dates."""
+    """getOrderByProductIdForDateRange: list the orders of a product between two dates."""
     return pk(product_id=product_id).sk.between(start, end)
 
 
 @shop.query(Invoice, index="GSI1", rate=Rate(average=5, peak=20))
 def invoice(invoice_id: Id) -> KeyCondition:
-    """getInvoiceByInvoiceId: one invoice."""
+    """getInvoiceByInvoiceId: get an invoice."""
     return pk(invoice_id=invoice_id).sk(invoice_id=invoice_id)
 
 
 @shop.query(InvoicePayments, index="GSI1", rate=Rate(average=5, peak=20))
 def payments_of_invoice(invoice_id: Id) -> KeyCondition:
-    """getPaymentByInvoiceId: the payments of an invoice."""
+    """getPaymentByInvoiceId: get the payments for an invoice."""
     return pk(invoice_id=invoice_id).sk(invoice_id=invoice_id)
 
 
 @shop.query(Shipment, ShipmentItem, index="GSI1", rate=Rate(average=5, peak=20))
 def shipment_details(shipment_id: Id) -> KeyCondition:
-    """getShipmentDetailsByShipmentId: a shipment and its items."""
+    """getShipmentDetailsByShipmentId: get a shipment and its items."""
     return pk(shipment_id=shipment_id)
 
 
 @shop.query(Shipment, index="GSI2", page_size=100, rate=Rate(average=1, peak=5))
 def shipments_of_warehouse(warehouse_id: Id) -> KeyCondition:
-    """getShipmentByWarehouseId: the shipments from a warehouse."""
+    """getShipmentByWarehouseId: list the shipments from a warehouse."""
     return pk(warehouse_id=warehouse_id)
 
 
 @shop.query(WarehouseItem, index="GSI2", page_size=100, rate=Rate(average=1, peak=5))
 def inventory_of_warehouse(warehouse_id: Id) -> KeyCondition:
-    """getProductInventoryByWarehouseId: the quantity of each product in a warehouse."""
+    """getProductInventoryByWarehouseId: list the quantity of each product in a warehouse."""
     return pk(warehouse_id=warehouse_id)
 
 
 @shop.query(Invoice, index="GSI2", page_size=100, rate=Rate(average=2, peak=10))
 def invoices_of_customer(customer_id: Id, start: datetime, end: datetime) -> KeyCondition:
-    """getInvoiceByCustomerIdForDateRange: the invoices of a customer between two dates."""
+    """getInvoiceByCustomerIdForDateRange: list the invoices for a customer between two dates."""
     return pk(customer_id=customer_id).sk.between(start, end)
 
 
 @shop.query(OrderItem, index="GSI2", page_size=100, rate=Rate(average=2, peak=10))
 def products_of_customer(customer_id: Id, start: datetime, end: datetime) -> KeyCondition:
-    """getProductsByCustomerIdForDateRange: the products that a customer ordered between two dates."""
+    """getProductsByCustomerIdForDateRange: list the products that a customer ordered between two dates."""
     return pk(customer_id=customer_id).sk.between(start, end)
 
 
@@ -362,7 +362,7 @@ def add_inventory(new: WarehouseItem) -> ItemWrite:
 
 @shop.update(WarehouseItem)
 def take_from_warehouse(shipped: ShippedProduct) -> ItemWrite:
-    """Reduce the quantity of a product in a warehouse, if there is enough of it."""
+    """Reduce the quantity of a product in a warehouse, if the warehouse has enough of the product."""
     return (
         item(product_id=shipped.product_id, warehouse_id=shipped.warehouse_id)
         .subtract(quantity=shipped.quantity)
@@ -378,13 +378,13 @@ def add_order(new: Order) -> ItemWrite:
 
 @shop.create(OrderItem)
 def add_order_item(new: OrderItem) -> ItemWrite:
-    """Store a product of an order."""
+    """Store a product in an order."""
     return item(new)
 
 
 @shop.create(Invoice)
 def add_invoice(new: Invoice) -> ItemWrite:
-    """Store an invoice of an order."""
+    """Store the invoice for an order."""
     return item(new)
 
 
@@ -404,12 +404,12 @@ def add_shipment(new: Shipment) -> ItemWrite:
 
 @shop.create(ShipmentItem)
 def add_shipment_item(new: ShipmentItem) -> ItemWrite:
-    """Store a product of a shipment."""
+    """Store a product in a shipment."""
     return item(new)
 
 
 def once_each(shipped: list[ShippedProduct]) -> list[ShippedProduct]:
-    """Refuse two entries of one product and warehouse: a transaction writes each item once."""
+    """Reject two entries with the same product and warehouse, because a transaction can write each item only once."""
     if len({(entry.product_id, entry.warehouse_id) for entry in shipped}) < len(shipped):
         raise ValueError("add up the quantities of a product from one warehouse")
     return shipped
@@ -421,8 +421,8 @@ def ship(
     items: Annotated[list[ShipmentItem], Field(max_length=45)],
     shipped: Annotated[list[ShippedProduct], Field(max_length=45), AfterValidator(once_each)],
 ) -> list[WriteCall[Shipment] | WriteCall[ShipmentItem] | WriteCall[WarehouseItem]]:
-    """Store a shipment with its items, and remove them from the warehouse.
+    """Store a shipment with its items, and deduct the shipped quantities from the warehouses.
 
-    `shipped` has one entry for each product and warehouse, with the total.
+    `shipped` has one entry for each product and warehouse, with the total quantity.
     """
     return [add_shipment(shipment), add_shipment_item(each(items)), take_from_warehouse(each(shipped))]

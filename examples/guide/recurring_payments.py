@@ -2,17 +2,18 @@
 
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/data-modeling-schema-recurring-payments.html
 
-Accounts have subscriptions. Two daily jobs send reminders and process payments, each with an index that holds only the
-attributes that the job needs. Receipts expire. The patterns are in the order of the guide's table, and each docstring
-starts with the guide's name.
+Accounts have subscriptions. Two daily jobs send reminders and process payments. Each job uses an index that contains
+only the attributes that the job needs. Receipts expire. The patterns are in the order of the guide's table, and each
+docstring starts with the guide's name.
 
 Differences from the guide:
 
-* `LastReminderDate` and `LastPaymentDate` are sort keys of the indexes: without them, a new subscription would be in
-  neither, and get no reminder. `Subscription` requires both; set them to the day on which the subscription starts.
-* Amounts are numbers, `PaymentDay` too, and the card is a token instead of its number.
-* Items also have the attributes `account_id` and `subscription_id`: the fields of a key are all stored, as `SKU` is in
-  the guide, or none.
+* `LastReminderDate` and `LastPaymentDate` are sort keys of the indexes. Without these attributes, a new subscription
+  would be in neither index and get no reminder. `Subscription` therefore requires both; set them to the day on which
+  the subscription starts.
+* Amounts and `PaymentDay` are numbers, and the card is a token instead of its number.
+* Items also have the attributes `account_id` and `subscription_id`, because keyplan stores either all fields of a key
+  or none, and the guide stores `SKU`.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Receipt(Entity):
 
 
 class DueReminder(View[Subscription]):
-    """What GSI-1 holds of a subscription."""
+    """The attributes of a subscription in GSI-1."""
 
     account_id: Id
     subscription_id: Id
@@ -116,7 +117,7 @@ class DueReminder(View[Subscription]):
 
 
 class DuePayment(View[Subscription]):
-    """What GSI-2 holds of a subscription."""
+    """The attributes of a subscription in GSI-2."""
 
     account_id: Id
     subscription_id: Id
@@ -129,13 +130,13 @@ class DuePayment(View[Subscription]):
 
 @payments.create(Subscription, rate=Rate(average=0.5, peak=5))
 def create_subscription(subscription: Subscription) -> ItemWrite:
-    """createSubscription: a new subscription of an account."""
+    """createSubscription: store a new subscription of an account."""
     return item(subscription)
 
 
 @payments.create(Receipt, rate=Rate(average=0.4, peak=100))
 def create_receipt(receipt: Receipt) -> ItemWrite:
-    """createReceipt: a payment was processed."""
+    """createReceipt: store the receipt for a processed payment."""
     return item(receipt)
 
 
@@ -151,23 +152,23 @@ def update_subscription(
 
 @payments.query(DueReminder, index="GSI-1", page_size=100, rate=Rate(average=0.01, peak=1))
 def due_reminders(day: date) -> KeyCondition:
-    """getDueRemindersByDate: the subscriptions whose customers get a reminder on one day."""
+    """getDueRemindersByDate: list the subscriptions whose customers get a reminder on a date."""
     return pk(next_reminder_date=day)
 
 
 @payments.query(DuePayment, index="GSI-2", page_size=100, rate=Rate(average=0.01, peak=1))
 def due_payments(day: date) -> KeyCondition:
-    """getDuePaymentsByDate: the subscriptions that are paid on one day."""
+    """getDuePaymentsByDate: list the subscriptions that are due for payment on a date."""
     return pk(next_payment_date=day)
 
 
 @payments.query(Subscription, rate=Rate(average=5, peak=20))
 def subscriptions(account_id: Id) -> KeyCondition:
-    """getSubscriptionsByAccount: the subscriptions of an account."""
+    """getSubscriptionsByAccount: list the subscriptions of an account."""
     return pk(account_id=account_id)
 
 
 @payments.query(Receipt, rate=Rate(average=1, peak=5))
 def receipts(account_id: Id) -> KeyCondition:
-    """getReceiptsByAccount: the receipts of an account, oldest first."""
+    """getReceiptsByAccount: list the receipts of an account, oldest first."""
     return pk(account_id=account_id)

@@ -2,14 +2,14 @@
 
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/data-modeling-schema-social-network.html
 
-Users follow each other, write posts and like them. Each relation of a user or a post is a partition, and a timeline is
-written when a post is. The seven reads are in the order of the guide's table, and each docstring starts with the
-guide's name. The writes are those that the guide's text describes.
+Users follow each other, write posts and like them. Each relation of a user or a post is a partition. A post is added to
+the timelines of the author's followers when it is written. The seven reads are in the order of the guide's table, and
+each docstring starts with the guide's name. The writes are those that the guide's text describes.
 
 Differences from the guide:
 
-* An entry of the follower list and its mirror in the following list are two parameters of `follow`: a body cannot build
-  one entity from the fields of another.
+* An entry in the follower list and the corresponding entry in the following list are two parameters of `follow`,
+  because a pattern cannot create one entity from the fields of another.
 * An ID must not contain `#`, which separates the parts of the keys.
 """
 
@@ -140,43 +140,43 @@ class TimelineEntry(Entity):
 
 @network.query(UserInfo, UserCount, rate=Rate(average=500, peak=2_000))
 def user_info(user_id: Id) -> KeyCondition:
-    """getUserInfoByUserID: a user's profile and counts."""
+    """getUserInfoByUserID: get a user's profile and counters."""
     return pk(user_id=user_id)
 
 
 @network.query(Follower, page_size=100, rate=Rate(average=50, peak=200))
 def followers(user_id: Id) -> KeyCondition:
-    """getFollowerListByUserID: the users who follow a user."""
+    """getFollowerListByUserID: list the users who follow a user."""
     return pk(user_id=user_id)
 
 
 @network.query(Following, page_size=100, rate=Rate(average=50, peak=200))
 def following(user_id: Id) -> KeyCondition:
-    """getFollowingListByUserID: the users that a user follows."""
+    """getFollowingListByUserID: list the users that a user follows."""
     return pk(user_id=user_id)
 
 
 @network.query(Post, descending=True, ordered_by="-post_id", page_size=20, rate=Rate(average=100, peak=500))
 def posts(user_id: Id) -> KeyCondition:
-    """getPostListByUserID: a user's posts, newest first."""
+    """getPostListByUserID: list a user's posts, newest first."""
     return pk(user_id=user_id)
 
 
 @network.query(Like, page_size=100, rate=Rate(average=20, peak=100))
 def likes(post_id: Id) -> KeyCondition:
-    """getUserLikesByPostID: the users who like a post."""
+    """getUserLikesByPostID: list the users who like a post."""
     return pk(post_id=post_id)
 
 
 @network.get(LikeCount, rate=Rate(average=500, peak=2_000))
 def like_count(post_id: Id) -> ItemKey:
-    """getLikeCountByPostID: the number of likes of a post."""
+    """getLikeCountByPostID: get the number of likes of a post."""
     return item(post_id=post_id)
 
 
 @network.query(TimelineEntry, descending=True, ordered_by="-post_id", page_size=20, rate=Rate(average=500, peak=2_000))
 def timeline(user_id: Id) -> KeyCondition:
-    """getTimelineByUserID: the newest posts of the users that a user follows."""
+    """getTimelineByUserID: list the newest posts by the users that a user follows."""
     return pk(user_id=user_id)
 
 
@@ -188,37 +188,37 @@ def add_user_info(info: UserInfo) -> ItemWrite:
 
 @network.create(UserCount)
 def add_user_count(count: UserCount) -> ItemWrite:
-    """Store the counts of a new user."""
+    """Store the counters of a new user."""
     return item(count)
 
 
 @transaction(rate=Rate(average=1))
 def sign_up(info: UserInfo, count: UserCount) -> list[WriteCall[UserInfo] | WriteCall[UserCount]]:
-    """Store a new user."""
+    """Store the profile and the counters of a new user."""
     return [add_user_info(info), add_user_count(count)]
 
 
 @network.create(Follower)
 def add_follower(follower: Follower) -> ItemWrite:
-    """One entry of a user's follower list."""
+    """Add an entry to a user's follower list."""
     return item(follower)
 
 
 @network.create(Following)
 def add_following(following: Following) -> ItemWrite:
-    """One entry of a user's following list."""
+    """Add an entry to a user's following list."""
     return item(following)
 
 
 @network.update(UserCount)
 def count_follower(user_id: Id) -> ItemWrite:
-    """One more follower of a user."""
+    """Increment the number of a user's followers."""
     return item(user_id=user_id).add(followers=1)
 
 
 @network.update(UserCount)
 def count_following(user_id: Id) -> ItemWrite:
-    """One more user that a user follows."""
+    """Increment the number of users that a user follows."""
     return item(user_id=user_id).add(following=1)
 
 
@@ -226,7 +226,7 @@ def count_following(user_id: Id) -> ItemWrite:
 def follow(
     follower: Follower, following: Following
 ) -> list[WriteCall[Follower] | WriteCall[Following] | WriteCall[UserCount]]:
-    """Follow another user: change both lists and both counts together."""
+    """Follow another user: update both lists and both counters in one transaction."""
     return [
         add_follower(follower),
         add_following(following),
@@ -249,13 +249,13 @@ def add_like_count(count: LikeCount) -> ItemWrite:
 
 @network.update(UserCount)
 def count_post(user_id: Id) -> ItemWrite:
-    """One more post of a user."""
+    """Increment the number of a user's posts."""
     return item(user_id=user_id).add(posts=1)
 
 
 @transaction(rate=Rate(average=5, peak=30))
 def publish(post: Post, count: LikeCount) -> list[WriteCall[Post] | WriteCall[LikeCount] | WriteCall[UserCount]]:
-    """Store a post and its like count, and count it for its author."""
+    """Store a post and its like count, and increment the author's number of posts."""
     return [add_post(post), add_like_count(count), count_post(post.user_id)]
 
 
@@ -267,13 +267,13 @@ def deliver(entries: list[TimelineEntry]) -> ItemWrite:
 
 @network.create(Like)
 def add_like(like: Like) -> ItemWrite:
-    """One entry of a post's like list."""
+    """Add an entry to a post's like list."""
     return item(like)
 
 
 @network.update(LikeCount)
 def count_like(post_id: Id) -> ItemWrite:
-    """One more like of a post."""
+    """Increment the number of likes of a post."""
     return item(post_id=post_id).add(count=1)
 
 

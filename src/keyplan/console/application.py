@@ -48,8 +48,8 @@ class Console:
         A `WatchedDesign` is loaded again when one of its files changes. `token` gives a browser access. By default, it
         is random. `read_only` rejects every operation that writes. `access` replaces the check of token, Host and
         Origin. Each design in `designs` has its own pages below designs/NAME/. `against` contains other versions of
-        `design` to compare it with. `overview` returns the systems that the home page shows. `recording` is the load of
-        the source's engine that is recorded already.
+        `design`, to compare it with. `overview` returns the systems that the home page shows. `recording` is an
+        observer that already records the load of the source's engine.
         """
         if read_only:
             source.read_only = True

@@ -188,7 +188,9 @@ def refusal(error: ServiceError) -> str:
 
 
 def utc(text: str) -> datetime:
-    """Return the time in an ISO 8601 text, in UTC unless the text has an offset. Raises ValueError."""
+    """Return the time in an ISO 8601 text, in UTC unless the text has an offset. Raises ValueError if the text is
+    invalid.
+    """
     time = datetime.fromisoformat(text.strip())
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 

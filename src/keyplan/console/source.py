@@ -101,7 +101,7 @@ class Source:
 
     @classmethod
     def file(cls, path: str) -> Source:
-        """Open a database file, or ":memory:". Raises StorageError."""
+        """Open a database file, or ":memory:". Raises StorageError if the file cannot be opened."""
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - endpoints need no engine
 
         engine = Engine.memory() if path == ":memory:" else Engine.open(path)

@@ -44,7 +44,9 @@ class WatchedDesign:
                 use(self.design)
 
     def _read(self, before: _Stamps, loaded: LoadedDesign | None = None) -> None:
-        """Load the design. `before` are stamps from before the load, because a file may change during the load."""
+        """Load the design. `before` contains the stamps of the files before the load, because a file may change during
+        the load.
+        """
         loaded = loaded or self._load()
         self.design: Design = loaded.design
         self.loaded_at = datetime.now(UTC)

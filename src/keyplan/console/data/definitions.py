@@ -107,7 +107,9 @@ def json_table(text: str) -> dict[str, Any]:
 
 
 def change_of(facts: TableFacts, setting: str, posted: PostedForm) -> Change:
-    """Return the request for the change of `setting` that the posted form contains. Raises FieldError."""
+    """Return the request that changes `setting` according to the posted form. Raises FieldError for an
+    invalid field.
+    """
     if setting not in _SETTINGS:
         raise FieldError("form", f"unknown setting {setting!r}")
     return _SETTINGS[setting](facts, posted)

@@ -51,17 +51,17 @@ def _jsonable(value: Any) -> Any:
 
 
 def read_typed(text: str) -> Item:
-    """Parse an item in DynamoDB JSON. Raises DocumentError."""
+    """Parse an item in DynamoDB JSON. Raises DocumentError if the text is not a valid item."""
     return {name: _typed(value, name) for name, value in _members(_parse(text)).items()}
 
 
 def read_value(text: str, name: str) -> dict[str, Any]:
-    """Parse an attribute value such as {"S": "x"}. Raises DocumentError."""
+    """Parse an attribute value such as {"S": "x"}. Raises DocumentError if the text is not a valid value."""
     return _typed(_parse(text), name)
 
 
 def read_values(text: str) -> list[dict[str, Any]]:
-    """Parse a list of attribute values such as [{"S": "x"}]. Raises DocumentError."""
+    """Parse a list of attribute values such as [{"S": "x"}]. Raises DocumentError if the text is not a valid list."""
     values = _parse(text)
     if not isinstance(values, list):
         raise DocumentError('expected a list of values, such as [{"S": "text"}]')
@@ -71,7 +71,7 @@ def read_values(text: str) -> list[dict[str, Any]]:
 def read_items(text: str) -> list[Item]:
     """Return the items of a JSON array or of JSON lines, as plain JSON or as {"Item": ...} with DynamoDB JSON.
 
-    Raises DocumentError, which contains the line or the position in the array.
+    Raises DocumentError for an invalid item. The message contains the line or the position in the array.
     """
     if text.lstrip().startswith("["):
         return [_item(document, f"item {place}") for place, document in enumerate(_parse(text), 1)]
@@ -97,7 +97,7 @@ def _item(document: Any, place: str) -> Item:
 
 
 def read_json(text: str) -> Any:
-    """Parse any JSON document. Raises DocumentError."""
+    """Parse any JSON document. Raises DocumentError if the text is not valid JSON."""
     _parse(text)
     return json.loads(text)
 
@@ -113,7 +113,7 @@ def plain_value(value: Mapping[str, Any]) -> str:
 
 
 def read_plain(text: str, known: Mapping[str, Any] | None = None) -> Item:
-    """Parse an item in plain JSON. Raises DocumentError.
+    """Parse an item in plain JSON. Raises DocumentError if the text is not a valid item.
 
     `known` is the stored item. Arrays and strings that replace sets or binary values of this item keep its types.
     """
@@ -295,7 +295,7 @@ def item_path(table: str, key: Mapping[str, Any]) -> str:
 
 
 def decoded_key(text: str) -> Item:
-    """Decode a key from a URL. Raises DocumentError."""
+    """Decode a key from a URL. Raises DocumentError if the text is damaged."""
     try:
         decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except (binascii.Error, ValueError):

@@ -67,7 +67,9 @@ class TableFacts:
 
     @property
     def size(self) -> str:
-        """Return the size of the table as text. Some engines return a size of 0 for a table with items."""
+        """Return the size of the table as text, or "not reported" if an engine returns a size of 0 for a table with
+        items.
+        """
         keys = self.keys
         return "not reported" if keys.items and not keys.size else size_text(keys.size)
 
@@ -168,7 +170,7 @@ class TableFacts:
 
 
 def describe(source: Source, name: str) -> TableFacts:
-    """Return a table's description. Raises ResourceNotFoundError."""
+    """Return a table's description. Raises ResourceNotFoundError if the table does not exist."""
     return TableFacts(name, source.call("DescribeTable", {"TableName": name})["Table"])
 
 

@@ -67,7 +67,7 @@ def routes(console: Frame) -> list[Route]:
 
 
 def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
-    """Parse the items in a text. Raises DocumentError, whose message contains the line number."""
+    """Parse the items in a text. Raises DocumentError if an item is invalid; the message contains its line number."""
     items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
     if not items:
         raise DocumentError("the text contains no items")

@@ -52,7 +52,9 @@ from keyplan.errors import ConditionalCheckFailedError, ServiceError
 from keyplan.pages import redirect
 
 _MOST_CHANGES: Final = 100
-"""Maximum number of attributes in one update. Each needs two of the 300 operators that a condition can have."""
+"""Maximum number of attributes in one update. Each attribute needs two of the 300 operators that a
+condition can have.
+"""
 _MOST_DELETED: Final = 1000
 _COUNTED_PAGES: Final = 100
 """Maximum number of pages of up to 1 MB that are read to count items."""
@@ -426,7 +428,7 @@ def _draft_of(posted: PostedForm) -> Draft:
 
 
 def _item_of(posted: PostedForm, draft: Draft, known: Item) -> Item:
-    """Return the item of a posted form. Raises DocumentError."""
+    """Return the item of a posted form. Raises DocumentError if the form does not contain a valid item."""
     if draft.view == "dynamodb":
         return read_typed(draft.text)
     if draft.view == "plain":
@@ -441,7 +443,7 @@ def _item_of(posted: PostedForm, draft: Draft, known: Item) -> Item:
 
 
 def _tolerant(draft: Draft, current: Item) -> Item:
-    """Return the item of a draft that was parsed before, ignoring invalid form fields."""
+    """Return the item of a draft, ignoring invalid form fields. Any JSON in the draft must be valid."""
     if draft.view == "form":
         return read_fields(
             [one.name for one in draft.fields],

@@ -120,7 +120,7 @@ def _run(console: Frame, operation: str, call: dict[str, Any], start: str, *, is
 
 
 def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
-    """Return the table of each statement, unless its results cannot be attributed to stored items."""
+    """Return the table of each statement whose results are stored items."""
     known: dict[str, TableFacts | None] = {}
     tables = {}
     for statement in statements:
@@ -135,7 +135,7 @@ def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
 
 
 def _source_of(statement: str) -> tuple[str, set[str]]:
-    """Return the table of a statement that returns stored items, and the names in its result that are nested values.
+    """Return the table of a statement that returns stored items, and the result names that refer to nested values.
 
     The table is an empty string for other statements, and for statements in another engine's own syntax.
     """
@@ -150,7 +150,7 @@ def _source_of(statement: str) -> tuple[str, set[str]]:
 
 
 def _request(text: str, parameters: str, together: str) -> tuple[str, dict[str, Any]]:
-    """Return the operation and request for the statements in a text. Raises FieldError."""
+    """Return the operation and request for the statements in a text. Raises FieldError for an invalid form field."""
     statements = [part.strip() for part in _STATEMENT.findall(text) if part.strip()]
     if not statements:
         raise FieldError("statement", "Enter a statement.")

@@ -92,7 +92,9 @@ def groups_of(
 
 
 def row_of(item: Mapping[str, Any], columns: Columns, facts: TableFacts | None) -> Row:
-    """Return an item as a row. `facts` describes its table, or is None if the page of the item is unknown."""
+    """Return an item as a row. `facts` describes the item's table. If it is None, the row does not link to the item's
+    page.
+    """
     key = None if facts is None else key_of(item, facts.keys)
     return Row(
         [cell(item[name]) if name in item else None for name in columns.shown],

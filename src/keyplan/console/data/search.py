@@ -158,7 +158,7 @@ class Search:
         return [(name, value) for name, value in pairs if value or name.startswith("f_")]
 
     def request(self, facts: TableFacts) -> tuple[str, dict[str, Any]]:
-        """Return the operation and the request. Raises SearchError."""
+        """Return the operation and the request. Raises SearchError for an invalid form field."""
         keys = facts.keys_of(self.index)
         if keys is None:
             raise SearchError("index", f"the table has no index {self.index!r}")
@@ -213,7 +213,9 @@ class Search:
 
 
 def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
-    """Return the value of a key attribute from text, which is base64 for binary values. Raises SearchError."""
+    """Return the value of a key attribute from text, which is base64 for binary values. Raises SearchError for an
+    invalid value.
+    """
     if not text:
         raise SearchError(field_name, "enter a value")
     try:
@@ -223,7 +225,9 @@ def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
 
 
 def scalar(kind: str, text: str, name: str) -> dict[str, Any]:
-    """Convert the text of a form field to an attribute value. Raises DocumentError."""
+    """Convert the text of a form field to an attribute value. Raises DocumentError if the text does not have the type
+    `kind`.
+    """
     if kind == "NULL":
         return {"NULL": True}
     if kind == "BOOL":

@@ -95,7 +95,7 @@ class EntityFinder:
 def collections(schema: Schema, index: Index | None, items: Iterable[Item], entities: EntityFinder) -> list[Collection]:
     """Return the collections of items or index entries, in the order of their first items.
 
-    A scan of another maker's engine may return the items of a collection apart from each other.
+    Engines other than keyplan's may return the items of a collection at different positions of a scan.
     """
     partition = (schema.partition,) if index is None else index.partition
     sort = schema.key[1:] if index is None else index.sort

@@ -1,4 +1,4 @@
-"""Monthly cost of a design, as declared or with other rates of its patterns, and numbers and sizes of items."""
+"""Monthly cost of a design, with the declared load or with other rates, numbers of items and item sizes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ BARS: Final = 12
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Factors of the declared load, numbers and sizes, and rates of single patterns."""
+    """Factors for the declared load, numbers of items and item sizes, and rates of individual patterns."""
 
     load: float = 1.0
     items: float = 1.0
     size: float = 1.0
     rates: tuple[tuple[str, float], ...] = ()
-    """For each pattern that differs: the factor of its declared rate, or its rate if it declares none."""
+    """For each pattern with a changed rate: the factor for its declared rate, or the new rate if the pattern declares
+    none.
+    """
 
     @classmethod
     def read(cls, query: Mapping[str, str], design: Design) -> WhatIf:
-        """Return the values in a query string. A value that is not offered counts as declared."""
+        """Return the values in a query string. The declared value replaces any value that is not offered."""
         load, items, size = (_chosen(query.get(name, ""), FACTORS) for name in ("load", "items", "size"))
         rates = []
         for pattern in design.patterns:
@@ -48,7 +50,7 @@ class WhatIf:
         return cls(load, items, size, tuple(rates))
 
     def as_load(self, design: Design, load: float | None = None) -> Load:
-        """Return the changes to the declared load. `load` replaces the factor of all rates."""
+        """Return the changes to the declared load. `load` replaces the factor for all rates."""
         scale = self.load if load is None else load
         declared = {pattern.name: pattern.facts.rate or Rate(1.0) for pattern in design.patterns}
         rates = {name: declared[name].scaled(value * scale) for name, value in self.rates}
@@ -81,7 +83,7 @@ class RateChoice:
     cost: float
     """Monthly price of the pattern's requests at the chosen rate."""
     share: float
-    """Share of the pattern in the price of all requests."""
+    """The pattern's share of the price of all requests."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Costs:
     month: Estimate
     declared: Estimate
     curve: tuple[tuple[float, float, float], ...]
-    """Points of the cost curve: the factor of the load, the total cost, and the cost of requests."""
+    """Points of the cost curve: the load factor, the total cost, and the cost of requests."""
     unrated: frozenset[str] = frozenset()
     """Names of the patterns that declare no rate."""
 
@@ -150,13 +152,13 @@ def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
 
 
 def _unrated_options() -> Iterator[tuple[str, str]]:
-    """Yield values and texts of the offered rates of a pattern that declares none."""
+    """Yield the values and texts of the rates that are offered for a pattern without a declared rate."""
     yield "", "no calls"
     yield from ((f"{rate:g}", rate_text(rate)) for rate in _PATTERN_RATES)
 
 
 def _options(declared: float) -> Iterator[tuple[str, str]]:
-    """Yield values and texts of the offered factors of a declared rate."""
+    """Yield the values and texts of the factors that are offered for a declared rate."""
     for factor in _PATTERN_FACTORS:
         text = "as declared" if factor == 1 else f"{factor:g} \u00d7"
         yield "" if factor == 1 else f"{factor:g}", f"{text}, {rate_text(factor * declared)}" if factor else "no calls"

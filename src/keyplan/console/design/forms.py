@@ -234,7 +234,7 @@ def _build(
 
 
 def _value(one: Input, typed: str) -> Any:
-    """Return the value of a field. Raises ValueError."""
+    """Return the value of a field. Raises ValueError if the text is invalid."""
     if not typed.strip():
         if one.may_be_unset:
             return UNSET
@@ -269,7 +269,7 @@ def _parsed(one: Input, typed: str) -> Any:
 
 
 def _scalar(annotation: Any, text: str) -> Any:
-    """Convert text to a form that pydantic accepts for a type. Raises ValueError."""
+    """Convert text to a form that pydantic accepts for a type. Raises ValueError if the text is invalid."""
     bare, _ = without_none(annotation)
     if isinstance(bare, type) and issubclass(bare, bytes):
         try:

@@ -270,7 +270,7 @@ def rule_page(rule: Rule[Any]) -> Markup:
 
 
 def place_text(place: Place) -> str:
-    """Return a place in the design's code, such as file.py:12."""
+    """Return a location in the design's code as text, such as file.py:12."""
     return f"{place.file.rpartition('/')[2]}:{line_number(place)}"
 
 

@@ -35,7 +35,7 @@ _FIXED_MEMBERS: Final = frozenset({"ReturnConsumedCapacity"})
 
 @dataclass(frozen=True)
 class Sent:
-    """A request of a call. In a rehearsal, the last one was not sent."""
+    """A request that a call sent. In a rehearsal, which stops before the first write, the last request was not sent."""
 
     operation: str
     request: Mapping[str, Any]

@@ -200,7 +200,7 @@ def _bookkeeping(items: Sequence[Touched]) -> str | None:
 
 
 def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:
-    """Return the form of an undeclared request without values, and its details with values."""
+    """Return a description of an undeclared request without values, and its details with values."""
     if operation in _STATEMENTS:
         statement = str(request.get("Statement", ""))[:400]
         return f"{operation} {statement[:80]}".strip(), statement

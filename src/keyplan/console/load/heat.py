@@ -28,7 +28,7 @@ class Heat:
     place: str
     partitions: int
     busiest: float
-    """The largest share of its throughput limit that a partition used within one bucket, where 1 is the limit."""
+    """The largest share of its throughput limit that a partition used within one time bucket, where 1 is the limit."""
     busiest_units: float
     """Units per second of the partition and bucket with the largest share."""
     exceeding: int

@@ -1,8 +1,8 @@
 """Matching of requests with declared patterns by operation, table and index, form of the key, and expressions.
 
-A request from any program is compared with the plans of the design. If several patterns explain the request, it counts
-for the pattern whose condition, filter and changes are most similar to it. Of equally similar patterns, it counts for
-the one that is declared first.
+A request from any program is compared with the plans of the design. If several patterns can produce the request, it
+counts for the pattern whose condition, filter and changes are most similar to it. Of equally similar patterns, it
+counts for the one that is declared first.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ Values: TypeAlias = Mapping[str, Any]
 
 _CACHED: Final = 2000
 _INCIDENTAL: Final = 1_000_000
-"""Penalty for patterns that read only before they write. A pattern that is declared as a read explains a request
-better.
-"""
+"""Penalty for patterns that read only before they write. A pattern that is declared as a read takes precedence."""
 _BATCH: Final = "BatchWriteItem"
 _TRANSACTION: Final = "TransactWriteItems"
 _MEMBERS: Final = {"filter": "FilterExpression", "condition": "ConditionExpression", "update": "UpdateExpression"}
@@ -116,7 +114,7 @@ def _query(request: Request, partitions: Mapping[str, Sequence[str]]) -> Touched
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """The plan of a pattern from which a request may come."""
+    """The plan of a pattern that may have produced a request."""
 
     pattern: Pattern[..., Any]
     plan: Plan
@@ -212,7 +210,7 @@ def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
 
 
 class Matcher:
-    """Finder of the pattern that explains a request, for one or more designs."""
+    """Finder of the pattern that most likely produced a request, for one or more designs."""
 
     def __init__(self, designs: Sequence[Design]) -> None:
         self.labels = labels(designs)
@@ -242,7 +240,7 @@ class Matcher:
             self._candidates.setdefault(("GetItem", plan.schema.name, None), []).append(incidental)
 
     def pattern(self, operation: str, items: Sequence[Touched]) -> str | None:
-        """Return the name of the pattern that explains a request, or None.
+        """Return the name of the pattern that most likely produced a request, or None.
 
         If a program combines declared patterns in its own transaction, the name lists them: transact(take, give).
         """
@@ -321,7 +319,9 @@ def _closest(scored: tuple[int, _Candidate]) -> tuple[int, int, int]:
 
 
 def _explained(step: _Candidate, one: Touched) -> int | None:
-    """Return how similar a step of a transaction is to an action, or None if the step does not explain the action."""
+    """Return how similar an action is to a step of a transaction pattern, or None if the step cannot produce the
+    action.
+    """
     same = (step.plan.operation, step.plan.schema.name) == (one.operation, one.table)
     return step.score(one) if same and step.explains_key(one.values) else None
 

@@ -179,7 +179,7 @@ class LoadPart:
 
 @dataclass
 class UndeclaredUse:
-    """Requests of one form that no declared pattern explains."""
+    """Requests of one form that match no declared pattern."""
 
     form: str
     """Operation and table or index, such as "Query app/open"."""
@@ -273,7 +273,7 @@ class LoadRecorder:
     ) -> None:
         """Count a request under the name of each part.
 
-        `keys` contains place, partition key value and units. `weight` is the number of requests that this one
+        `keys` contains place, partition key value and units. `weight` is the number of requests that this request
         represents.
         """
         now = self.clock.now()
@@ -297,13 +297,13 @@ class LoadRecorder:
                 _counts_of(bucket, name).add(counts)
 
     def add_undeclared(self, form: str, detail: str, part: LoadPart, weight: int = 1, *, failed: bool = False) -> None:
-        """Count a request that no declared pattern explains."""
+        """Count a request that matches no declared pattern."""
         counts = LoadCounts()
         counts.count(part, 0.0, weight, failed=failed)
         self.add_undeclared_counts(form, counts, detail)
 
     def add_undeclared_counts(self, form: str, counts: LoadCounts, detail: str = "") -> None:
-        """Add the counts of requests that no declared pattern explains."""
+        """Add the counts of requests that match no declared pattern."""
         now = self.clock.now()
         with self._lock:
             use = self._undeclared.get(form)
@@ -347,9 +347,7 @@ class LoadRecorder:
         return sorted(uses, key=lambda use: (-use.units, -use.requests, use.place, use.key))[:most]
 
     def undeclared(self) -> list[UndeclaredUse]:
-        """Return the requests since the start that no declared pattern explains, sorted by units in
-        descending order.
-        """
+        """Return the requests since the start that match no declared pattern, sorted by units in descending order."""
         with self._lock:
             uses = list(self._undeclared.values())
         return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.form))
