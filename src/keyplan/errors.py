@@ -225,7 +225,7 @@ class LimitExceededError(ServiceError):
 
 
 class ConditionalCheckFailedError(ServiceError):
-    """Raised if the condition of a write is false. `members["Item"]` contains the item, if the request asks for it."""
+    """Raised if the condition on a write is false. `members["Item"]` contains the item, if the request asks for it."""
 
     code = "ConditionalCheckFailedException"
 

@@ -78,7 +78,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
 @contextmanager
 def _bar() -> Iterator[tuple[OnProgress, OnProgress]]:
-    """Show the progress of loading and running on standard error: a bar in a terminal, lines otherwise."""
+    """Show the progress of loading and running on standard error, as a bar in a terminal and as lines otherwise."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 

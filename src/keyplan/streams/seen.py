@@ -57,7 +57,8 @@ class Seen:
         self._mark, self._create = _declare(self.table)
 
     def once(self, consumer: str, change: ItemChange[Any]) -> WriteCall[Any]:
-        """Return a write of the change's marker, to be used in the same transaction as the effects of the change.
+        """Return a write that creates the change's marker, for use in the same transaction as the effects of the
+        change.
 
         `consumer` distinguishes the effects that several consumers have for the same change. If the marker exists, the
         transaction fails, and the reason for this write is an AlreadyExistsError.

@@ -5,9 +5,9 @@
 | `keyplan_engine`         | an engine in memory, a new one for every test, closed after it        |
 | `engine`                 | the same, by its short name                                           |
 | `engine_template`        | the engine's initial state; override it to start with tables and data  |
-| `dynamodb_client`        | a boto3 client of DynamoDB, answered by the engine                    |
-| `dynamodb_resource`      | a boto3 resource of DynamoDB, answered by the engine                  |
-| `dynamodbstreams_client` | a boto3 client of DynamoDB Streams, answered by the engine            |
+| `dynamodb_client`        | a boto3 client for DynamoDB, answered by the engine                   |
+| `dynamodb_resource`      | a boto3 resource for DynamoDB, answered by the engine                 |
+| `dynamodbstreams_client` | a boto3 client for DynamoDB Streams, answered by the engine           |
 | `dynamodb_answered`      | the engine, while it answers every DynamoDB client in the process     |
 | `dynamodb_endpoint`      | the URL of an HTTP server on a free port of this machine, same engine |
 

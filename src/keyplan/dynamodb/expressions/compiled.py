@@ -108,7 +108,7 @@ class CompiledUpdate(_Checked):
     branches: dict[str, Branch]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
-    """Pairs of an attribute and its new type, or the placeholder of a value with that type.
+    """Pairs of an attribute and either its new type or the placeholder of a value that has this type.
 
     Attributes whose new type depends on the item are not included.
     """

@@ -327,7 +327,7 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
 
 
 def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
-    """Return pairs of a top-level attribute and its new type, or the placeholder of a value with that type.
+    """Return pairs of a top-level attribute and either its new type or the placeholder of a value that has this type.
 
     Attributes whose new type depends on the item are not included. DynamoDB checks these types before it reads the
     item, because an index key must not change its type.

@@ -180,7 +180,9 @@ def _written_s(place: bytes) -> float:
 
 
 def _first_after(records: Iterator[Former], time_s: float) -> Former | None:
-    """Return the first of an item's records after a timestamp, or None. It contains the item as of that timestamp."""
+    """Return the first of an item's records after a timestamp, or None. The record contains the item as of that
+    timestamp.
+    """
     return next((record for record in records if record.changed_at > time_s), None)
 
 

@@ -279,7 +279,7 @@ class FaultyDatabase(Database):
         self.injector.admit(table, key, old, new, by_service=by_service)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
-        """Return a writer that delays the writes of index entries or saves former entries."""
+        """Return a writer that delays writes to index entries or saves former entries."""
         return self.injector.index_writer(transaction, index, key)
 
     def unprocessed(self, count: int) -> frozenset[int]:

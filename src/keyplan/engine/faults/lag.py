@@ -5,9 +5,9 @@ writes are stored in two trees (sorted sets of rows in the store). A stored docu
 created when an index lags for the first time. Keys and values of the trees:
 
     waiting   due time, number -> the index entry and its content at that time
-    latest    index, entry     -> number and due time of the last delayed write of the entry
+    latest    index, entry     -> number and due time of the last delayed write to the entry
 
-Writes of one entry are applied in order. Each of them, except for the last, writes the entry as of the time when it was
+Writes to one entry are applied in order. Each of them, except for the last, writes the entry as of the time when it was
 scheduled. The last write derives the entry from the current item, even if an engine without lag has changed the item
 since. Therefore indexes agree with their table when no delayed write is left, also after a crash. An engine without lag
 applies all delayed writes when it opens the database.
@@ -63,7 +63,7 @@ def _make(transaction: Transaction) -> Trees:
 
 
 class LaggingWriter:
-    """A writer that schedules the writes of index entries of one item for a later time."""
+    """A writer that schedules the writes to the index entries of one item for a later time."""
 
     __slots__ = ("_due", "_item_key", "_transaction")
 

@@ -1,4 +1,4 @@
-"""Conditions of write requests, compiled with their values in canonical form."""
+"""Conditions in write requests, compiled with their values in canonical form."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class PageRequest:
     project: Callable[[Item], Item] | None = None
     count_only: bool = False
     fetch: bool = False
-    """Whether a query of a local index must fetch whole items from the table."""
+    """Whether a query on a local index must fetch whole items from the table."""
 
 
 @dataclass(slots=True)

@@ -246,7 +246,7 @@ def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
 def start_item(request: dict[str, Any], form: Form) -> Item | None:
     """Return the request's ExclusiveStartKey in canonical form, or None if the request has none.
 
-    Raises ValidationError if it contains an invalid value.
+    Raises ValidationError if the key contains an invalid value.
     """
     start = request.get("ExclusiveStartKey")
     if start is None:

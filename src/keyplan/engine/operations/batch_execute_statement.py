@@ -61,7 +61,7 @@ _CODES: dict[type[ServiceError], str] = {
 
 
 class _Asked(NamedTuple):
-    """One statement of a batch, with its item and action as far as they could be determined."""
+    """One statement of a batch, with its item and action if they could be determined."""
 
     prepared: Prepared | ValidationError
     given: dict[str, Any]

@@ -60,7 +60,9 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters cannot be combined, for one table or across tables, or for too many keys."""
+    """Raise ValidationError if parameters of one table or of different tables cannot be combined, or if the request has
+    too many keys.
+    """
     keys = 0
     for block in request["RequestItems"].values():
         members = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)

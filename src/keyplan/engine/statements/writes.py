@@ -203,7 +203,7 @@ def attempt(
 ) -> Attempt:
     """Run one writing statement and return its result. A failed condition is part of the result.
 
-    A failed condition consumes the capacity of a write of the stored item or of the given item, whichever is larger.
+    A failed condition consumes as much capacity as a write of the larger of the stored item and the given item.
     `located` is an earlier result of `locate`, which is computed again if the table has changed.
     """
     if located is None or database.table(prepared.source.table) is not located.table:

@@ -1,8 +1,8 @@
 """Imports of files into new tables, which an operation starts and a background thread performs.
 
-The table is created at the start and is CREATING until the import has ended, so clients cannot read or write it before.
-Items are written in batches. Each transaction also stores the progress of the import, so that it can continue after a
-crash. If several items have the same key, the last one wins.
+The table is created at the start and is CREATING until the import has ended, so clients cannot read or write it until
+then. Items are written in batches. Each transaction also stores the progress of the import, so that it can continue
+after a crash. If several items have the same key, the last one wins.
 
 Sources: developer guide, "DynamoDB data import from Amazon S3: how it works" and "Import format quotas and validation";
 API reference. Details that are not in the guide follow observations of the service in 2026.
