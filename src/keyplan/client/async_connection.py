@@ -1,4 +1,4 @@
-"""Asynchronous connections, which run the same request programs as blocking connections."""
+"""Asynchronous connections, which run the same request programs (generators of requests) as blocking connections."""
 
 from __future__ import annotations
 

@@ -158,8 +158,8 @@ class Sorter:
     ) -> None:
         """Create a matcher for the requested entities.
 
-        `declared` are all entities whose items may be read. If `view` is given, items are converted to this view of the
-        only requested entity.
+        `declared` are all entities whose items a request can return. If `view` is given, items are converted to this
+        view of the only requested entity.
         """
         self._discriminator = requested[0].schema.discriminator
         readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in requested}
@@ -250,7 +250,7 @@ def _form(spec: EntitySpec) -> str:
 
 
 def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Prefix | Callable[[Item], bool]]:
-    """Return tests of an item's key. If all of them pass, the item may belong to this entity."""
+    """Return tests of an item's key. If all of them pass, the item can belong to this entity."""
     is_alone = _is_alone(spec, candidates)
     tests = [_fits(part, is_alone) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]

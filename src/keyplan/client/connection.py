@@ -135,7 +135,7 @@ class FindAllOptions(FindOptions, total=False):
 
 
 def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, Any]) -> Program[Any]:
-    """Return the request program of an ad-hoc query."""
+    """Return the request program for an ad-hoc query."""
     planned = dict(options)
     page = {name: planned.pop(name) for name in _PAGE_OPTIONS if name in planned}
     return run_call(context, query_call(terms, planned), PageOptions(**page) if page else _DEFAULTS)
@@ -220,9 +220,9 @@ def _get_all(
 class DirectCalls:
     """Fast path for calls that need a single request, compiled to plain functions once for each pattern.
 
-    The fast path does not use programs, so it cannot retry. After an error, `run_call` takes over and treats the error
-    as the answer to its first request. If the connection has a meter, every call runs as a program, because each
-    request is measured.
+    The fast path does not use request programs, so it cannot retry. After an error, `run_call` takes over and treats
+    the error as the answer to its first request. If the connection has a meter, every call runs as a program, because
+    each request is measured.
     """
 
     def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:

@@ -1,4 +1,4 @@
-"""Exceptions that calls of patterns raise.
+"""Exceptions that pattern calls raise.
 
     KeyplanError
     └── RunError                       a call failed

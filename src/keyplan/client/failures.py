@@ -59,10 +59,10 @@ def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
 
 
 class FirstAttemptError(Exception):
-    """Raised if DynamoDB returns an error for a call that was sent without a program. A program then handles the error.
+    """Raised if DynamoDB returns an error for a request that was sent without a request program.
 
-    `arguments` are the arguments of the attempt, including its time, or None if the request does not depend on the
-    time.
+    A program then handles the error. `arguments` are the arguments of the attempt, including its time, or None if the
+    request does not depend on the time.
     """
 
     def __init__(self, error: ServiceError, arguments: Arguments | None) -> None:

@@ -1,4 +1,4 @@
-"""Page cursors, and the programs that read pages and counts.
+"""Page cursors, and the request programs (generators of requests) that read pages and counts.
 
 A cursor is an opaque string that is valid only for the same pattern, arguments and cursor key. It contains the key of
 the last returned item of each partition that the call reads. It also contains a keyed digest (BLAKE2b) of these keys,
@@ -295,7 +295,7 @@ class _Partition:
 
     @property
     def position(self) -> Position:
-        """The position after the last result that was taken, from which the next page continues."""
+        """The position after the last result that the call returned, from which the next page continues."""
         if self._last is None:
             return self._position
         return {name: self._last[name] for name in self._shared.position_of}

@@ -1,4 +1,4 @@
-"""Programs that read one or more items by key."""
+"""Request programs that read one or more items by key. A request program is a generator that yields requests."""
 
 from __future__ import annotations
 

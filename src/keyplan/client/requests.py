@@ -1,4 +1,4 @@
-"""Programs that yield requests, drivers that send them, retries, and the capacity meter.
+"""Programs that yield requests, drivers that send the requests, retries, and the capacity meter.
 
 A program is a generator. It yields `(operation, request)` or a `Wait`, and receives the answer. If DynamoDB returns an
 error, the error is raised at the yield. A driver knows nothing about patterns, and a program knows nothing about

@@ -1,4 +1,7 @@
-"""Programs that create missing tables and compare existing tables with their declarations."""
+"""Request programs that create missing tables and compare existing tables with their declarations.
+
+A request program is a generator that yields requests.
+"""
 
 from __future__ import annotations
 

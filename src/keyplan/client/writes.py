@@ -1,4 +1,7 @@
-"""Programs that write a single item, or write many items in batches."""
+"""Request programs that write a single item, or write many items in batches.
+
+A request program is a generator that yields requests.
+"""
 
 from __future__ import annotations
 

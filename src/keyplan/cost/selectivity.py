@@ -359,8 +359,9 @@ def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[ob
 
 
 def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
-    """Return a field's number of distinct values, declared for this entity or derived from others, and the
-    assumption.
+    """Return the number of distinct values of a field, and the assumption on which the number is based.
+
+    The number is declared for this entity or derived from other entities.
     """
     stored = entity.fields.get(name)
     if stored is None:

@@ -28,10 +28,10 @@ _SHOWN = 6
 
 
 LossKind = Literal["type", "gone", "narrowed", "missing"]
-"""The reason why stored values may be unreadable.
+"""The reason why stored values might be unreadable.
 
-"type": the attribute type or format differs. "gone": values were removed. "narrowed": values may violate new limits.
-"missing": a required attribute may be missing.
+"type": the attribute type or format differs. "gone": values were removed. "narrowed": values can violate new limits.
+"missing": a required attribute can be missing.
 """
 
 
@@ -56,7 +56,7 @@ def listed(values: Sequence[Any]) -> str:
 
 @dataclass(frozen=True)
 class Loss:
-    """A reason why stored values may be unreadable."""
+    """A reason why stored values might be unreadable."""
 
     kind: LossKind
     text: str
@@ -80,7 +80,7 @@ class _Pair:
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
-    """Return the reasons why values of the old field may be unreadable with the new field, or an empty list."""
+    """Return the reasons why values of the old field might be unreadable with the new field, or an empty list."""
     absences = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
         return [*absences, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]

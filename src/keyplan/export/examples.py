@@ -109,7 +109,7 @@ def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
 
 
 def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator[Decimal]:
-    """Yield numbers that may satisfy the bounds: the number itself, the bounds, and numbers near them."""
+    """Yield numbers that might satisfy the bounds: the number itself, the bounds, and numbers near them."""
     unit = bounds.get("multiple_of") or Decimal(1)
     ends = [bounds[name] for name in ("ge", "gt", "le", "lt") if name in bounds]
     middle = [sum(ends, Decimal(0)) / len(ends)] if ends else []

@@ -1,7 +1,7 @@
 """Least-privilege IAM policies for designs, which allow exactly the requests of their patterns and consumers.
 
-One statement contains all partitions of a table that an action may access. A batch or transaction on several partitions
-is therefore allowed, whether DynamoDB evaluates its items separately or together.
+One statement contains all partitions of a table that an action is allowed to access. A batch or transaction on several
+partitions is therefore allowed, whether DynamoDB evaluates its items separately or together.
 
 Sources: DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (condition keys, with
 ForAllValues; a scan has no leading keys) and "Using IAM with DynamoDB transactions" (EnclosingOperation); IAM user
@@ -229,7 +229,7 @@ class Limits:
     select: str = ""
     """The required value of dynamodb:Select, or "" for any value."""
     attributes: tuple[str, ...] = ()
-    """The attributes that the request may name if `select` is SPECIFIC_ATTRIBUTES."""
+    """The attributes that the request is allowed to name if `select` is SPECIFIC_ATTRIBUTES."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ _ELSEWHERE = {
     "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
 }
-"""Hints on where tables may be defined instead, by resource type."""
+"""Maps resource types to hints on where else tables can be defined."""
 
 
 def global_table(resource: Node) -> tuple[Node, tuple[str, ...]]:

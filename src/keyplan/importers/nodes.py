@@ -70,7 +70,7 @@ class Node:
     def text(self) -> str:
         """Return the value as a non-empty string. Raises ImportSourceError if it is not a string.
 
-        Integers and booleans are converted, because YAML may read names as such values.
+        Integers and booleans are converted, because YAML reads some names as such values.
         """
         value = self._known()
         if isinstance(value, int):

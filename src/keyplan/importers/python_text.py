@@ -55,7 +55,7 @@ class PythonNames:
         return cls(_OF_CLASS)
 
     def take(self, base: str) -> str:
-        """Return a unique name and reserve it. If the wanted name is in use, append an underscore or a number."""
+        """Return a unique name and reserve it. If `base` is in use, append an underscore or a number."""
         name = base
         number = 1
         while name in self._taken:

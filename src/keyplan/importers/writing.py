@@ -35,7 +35,7 @@ _OF_DESIGN = (
     "GSI", "LSI", "Attribute", "Bytes", "Entity", "Expired", "F", "Inserted", "ItemKey", "ItemWrite", "KeyCondition",
     "Modified", "OnDemand", "Provisioned", "Removed", "Table", "Volume", "attr", "item", "key", "pk",
 )  # fmt: skip
-"""The names of the design language that a generated file may import, in order."""
+"""The names of the design language that a generated file can import, in order."""
 _OTHERS = (
     ("datetime", ("date", "datetime")),
     ("decimal", ("Decimal",)),

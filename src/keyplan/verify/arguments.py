@@ -261,9 +261,9 @@ class ArgumentGenerator:
 
 
 def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
-    """Sort the steps so that those repeated for an attribute of a parameter are first.
+    """Sort the steps so that steps that are repeated for an attribute of a parameter come first.
 
-    They determine the items in that attribute.
+    These steps determine the items in the attribute.
     """
     return sorted(steps, key=lambda step: not (step.repeated is not None and _lies_within(step.repeated.values)))
 

@@ -243,7 +243,7 @@ class References:
         self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
     def resolve(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
-        """Return the values of an item in which fields that refer to other entities have the values of existing keys.
+        """Return the values of an item, in which the fields that refer to other entities contain existing keys.
 
         The values of the fields `settled` do not change.
         """

@@ -50,7 +50,7 @@ _TRIES = 10
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes that may make a condition true, starting with those for the first branch of the
+    """Yield sets of field changes that can make a condition true, starting with those for the first branch of the
     condition.
     """
     if evaluate_condition(condition, values) is True:
@@ -71,7 +71,7 @@ def satisfying_changes(
 def _changes_to_fail(
     part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes that may make a condition false."""
+    """Yield sets of field changes that can make a condition false."""
     if isinstance(part, NotCondition):
         yield from satisfying_changes(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
@@ -97,7 +97,7 @@ def _changes_to_fail(
 def _changes_of_test(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes that may make a comparison or function on a top-level field true."""
+    """Yield sets of field changes that can make a comparison or function on a top-level field true."""
     first, *others = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
@@ -313,7 +313,7 @@ def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> En
 
 
 def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
-    """Return an item without some required fields, as an older program may have written it.
+    """Return an item without some required fields, as an older version of the program could have written it.
 
     Return None if the model cannot read the item, or if its key would change.
     """

@@ -46,7 +46,8 @@ _NO_CONSTANT = (*CALL_SOURCES, Operand)
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
-    """Return a condition in which `value` has replaced every parameter and constant, including those in paths.
+    """Return a condition in which the result of `value` replaces every parameter and constant, including those in
+    paths.
 
     For an Each, `value` returns the list of its values.
     """

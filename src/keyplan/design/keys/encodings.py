@@ -265,7 +265,7 @@ def _choice_of_number(field: DeclaredField, number: int) -> Any:
 def _digits_between(minimum: int | None, maximum: int | None) -> Language:
     """Return a language that contains all ints in the range.
 
-    It may contain other ints with the same number of digits.
+    It can also contain ints outside the range that have the same number of digits.
     """
     options: list[Language] = []
     if (minimum is None or minimum <= 0) and (maximum is None or maximum >= 0):
@@ -375,7 +375,7 @@ def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeU
 def _period_unit(name: str, length: int, rest: str, language: Language, pattern: str) -> TimeUnit:
     """Return a unit whose strings are the first `length` characters of an ISO 8601 timestamp.
 
-    A string followed by `rest` is the start of the period.
+    Such a string followed by `rest` is the timestamp at which the period starts.
     """
 
     def write(timestamp: date) -> str:

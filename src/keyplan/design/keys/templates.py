@@ -500,8 +500,9 @@ class BoundTemplate:
     def delimiter_risks(self) -> list[tuple[str, str]]:
         """Return pairs of a field whose values can contain the following delimiter, and that delimiter.
 
-        Rendering rejects such values. The delimiter is "" if a placeholder of variable width directly precedes another
-        placeholder. Such values cannot be rejected, so two different sets of values may produce the same key.
+        Rendering rejects such values. If a placeholder of variable width directly precedes another placeholder, the
+        delimiter is "". In this case, rendering cannot reject any value, and two different sets of values can produce
+        the same key.
         """
         forging = [(part.name, part.delimiter) for part in self.placeholders if part.forges]
         return forging + [(part.name, "") for part in self.placeholders if not part.told_apart]

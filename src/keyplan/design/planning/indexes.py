@@ -112,12 +112,12 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
 
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields in those attributes of an index key that exist only for the index."""
+    """Return the fields that an index key contains in attributes that exist only for the index."""
     return {name for part in entity.made_in(bound) for name in part.fields}
 
 
 def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields that determine those attributes of an index key that exist only for the index."""
+    """Return the fields that determine the index key attributes that exist only for the index."""
     if not entity.made_in(bound):
         return set()
     conditions = {path.field for path in paths_of(bound.only_if)}
@@ -206,7 +206,7 @@ def _default_entry_fields(
 ) -> list[str]:
     """Return the unknown fields of an index key for an item that an upsert creates.
 
-    The defaults of these fields may put the new item into the index, although the update does not set the key.
+    With the defaults of these fields, the new item could belong in the index, although the update does not set the key.
     """
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
     if holds(bound.only_if, created) is False or any(created[name] is None for name in bound.fields):
@@ -408,7 +408,7 @@ def index_holds_discriminator(plan: Plan) -> bool:
 
 
 def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
-    """Return the entities of the table whose items a query or scan may read, including the plan's own entities."""
+    """Return the entities of the table whose items a query or scan can read, including the plan's own entities."""
     declared = plan.siblings or plan.entities
     if plan.index is None:
         return declared

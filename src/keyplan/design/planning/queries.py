@@ -281,7 +281,9 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
 
 
 def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
-    """Yield notes on fields that the index does not project. For example, reads return the defaults of these fields."""
+    """Yield notes on the effects of fields that the index does not project: for example, reads return their
+    defaults.
+    """
     if index is None or index.kind != "GSI" or draft.hydrated:
         return
     come_back = "come back" if draft.select == "all" else "are counted"
@@ -297,7 +299,7 @@ def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan
 
 
 def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:
-    """Return notes on the limits of a read's results, such as eventual consistency."""
+    """Return notes on the limitations of a read's results, such as eventual consistency."""
     notes = []
     if index is not None and index.kind == "GSI":
         notes.append(f"{index.name} lags behind the table, usually well under a second: a write just made may not show")

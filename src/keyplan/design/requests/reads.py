@@ -270,7 +270,7 @@ def _expires_unseen(plan: Plan) -> bool:
 
 
 def _can_be_in_range(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
-    """Return True if items of another entity may be in the range, judging by the literal key prefixes.
+    """Return True if items of another entity can be in the range, according to the literal key prefixes.
 
     `prefix` is the literal prefix of the sort key condition.
     """

@@ -84,7 +84,7 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 
 
 def _millisecond_evidence(field: StoredField) -> Severity | None:
-    """Return the severity for a field that may contain milliseconds, or None.
+    """Return the severity for a field that could contain milliseconds, or None.
 
     If only the name of the field suggests milliseconds, the severity is advice.
     """
