@@ -78,7 +78,7 @@ def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec
 
 
 def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:
-    """Return True if behavior depends on the value of a field, apart from the pattern that sets it.
+    """Return True if behavior depends on the value of a field, other than that of the pattern that sets it.
 
     This can be a condition on another write, a read with `decides="state"`, a condition on an index key, a consumer's
     filter, or another update that sets the field to a constant.

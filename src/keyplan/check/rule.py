@@ -1,6 +1,6 @@
 """Rules, which are functions with a code, severities and a documentation page.
 
-A rule is a function that yields findings, under the decorator `design_rule` (it examines one design) or `change_rule`
+A rule is a function that yields findings, with the decorator `design_rule` (it examines one design) or `change_rule`
 (it compares two). The function's name with hyphens is the rule's slug, and its docstring is the rule's page:
 
     @design_rule("KP807", "advice")

@@ -215,7 +215,7 @@ def _names(spec: EntitySpec) -> tuple[str, ...]:
 
 
 def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
-    """Return a sort key that puts entities with more specific keys first.
+    """Return a value by which entities are sorted, those with more specific keys first.
 
     A key is more specific if it contains more literal text, including the shortest value of a field with choices. Ties
     are broken by the number of repeated fields, then in favor of requested entities, and then by the number of

@@ -228,7 +228,8 @@ class DirectCalls:
     def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:
         """Create the fast path for a connection.
 
-        `immediate` returns the function that sends an operation's requests without waiting, or None if there is none.
+        `immediate` returns the function that sends an operation's requests without waiting, or None if such a function
+        does not exist.
         """
         self._context, self._immediate = context, immediate
         self._by_pattern: dict[object, Callable[[Call[Any]], Any]] = {}

@@ -165,7 +165,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
 
 
 def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:
-    """Return the expiry time of an item after a write as an attribute value, or None."""
+    """Return, as an attribute value, the expiry time of an item after a write, or None if the item does not expire."""
     ttl = plan.entity.expiry_attribute
     if ttl is None or plan.operation == "DeleteItem":
         return None

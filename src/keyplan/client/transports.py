@@ -37,7 +37,7 @@ class EngineTransport:
         self.call = engine.call
 
     def prepared(self, operation: str) -> Callable[[str, Request], Answer]:
-        """Return the engine's function for requests of an operation that were compiled from a pattern."""
+        """Return the engine's function for those requests of an operation that were compiled from patterns."""
         return _prepared(self.engine, operation)
 
     def close(self) -> None:

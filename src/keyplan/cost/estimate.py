@@ -146,7 +146,7 @@ class Estimate:
 def estimate(design: Design, book: PriceBook, load: Load = AS_DECLARED) -> Estimate:
     """Estimate the monthly cost of a design from its declared rates, numbers and sizes.
 
-    `load` changes the declared values. Raises ValueError if it contains the name of an unknown pattern.
+    `load` changes the declared values. Raises ValueError if `load` contains the name of an unknown pattern.
     """
     with grown(load.growth):
         return _estimate(design, book, load)

@@ -227,8 +227,9 @@ def _average_bytes(plan: Plan, counts: Mapping[EntitySpec, float]) -> float:
 def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
     """Return the number of partitions that a query reads.
 
-    If the caller passes the partitions, this is the maximum length of the parameter, or 1 if the number of results is
-    not declared. Otherwise, it is the number of shards or constants in the pattern.
+    If the caller passes the partitions, this is the maximum length of the parameter or, without a maximum, an estimate
+    from the declared number of results. If that is not declared either, it is 1. Otherwise, it is the number of shards
+    or constants in the pattern.
     """
     if plan.walk is None:
         return 1.0
@@ -252,8 +253,8 @@ def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
 
 
 def _in_one_partition(plan: Plan, matching_items: float, requests: float) -> float:
-    """Return the number of items in each partition of a query on several partitions. A limit applies to
-    each partition.
+    """Return the number of items in each partition that a query on several partitions reads. A limit applies to each
+    partition.
     """
     return matching_items if _is_named(plan) else matching_items / requests
 
@@ -334,7 +335,7 @@ def _share_written(plan: Plan, bound: BoundKey) -> float:
 
 
 def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
-    """Return the default field values with which a new item is in an index.
+    """Return the default field values that put a new item into an index.
 
     The result is empty if the call does not create items, or if items with default values are not in the index.
     """
@@ -451,5 +452,5 @@ def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -
 
 
 def _is_value(source: object) -> bool:
-    """Return True if the value of a source is never None."""
+    """Return True if the value of a parameter or constant is never None."""
     return is_never_none(source) if isinstance(source, Param) else source is not UNKNOWN

@@ -214,7 +214,7 @@ def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
 
 
 def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
-    """Return, by field, the parameter or constant to which the key condition of a query requires equality."""
+    """Map each field for which the key condition of a query requires equality to the required parameter or constant."""
     bound = entity.key_in(plan.index)
     if plan.key is None or bound is None:
         return {}
@@ -429,7 +429,9 @@ def _bare(name: str) -> str:
 
 
 def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
-    """Return True if a field has the same name and type in two entities. It is assumed to have the same meaning."""
+    """Return True if a field has the same name and type in two entities, and is therefore assumed to have the same
+    meaning.
+    """
     mine = other.fields.get(name)
     return mine is not None and name in spec.fields and spec.fields[name].annotation == mine.annotation
 

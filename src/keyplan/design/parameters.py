@@ -108,7 +108,7 @@ class Param:
 
 
 class Each:
-    """Several values in place of one.
+    """A stand-in for several values where a single value is expected.
 
     In a key, each value gets its own request or key. In `is_in`, one condition contains all values.
     """
@@ -147,7 +147,7 @@ def every_shard() -> Any:
 
 
 Source = Any
-"""Where a call gets a value from: a Param, an Each, an EveryShard, or a constant."""
+"""The source of a value in a call: a Param, an Each, an EveryShard, or a constant."""
 WRITE_TIME = Param("time of the write", datetime)
 """The parameter for fields declared with Created() or Updated(). A connection adds the time to the arguments."""
 CALL_SOURCES = (Param, Each, EveryShard)

@@ -78,7 +78,7 @@ def _write_capacity(schema: Schema, index: str | None) -> float:
 
 
 def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> float:
-    """Return the on-demand price of units in dollars, or 0 for a table with provisioned capacity."""
+    """Return the on-demand price of read and write units in dollars, or 0 for a table with provisioned capacity."""
     if schema.provisioned:
         return 0.0
     return book.on_demand(read, written, schema.table_class)
@@ -120,7 +120,7 @@ class Backfill:
 def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
     """Return the declared number of an entity's items, or None.
 
-    If the entity does not declare it, use the same entity in the other design.
+    If the entity does not declare a number, use the number of the same entity in the other design.
     """
     items = spec.volume or (None if other is None else other.volume)
     return None if items is None else items.count
@@ -213,7 +213,7 @@ def _new(works: list[Rewrite]) -> EntitySpec | None:
 
 
 def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
-    """Return the write units of a pass in each index, by index name."""
+    """Return the write units that a pass uses in each index, by index name."""
     old, new = works[0].old, _new(works)
     names = {bound.index.name for side in (old, new) if side is not None for bound in side.indexes}
     entries = {}

@@ -186,7 +186,7 @@ def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
 
 
 def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
-    """Return the UpdateTable request that adds a global index, with another name if `name` is given."""
+    """Return the UpdateTable request that adds a global index. If `name` is given, the index gets this name."""
     request = index_request(replace(index, name=name or index.name), schema)
     return {
         "TableName": schema.name,

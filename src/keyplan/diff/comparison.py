@@ -49,7 +49,7 @@ class PriceChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of an old with a new design, with the prices for computing costs."""
+    """The comparison of an old and a new design, with the prices for computing costs."""
 
     old: Design
     new: Design
@@ -100,7 +100,7 @@ class Comparison:
 
     @cached_property
     def prices(self) -> tuple[PriceChange, ...]:
-        """Return the monthly cost of each table in the old and new design."""
+        """Return the monthly cost of each table in the old and the new design."""
         tables = matched(self.old_month.tables, self.new_month.tables)
         return (
             *(PriceChange(after.name, before.total, after.total) for before, after in tables.kept),

@@ -409,7 +409,9 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
 
 
 def _changed_parts(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
-    """Return the key attributes of an index whose value changes, except attributes of the primary key."""
+    """Return the index key attributes that have a different value in the new design, except attributes of the primary
+    key.
+    """
     old, new = (dict(form) for form in (_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))))
     return [name for name, form in new.items() if name not in old or not same_encoding(old[name], form)]
 

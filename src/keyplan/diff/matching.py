@@ -87,7 +87,9 @@ def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable
 
 
 def _by_name(several: Iterable[N]) -> dict[str, N]:
-    """Return declarations by name. If several have the same name, which other checks report, use the first."""
+    """Return declarations by name. If several declarations have the same name, use the first. Other checks report this
+    error.
+    """
     by_name: dict[str, N] = {}
     for named in several:
         by_name.setdefault(named.name, named)

@@ -261,7 +261,7 @@ def projected(index: Index) -> tuple[str, ...] | str:
 
 
 def key_types(table: Table) -> Mapping[str, str]:
-    """Return the types of the key attributes, as the keys of the entities determine them."""
+    """Return the types of the key attributes, as determined by the keys of the entities."""
     return {
         part.attribute: part.type_code
         for spec in table.entities
@@ -271,7 +271,7 @@ def key_types(table: Table) -> Mapping[str, str]:
 
 
 def attribute_types(table: Table) -> Mapping[str, str]:
-    """Return the types of all attributes that can be used in a key, as fields and keys determine them."""
+    """Return the types of all attributes that can be used in a key, as determined by fields and keys."""
     fields = {stored.attribute: stored.type_code for spec in table.entities for stored in spec.fields.values()}
     return {**fields, **key_types(table)}
 

@@ -46,7 +46,7 @@ def _sort(condition: SortCondition) -> str:
 
 
 _ENDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
-"""The words before the text of a range bound, by the position of the bound.
+"""The words that precede the text of a range bound in messages, by the position of the bound.
 
 "before" is the position before all keys that start with the text. "after" and "upper" are positions after these keys.
 """

@@ -159,7 +159,7 @@ class _Text:
         return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
 
     def _of_placeholder(self, placeholder: BoundPlaceholder) -> tuple[str, str | None]:
-        """Return the text for a placeholder, and the name of the binding that it uses or None."""
+        """Return the text for a placeholder, and the name of the binding that it uses, or None."""
         origin = self.origin(placeholder.name)
         if isinstance(origin, _Constant):
             try:

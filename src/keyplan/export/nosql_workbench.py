@@ -49,8 +49,9 @@ def model(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def _facet_names(tables: Sequence[TableResource]) -> dict[EntitySpec, str]:
-    """Return a unique facet name for each entity. If several entities have the same name, it contains the
-    table name.
+    """Return a unique facet name for each entity.
+
+    If several entities have the same name, their facet names contain the table name.
     """
     names = [entity.name for table in tables for entity in table.table.entities]
     return {

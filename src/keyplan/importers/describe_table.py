@@ -103,8 +103,8 @@ def _index(described: Node) -> dict[str, Any]:
 
 
 def _figures(described: Node) -> TableStatistics | None:
-    """Return the number and average size of items, which DynamoDB updates about every six hours, or None
-    without items.
+    """Return the number and average size of items, which DynamoDB updates about every six hours. Return None for an
+    empty table.
     """
     count, size = described.get("ItemCount"), described.get("TableSizeBytes")
     if count is None or size is None or not count.whole():
@@ -124,7 +124,7 @@ def _figures(described: Node) -> TableStatistics | None:
 
 
 def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
-    """Return the responses of DynamoDB about the named tables, or about all tables if no names are given.
+    """Return DynamoDB's responses that describe the named tables, or all tables if no names are given.
 
     Raises ImportSourceError if the URL is invalid, a request fails, or no table exists. Raises KeyplanError if DynamoDB
     returns an error.

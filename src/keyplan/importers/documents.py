@@ -28,7 +28,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("TableStatus", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
     ("TableNames", "output of aws dynamodb list-tables, which contains only names"),
 )
-"""The kind of document that contains a given member, and the command that imports it."""
+"""Pairs of a member and a text that names the kind of document with this member and the command that imports it."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
     (re.compile(r"(utc|epoch)_\w+|hour|minute"), datetime),
     (re.compile(r"date|month|year"), date),
 )
-"""The field type that a placeholder's format requires. Other formats accept strings."""
+"""Pairs of a placeholder format and the field type that it requires. Other formats accept strings."""
 _MILLISECONDS = 10**11
 """Numbers from this value are assumed to be milliseconds, because in seconds they would be after the year 5138."""
 _OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
@@ -116,7 +116,9 @@ class PlannedKey:
     template: str | None
     fields: tuple[str, ...]
     shape: str = ""
-    """The form of the sample keys from which the template was guessed, with {} for values, or ""."""
+    """The form of the sample keys from which the template was guessed, with {} for values. Empty if it was
+    not guessed.
+    """
     is_copy: bool = False
     """True if the key attribute contains a field that is also stored in another attribute."""
 

@@ -18,7 +18,7 @@ _NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
 """A word followed by a value that starts with a digit, such as Month-01-2018."""
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
-"""The suffix of a field name for values of this form."""
+"""Pairs of a form of values and the suffix of a field name for such values."""
 _TELLING_LENGTH = 6
 """The minimum length at which equal values are unlikely to be a coincidence."""
 _KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")

@@ -1,4 +1,4 @@
-"""Values in a document with their paths, which error messages contain."""
+"""Values in a document, with their paths for use in error messages."""
 
 from __future__ import annotations
 

@@ -136,9 +136,7 @@ class _Module:
         return None
 
     def kind_of(self, called: str) -> str:
-        """Return the PynamoDB attribute class with this name or from which the class with this name is
-        derived, or "".
-        """
+        """Return the PynamoDB attribute class that a name refers to, directly or through a subclass, or ""."""
         if called in _ATTRIBUTES:
             return called
         node = self.classes.get(called)
@@ -166,7 +164,8 @@ def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
-    """Return the tables of the PynamoDB models in files, which are given as pairs of a name and the text.
+    """Return the tables of the PynamoDB models in Python files. `sources` are pairs of a file name and the text of the
+    file.
 
     Raises ImportSourceError if a file is not valid Python or contains no models.
     """

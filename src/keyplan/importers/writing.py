@@ -394,6 +394,6 @@ class _Writer:
 
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
-    """Return the lines of a pattern's body: a call of item() or pk() with the fields as keyword arguments."""
+    """Return the lines of a pattern's body: a call to item() or pk() with the fields as keyword arguments."""
     result = call(word, *(f"{field}={field}" for field in fields))
     return lay_out(result, "return ", indent="    ").split("\n")

@@ -72,7 +72,10 @@ class ReadMeaning:
     plan: Plan
     key_tests: tuple[KeyTest, ...]
     unlike: tuple[str, ...]
-    """The texts of keys in the pattern that do not match any key of the entity. The expected result is then unknown."""
+    """Keys that the pattern specifies as text and that do not match any key of the entity.
+
+    If such keys exist, the expected result is unknown.
+    """
 
     def key_tests_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
         """Return the tests, in which fields have the names that an entity uses."""
@@ -423,7 +426,7 @@ def _name(spec: EntitySpec, entity: ReadModel) -> str:
 
 
 def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) -> str:
-    """Return a text about what all missing items have in common, or an empty string."""
+    """Return a description of what all missing items have in common, or an empty string."""
     for number, key_test in enumerate(meaning.key_tests):
         if key_test.op != "between" or not missing:
             continue

@@ -37,7 +37,7 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class MeasuredPattern:
-    """The measurements of a pattern that its claims are compared with."""
+    """The measurements with which the claims about a pattern are compared."""
 
     reads: tuple[float, ...]
     """The measured read units of each call."""

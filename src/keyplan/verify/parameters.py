@@ -113,7 +113,7 @@ class ParameterUse:
     within: tuple[object, ...] = ()
     """The path from the field to the compared value: names, list positions, or parameters."""
     certain: bool = False
-    """True if every requested item must have this value, so that it also matters for constants."""
+    """True if every requested item must have this value. Such uses are also returned if the value is a constant."""
     encoded: BoundPlaceholder | None = None
     """The placeholder that encodes the field in the entity's key, if the parameter is compared with the
     encoded form.
@@ -265,7 +265,7 @@ class ParameterValues:
     ) -> Any:
         """Return several values of the field, starting with the item's value.
 
-        The other values are from items that are equal in the fields `equal`.
+        The other values come from items that have the same values in the fields `equal`.
         """
         alike = self._stored_entities.alike(spec, equal, target)
         values = list(dict.fromkeys([getattr(target, use.field), *(getattr(entity, use.field) for entity in alike)]))
@@ -286,9 +286,9 @@ class ParameterValues:
     def range(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return the bound of a range that contains the item's value of the field.
+        """Return a bound of a range that contains the item's value of the field.
 
-        The bound is a value from items that are equal in the fields `equal`, if one is suitable.
+        If possible, the bound is the value of an item that has the same values in the fields `equal`.
         """
         own = _followed(getattr(target, use.field), use)
         if own is None:

@@ -106,7 +106,7 @@ def _more(page: Sequence[Entry], rest: Sequence[Entry], limit: int | None) -> bo
 
 
 def _fetched(plan: Plan, page: Sequence[Entry]) -> float:
-    """Return the read units for fetching items from the table, because a local index does not project all
+    """Return the read units for fetching items from the table, if a local index does not project all required
     attributes.
     """
     if not fetched_attributes(plan):

@@ -28,7 +28,7 @@ class Discrepancy:
 
 @dataclass(frozen=True)
 class TableResult:
-    """The items that were loaded into a table, and the discrepancies."""
+    """The items that were loaded into a table, and the discrepancies that were found while loading them."""
 
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]

@@ -223,7 +223,9 @@ def verify(
 
 
 def _turn(pattern: Pattern[..., Any]) -> int:
-    """Return a sort key that puts reads first, before writes change the generated data, and deletes last."""
+    """Return a number by which patterns are sorted: reads first, before writes change the generated data, and deletes
+    last.
+    """
     if pattern.plan.reading:
         return 0
     return 2 if pattern.kind in {"delete", "batch_delete"} else 1

@@ -281,7 +281,7 @@ class WriteTargets:
 def _as_new(plan: Plan, entity: Entity) -> Entity:
     """Return a new item in which the fields in the condition of a sparse index have their default values.
 
-    The estimate of a create's cost makes the same assumption.
+    The cost estimate of a create makes the same assumption.
     """
     for defaults in filter(None, (index_defaults(plan, bound) for bound in plan.entity.indexes)):
         entity = _with(plan.entity, entity, defaults) or entity

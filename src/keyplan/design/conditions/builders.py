@@ -22,7 +22,7 @@ def arguments_text(fields: Mapping[str, Source]) -> str:
 
 
 def refuse_truth() -> NoReturn:
-    """Raise DesignError because the result of a pattern does not support `and`, `or` and `not`."""
+    """Raise DesignError because `and`, `or` and `not` do not support the objects that pattern bodies return."""
     refuse(
         "the result of a pattern has no truth value",
         "replace and by chained methods, and or and not by a pattern for each case",
@@ -357,7 +357,7 @@ class ItemWrite:
     places: Mapping[str, Place] = field(default_factory=dict)
     """Maps each field to the source location that names it."""
     nothing_given: bool = False
-    """Whether the call sets none of the fields of a patch and makes no other change."""
+    """Whether the call provides no field of a patch and makes no other change."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set fields, or a single member of a field. A value of None removes the field."""

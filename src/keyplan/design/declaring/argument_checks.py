@@ -64,7 +64,7 @@ def type_name(annotation: Any) -> str:
 
 
 def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[ArgumentCheck, ...]:
-    """Return a check for each parameter of known type whose values no model validates.
+    """Return a check for each parameter whose type is known and whose values are not validated by a model.
 
     The type of a parameter comes from its annotation, or from the field that it is compared with or assigned to. A
     parameter for a whole item, or one whose attributes are used, must be an instance of its class.
@@ -149,9 +149,9 @@ def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
 
 
 def declared_type(source: Param, other: Any, *, each: bool) -> Any:
-    """Return the annotated type of a parameter. If it has none that can be checked, return `other`, the field's type.
+    """Return the annotated type of a parameter. If it cannot be checked, return `other`, the type of the field.
 
-    With `each`, return an iterable of `other` instead of `other`.
+    With `each`, the fallback is the type of an iterable of `other`.
     """
     annotation = annotation_of(source)
     if annotation is not None and type_check(annotation) is not None:
@@ -190,7 +190,10 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
 
 
 def _one_or_several(collection: Any, several: Any) -> Any:
-    """Return a type that accepts one member of a list or set, or several members. Return `object` if it is unknown."""
+    """Return a type that accepts one member of a list or set, or several members.
+
+    Return `object` if the type of the members is unknown.
+    """
     bare, _ = without_none(collection)
     parts = get_args(bare)
     return parts[0] | several[parts[0]] if len(parts) == 1 and type_check(parts[0]) is not None else object

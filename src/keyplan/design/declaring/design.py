@@ -59,7 +59,7 @@ class Design:
     tables: tuple[Table, ...]
     transactions: tuple[Transaction[Any], ...] = ()
     claims: tuple[Claim, ...] = ()
-    """Claims about the whole design, for example from a publication. Read from the module's variable `claims`."""
+    """Published claims about the whole design, such as its monthly cost. Read from the module's variable `claims`."""
     suppressed: tuple[Suppression, ...] = ()
     """Suppressed findings. Read from the module's variable `suppressed`."""
     cost_floor: float = COST_FLOOR
@@ -140,7 +140,7 @@ def is_file_path(target: str) -> bool:
 def _name(module: ModuleType) -> str:
     """Return the module's `name`.
 
-    If it has none, return the name of its file, or of the folder if the file is design.py.
+    If the module does not set it, return the name of its file, or of the folder if the file is design.py.
     """
     path, name = Path(_file(module)), getattr(module, "name", None)
     if isinstance(name, str) and name:

@@ -3,9 +3,10 @@
 The body of a pattern runs once, at its declaration, with stand-ins for its parameters. Calling the pattern returns a
 `Call` with the arguments, which a connection runs.
 
-A stand-in raises an error if the body inspects its value. However, `is None`, isinstance and match only need the
-identity or class of an object. `refuse_branches` therefore searches the source for such tests, if the source is
-available. It also rejects the clock and random values, because each call would get the same value.
+A stand-in raises an error if the body inspects its value. However, it cannot detect `is None`, isinstance and match,
+which only use the identity or class of an object. `refuse_branches` therefore searches the source for such tests, if
+the source is available. It also rejects calls that return the current time or random values, because each call of the
+pattern would get the same value.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _TYPE_TESTS = frozenset({"isinstance", "type", "callable", "hasattr", "getattr",
 
 
 def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -> None:
-    """Raise DesignError if a pattern's body branches on its parameters, or uses the clock or random values."""
+    """Raise DesignError if a pattern's body branches on its parameters, or uses the current time or random values."""
     source, tree = _definition(function)
     nodes = list(ast.walk(tree))
     for node, name in _branches(nodes, parameters):
@@ -573,7 +574,7 @@ def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
 
 
 def params_in(term: object) -> Iterator[Param]:
-    """Yield every parameter in a term that a pattern's body returns."""
+    """Yield every parameter in an object that a pattern's body returns."""
     if isinstance(term, Param):
         yield term
     elif isinstance(term, Each):

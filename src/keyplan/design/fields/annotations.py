@@ -184,7 +184,9 @@ def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
 
 
 def is_set_type(annotation: Any) -> bool:
-    """Return True for a set type that does not include None. Its empty set is stored as an absent attribute."""
+    """Return True for a set type that does not include None. An empty set of such a type is stored as an absent
+    attribute.
+    """
     annotation, optional = without_none(annotation)
     return not optional and (get_origin(annotation) or annotation) in {set, frozenset}
 
@@ -484,7 +486,10 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""Pairs of source types and the type that their stored values may be read back as."""
+"""Pairs of a tuple of types and another type that is stored in the same way.
+
+In a union of both, all values would be read back as the second type.
+"""
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
 """Types of dict keys that can be restored from map keys, which are strings."""
 _DECODING: tuple[tuple[type, str, str], ...] = (

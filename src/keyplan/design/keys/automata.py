@@ -59,8 +59,8 @@ class AutomatonBuilder:
     def add_without(self, language: Language, delimiter: str, barred: CharSet) -> None:
         """Append the words of a language in which a parser does not find the delimiter that follows them.
 
-        A word must not contain the delimiter, and must not end such that the delimiter is found too early. Words must
-        not contain characters in `barred` either.
+        A word must not contain the delimiter, and must not end in a way that makes a parser find the delimiter too
+        early. Words must not contain characters in `barred` either.
         """
         builder = AutomatonBuilder(barred | CharSet.of(delimiter) if len(delimiter) == 1 else barred)
         builder.add(language)

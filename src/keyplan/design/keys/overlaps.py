@@ -159,9 +159,10 @@ def _values_of_prefix(parts_template: BoundTemplate, text: str) -> Mapping[str, 
 def _first_shared(
     left: Automaton, right: Automaton, make: Callable[[tuple[str, ...]], Overlap | None]
 ) -> Overlap | None:
-    """Return the first shared key that can be verified, an uncertain one if none can be, or None if no key is shared.
+    """Return the first shared key that can be verified, or None if no key is shared.
 
-    `make` returns the overlap for the strings of a key, or None if no values produce them.
+    If no shared key can be verified, return an unverified one. `make` returns the overlap for the strings of a key, or
+    None if no values produce them.
     """
     first = None
     few = shared_words(left, right)
@@ -250,7 +251,7 @@ def _found(pattern: str, value: str) -> bool:
 def _key_machine(templates: Sequence[BoundTemplate], barred: CharSet) -> Automaton:
     """Return the automaton of keys that the templates produce, except keys with an empty attribute.
 
-    Values do not contain characters in `barred`.
+    Keys whose values contain characters in `barred` are excluded.
     """
     keys = AutomatonBuilder()
     for index, template in enumerate(templates):

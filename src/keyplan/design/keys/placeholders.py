@@ -326,7 +326,7 @@ def bind_placeholder(
 ) -> BoundPlaceholder:
     """Bind a placeholder to a field and an encoding.
 
-    If required, its `encode` rejects values that contain the delimiter.
+    If required, the `encode` function of the result rejects values that contain the delimiter.
     """
     delimiter = delimiter_of(following)
     guarded = _needs_guard(encoding, delimiter)

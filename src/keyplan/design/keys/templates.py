@@ -318,7 +318,7 @@ class BoundTemplate:
             return False
 
     def _agrees(self, values: Mapping[str, Any], pieces: tuple[str, ...]) -> bool:
-        """Return True if each given value, encoded by its placeholder, equals the piece of the key."""
+        """Return True if each given value, encoded by its placeholder, equals the corresponding piece of the key."""
         return all(
             part.name not in values or part.encode(values[part.name]) == piece
             for part, piece in zip(self.placeholders, pieces, strict=True)
@@ -461,7 +461,7 @@ class BoundTemplate:
     def ends_in_period(self, field: str) -> bool:
         """Return True if the template ends in a period of this timestamp field, such as {at:minute}.
 
-        At the end of a primary key, each period then has a single item, and keys still sort by the field.
+        If a primary key ends in a period, each period can have only one item, and keys still sort by the field.
         """
         last = self.placeholders[-1] if self.placeholders else None
         if last is None or last.name != field:
@@ -509,7 +509,7 @@ class BoundTemplate:
 
 
 def _just_past(text: str) -> str:
-    """Return a string that sorts just after all strings with this prefix, by incrementing its last character."""
+    """Return a string that sorts just after all strings that start with `text`, by incrementing its last character."""
     for end in range(len(text), 0, -1):
         character = next_character(text[end - 1])
         if character is not None:

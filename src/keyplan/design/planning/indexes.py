@@ -1,11 +1,11 @@
 """Effects of updates on index keys, and the attributes that an index projects.
 
-An index key consists of fields, and a field that the update does not know can have any value. For each key that an
-update affects, the update must know the values of the fields in the key strings, the values of the fields that decide
-whether the item is in the index, and whether the other fields have a value. A field is known if the update sets it, or
-if the update's condition compares it with a constant. A parameter whose annotation excludes None is known to have a
-value. Without this knowledge, the index would become stale, which is a fault. If an item stays in the index under the
-same key, the update does not write the key.
+An index key consists of fields. The value of a field is known if the update sets it, or if the update's condition
+compares it with a constant. Any other field can have any value. For each index key that an update affects, the plan
+must know three things: the values of the fields in the key strings, the values of the fields that decide whether the
+item is in the index, and whether the other fields have a value. A parameter whose annotation excludes None is known to
+have a value. If the plan does not know one of these things, the index would become stale, which is a fault. If an item
+stays in the index under the same key, the update does not write the key.
 
 A query on a local index can also return attributes that the index does not project: DynamoDB fetches the whole item
 from the table and charges for that read. A global index does not support this. A filter cannot use an attribute that
@@ -175,7 +175,7 @@ def _present_fields(entity: EntitySpec, change: ItemWrite) -> set[str]:
 
 
 def _fields_given(change: ItemWrite) -> set[str]:
-    """Return the fields to which an update gives a value that is not known, such as the result of an addition."""
+    """Return the fields that an update sets to an unknown value, such as the result of an addition."""
     return {
         action.path.field
         for action in change.actions
@@ -187,7 +187,7 @@ def _fields_given(change: ItemWrite) -> set[str]:
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], present: set[str]) -> list[str]:
     """Return the fields that must be known to compute an index key, but are not.
 
-    `present` are the fields with some value.
+    `present` are the fields that are certain to have a value.
     """
     inside = holds(bound.only_if, values)
     if inside is False:

@@ -146,7 +146,7 @@ class Plan:
     residue: Condition | None = None
     """The part of the key condition that key strings cannot express, which is evaluated on the returned items."""
     condition: Condition | None = None
-    """The condition that the pattern states for the written item. `exists` and `version` add further conditions."""
+    """The condition that the pattern declares for the written item. `exists` and `version` add further conditions."""
     exists: Literal["must", "must_not", "may"] = "may"
     """Whether the written item must exist, must not exist, or may exist."""
     replaceable: Condition | None = None

@@ -23,7 +23,7 @@ _NOTHING_ELSE = "return item(...) alone; only queries have filters"
 
 
 def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a read by key. Raises DesignError if the pattern states anything other than a key."""
+    """Plan a read by key. Raises DesignError if the pattern declares anything other than a key."""
     _refuse_changes(pattern, change, "reads by key, but returns changes", _NOTHING_ELSE)
     if change.required is not None or change.version is not None:
         raise DesignError(
@@ -84,7 +84,7 @@ def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> No
 
 
 def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, does: str, fix: str) -> None:
-    """Raise DesignError if a delete or check states changes, a whole item, or `.assuming(...)`."""
+    """Raise DesignError if a delete or check declares changes, a whole item, or `.assuming(...)`."""
     if change.actions or change.whole is not None or change.assumed:
         raise DesignError(f"{pattern.name} {does}", place=pattern.place, fix=fix)
 

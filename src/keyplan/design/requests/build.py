@@ -101,8 +101,8 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
     """Build the request of a call, or the first request of a call that sends several, such as a long batch.
 
     `now_s` is the time of the call, in seconds since 1970. To build the steps of a transaction one by one, use
-    `Transaction.calls`. The guard items of unique values are not included: a connection adds them, because they depend
-    on the stored item.
+    `Transaction.calls`. The guard items that reserve unique values are not included: a connection adds them, because
+    they depend on the stored item.
     """
     if plan.steps:
         raise ValueError(f"{plan.pattern} is a transaction: build its calls one by one")

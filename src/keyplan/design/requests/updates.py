@@ -380,15 +380,18 @@ def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
 
 
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
-    """Return the fields of an index key whose values are unknown. The plan ensures that the item then
-    leaves the index.
+    """Return the fields of an index key whose values are unknown.
+
+    If such fields exist, the plan ensures that the item leaves the index.
     """
     made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
 
 
 def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
-    """Raise ValueError if a parameter is None although its annotation excludes None, on which the plan relies."""
+    """Raise ValueError if a parameter is None although its annotation excludes None. The plan relies on the
+    annotation.
+    """
     nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
     if unknown and nothing:
         raise ValueError(

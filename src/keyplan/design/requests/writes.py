@@ -166,7 +166,7 @@ class _KnownValue:
 def add_expressions(
     request: dict[str, object], condition: str | None, names: Mapping[str, str], values: Mapping[str, AttributeValue]
 ) -> None:
-    """Add a condition, names and values to a request. Empty ones are omitted, because DynamoDB rejects them."""
+    """Add a condition, names and values to a request. Empty parts are omitted, because DynamoDB rejects them."""
     if condition is not None:
         request["ConditionExpression"] = condition
     if names:
