@@ -174,7 +174,8 @@ def constant_partition_key(subject: Subject) -> Iterator[Finding]:
     finding is advice if only the name of a field suggests the time of the write.
 
     Why is this bad? All items with a constant key share one partition. If the key is the day or hour of the write, the
-    partition changes, but all current writes share one. More capacity does not increase the throughput of a partition.
+    partition changes, but all current writes share one partition. More capacity does not increase the throughput of a
+    partition.
 
     Fix: shard the key and merge the shards when reading (`every_shard()`), store only the requested items in the index,
     or cache a list that is read often and changes rarely.
