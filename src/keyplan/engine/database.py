@@ -5,7 +5,7 @@ has changed since the operation looked it up. Operations and their helpers depen
 The engine is the public interface and connects a database to background threads.
 
 `Database` does not inject faults. Its subclass `faults.injector.FaultyDatabase` overrides `answer`, `write`,
-`write_all`, `view`, `snapshot` and the methods under "Methods that fault injection overrides".
+`write_all`, `view`, `snapshot` and the methods that follow the comment "Methods that fault injection overrides".
 """
 
 from __future__ import annotations

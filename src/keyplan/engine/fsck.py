@@ -52,8 +52,8 @@ class FsckProblem:
 def check(database: _Checked, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
     """Return all inconsistencies of a database. The list is empty if the database is consistent.
 
-    If pages of the file are damaged, only these problems are returned. `progress` is called with a table's name and the
-    number of the table's rows that have been checked.
+    If pages of the file are damaged, only the damaged pages are reported. `progress` is called with a table's name and
+    the number of the table's rows that have been checked.
     """
     pages = Progress(database.clock, "checking the pages of the file")
     problems = [

@@ -101,8 +101,8 @@ class Pages:
         """Load the templates of `package`.
 
         `accent` is a color in keyplan.css: indigo, teal, rose, amber or green. `static` is the path, relative to the
-        application's root, at which `assets` is mounted. `scripts` are the names of files in it that every page loads.
-        `wording` returns the language for a request.
+        application's root, at which `assets` is mounted. `scripts` are the names of files in the package's `static`
+        folder that every page loads. `wording` returns the language for a request.
         """
         self.title, self.nav, self.accent = title, tuple(nav), accent
         self._package, self._viewer, self._static, self._scripts = package, viewer, static, tuple(scripts)

@@ -1,6 +1,6 @@
 """The DynamoDB protocol as an ASGI 3 application, to run in an ASGI server or to mount in another application.
 
-app = DynamoDBApplication(engine)
+    app = DynamoDBApplication(engine)
 
 Requests that arrive in the same iteration of the event loop share a commit (see `turns`).
 """

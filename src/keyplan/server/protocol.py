@@ -1,6 +1,6 @@
 """The DynamoDB JSON protocol, which converts HTTP requests to HTTP responses without using sockets.
 
-`answer` does everything in one step. Servers that let several requests share a commit use three steps: `read` makes all
+`answer` does everything in one step. Servers that let several requests share a commit use three steps: `read` runs all
 checks that do not need the engine and returns a `ProtocolCall` or an `Answer` (a response), `run` calls the engine, and
 `render` converts the result to a response. No step raises an exception. Every error becomes a response in DynamoDB's
 format. An unexpected exception is logged with its traceback and becomes an InternalServerError.

@@ -39,8 +39,8 @@ class OwnTable:
         """Prepare access to the table.
 
         `declare` returns the declaration of the table with a given name. `remedy` is the advice in the error message
-        for a missing table. `create` determines whether to create a missing table. By default, it is created only for
-        an engine in this process.
+        for a missing table. `create` determines whether to create a missing table. By default, a missing table is
+        created only for an engine in this process.
         """
         self._remedy = remedy
         self.service = Service(db, clock=clock)
@@ -117,8 +117,8 @@ class TableCheckpoints:
     ) -> None:
         """Prepare access to the table.
 
-        `create` determines whether to create a missing table. By default, it is created only for an engine in this
-        process.
+        `create` determines whether to create a missing table. By default, a missing table is created only for an engine
+        in this process.
         """
         self._table = OwnTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
         self._service, self.table = self._table.service, self._table.name

@@ -111,8 +111,8 @@ class TableDestination:
     ) -> None:
         """Prepare access to the table.
 
-        `create` determines whether to create a missing table. By default, it is created only for an engine in this
-        process.
+        `create` determines whether to create a missing table. By default, a missing table is created only for an engine
+        in this process.
         """
         self._table = OwnTable(db, failure_table, table, remedy=_REMEDY, create=create, clock=clock)
         self.table = self._table.name

@@ -67,7 +67,7 @@ class StreamService(Service):
         """Prepare access to a database and its streams.
 
         `streams` is a boto3 dynamodbstreams client to use instead of the client derived from `db`. For an engine with
-        ShardIds of fewer than 28 characters, it needs `Config(parameter_validation=False)`.
+        ShardIds of fewer than 28 characters, this client needs `Config(parameter_validation=False)`.
         """
         super().__init__(db, clock=clock)
         self._streams = _streams_transport(self._transport, streams)

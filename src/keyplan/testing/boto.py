@@ -1,7 +1,7 @@
 """boto3 without sockets: an engine in the same process answers clients that are based on botocore.
 
     with answered_by(engine):
-            boto3.resource("dynamodb", region_name="eu-west-1").Table("orders").get_item(Key={"id": "7"})
+        boto3.resource("dynamodb", region_name="eu-west-1").Table("orders").get_item(Key={"id": "7"})
 
 `answered_by` can also decorate a function, a coroutine function or a test class.
 

@@ -3,7 +3,7 @@
 The class itself is not replaced, so test runners still collect it. A copy of the engine answers in each test, and in
 `setUp`, `setup_method` and other methods that run for the test. Therefore no test reads what another test wrote, and
 tests do not change the engine itself. `setUpClass` and `setup_class` do change it, and each copy starts with what they
-wrote. moto also starts each test of a class with an empty state.
+wrote. moto isolates tests in a similar way: each test of a class starts with an empty state.
 
 pytest fixtures are not methods of a test, so the engine does not answer in them. Use the fixture `dynamodb_answered`
 for them.

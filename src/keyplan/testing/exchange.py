@@ -1,4 +1,4 @@
-"""API calls of a botocore client that an engine answers, with the same order of events but without I/O.
+"""API calls of a botocore client, which an engine answers with the same order of events but without I/O.
 
 An unmodified client's `_make_api_call` emits events, serializes the request, signs and sends it, parses the response,
 possibly retries, and finally returns or raises an exception. Here, an engine call replaces the steps from serialization
@@ -142,7 +142,7 @@ def _answered(
     context: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Generator[Step, Any, tuple[Any, Parsed]]:
-    """Return the engine's response, after as many attempts as the client's retry handler requests."""
+    """Return the engine's response. A failed attempt is repeated as often as the client's retry handler requests it."""
     attempts = 1
     while True:
         parsed = operation.answer(client, engine, params)

@@ -1,7 +1,7 @@
 """Key conditions: the required form, and binding to the key of a table or index.
 
-A key condition is parsed and checked like any condition. It must also be a conjunction of one condition per key
-attribute, each of which compares the attribute with values. Binding puts the conditions in the order of the key:
+A key condition is parsed and checked like any other condition. It must also consist of one condition per key attribute,
+joined by AND, each of which compares the attribute with values. Binding puts the conditions in the order of the key:
 equality on every partition key attribute, then equality on sort key attributes from left to right without a gap, and at
 most one range condition on the last attribute.
 """

@@ -259,7 +259,7 @@ def equalities(
     """Return the values that a condition requires these attributes to equal, and the rest of the condition.
 
     Only terms joined by AND are considered. If an attribute must equal two different values, ValidationError is raised.
-    With `several`, the first value is returned instead, and the other comparison becomes part of the rest.
+    If `several` is True, the first value is returned instead, and the other comparison becomes part of the rest.
     """
     equal: dict[str, Term] = {}
     rest: list[Term] = []

@@ -1,8 +1,8 @@
 """Compilation of shapes to checkers of requests.
 
-An acceptor is a closure that accepts only valid content. It may reject a valid request with unknown members, converted
-scalars or deep nesting. The slower phases then decide. An acceptor never accepts an invalid request, which a property
-test verifies.
+An acceptor is a closure that accepts only valid content. It can also reject a valid request that contains unknown
+members, deep nesting or scalars that must be converted. The slower phases then decide. An acceptor never accepts an
+invalid request, which a property test verifies.
 """
 
 from __future__ import annotations
@@ -278,8 +278,9 @@ def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # 
 def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Callable[[Request, Form], T]]:
     """Decorate a function that converts a request to canonical values and has no other effect.
 
-    If the function raises an exception, a late member may be invalid. The whole shape is then checked, which raises
-    DynamoDB's error, or converts values as DynamoDB does. If this raises no error, the function is called again.
+    If the function raises an exception, a late member may be invalid. The whole request is then checked against the
+    shape. This check raises DynamoDB's error or converts values as DynamoDB does. If it raises no error, the function
+    is called again.
     """
 
     def decorate(prepare: Callable[[Request, Form], T]) -> Callable[[Request, Form], T]:

@@ -36,8 +36,8 @@ class String:
     """A string. `min` and `max` are numbers of characters, and `pattern` must match the whole string.
 
     `newer_enum` is the list of enum values in the layers FRONT and ENVELOPED, whose message does not contain the member
-    name. With `arn`, the ARN of a table is accepted instead of a name. If both the pattern and the length are violated,
-    the pattern is listed first, unless `length_first` is set.
+    name. If `arn` is True, the ARN of a table is accepted instead of a name. If both the pattern and the length are
+    violated, the pattern is listed first, unless `length_first` is set.
     """
 
     min: int | None = None
@@ -98,7 +98,7 @@ class List:
 class Map:
     """A map from names to values of one shape. `keys` contains the constraints on the names.
 
-    With `json_echo`, messages show the map as JSON. `late` marks attribute values that are not checked until the
+    If `json_echo` is True, messages show the map as JSON. `late` marks attribute values that are not checked until the
     operation converts them to canonical form (see `checker`).
     """
 

@@ -1,7 +1,7 @@
 """Phase 1: checks of the types in a request, with DynamoDB's messages.
 
 The traversal of attribute values uses an explicit stack, so that deep nesting cannot exhaust Python's stack. A request
-in wire form is JSON that the server parsed itself. Values that DynamoDB converts (a truncated fraction, "yes" for true)
+in wire form is JSON that the server has parsed. Values that DynamoDB converts (a truncated fraction, "yes" for true)
 are converted in place, and unknown members are removed. A request in Python form is never changed, so such values and
 unknown members are rejected.
 """

@@ -1,8 +1,9 @@
 """Attribute values in requests, which are checked, measured and converted to canonical form in one pass.
 
 The size of an item is the UTF-8 length of its attribute names plus the size of its values. The size of a string or
-binary value is its length. A number has about one byte for two significant digits, plus one byte. A null or boolean has
-1 byte. A list or map has 3 bytes, plus 1 byte for each element, plus the sizes of the elements.
+binary value is its length. The size of a number is about 1 byte for every two significant digits, plus 1 byte. The size
+of a null or boolean is 1 byte. The size of a list or map is 3 bytes, plus 1 byte for each element, plus the sizes of
+the elements.
 
 Source: developer guide, "DynamoDB item sizes and formats".
 """
@@ -38,9 +39,9 @@ _is_ascii = str.isascii
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
     """Return the canonical form of an item and its size in bytes. Values that are already canonical are not copied.
 
-    With `wire`, binary values are base64 text as in JSON. Otherwise, they are bytes or strings (encoded as UTF-8, as in
-    botocore). Raises ValidationError for invalid values. Content of a wrong type may raise any other exception, and the
-    check of the request shape then reports the error.
+    If `wire` is True, binary values are base64 text as in JSON. Otherwise, they are bytes or strings (encoded as UTF-8,
+    as in botocore). Raises ValidationError for invalid values. Content of a wrong type can raise any other exception,
+    and the check of the request shape then reports the error.
     """
     if "" in item:
         raise ValidationError(messages.EMPTY_NAME)
@@ -244,7 +245,9 @@ def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]
 
 
 def canonical_binary(content: Any, *, wire: bool) -> str:
-    """Return binary data as canonical base64 text. With `wire`, the content is base64 text, otherwise bytes or str."""
+    """Return binary data as canonical base64 text. If `wire` is True, the content is base64 text, otherwise bytes or
+    str.
+    """
     if not wire:
         _expect(content, str | bytes | bytearray | memoryview)
         return b64encode(content.encode() if isinstance(content, str) else bytes(content)).decode()

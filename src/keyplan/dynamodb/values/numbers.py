@@ -77,8 +77,8 @@ def _not_a_number(text: str) -> InvalidValueError:
 def _far_out_of_range(text: str, exponent: str) -> InvalidValueError:
     """Return the error for an exponent with too many digits.
 
-    DynamoDB parses exponents with 64 bits. Its older layer overflows at 32 bits, like Java's parser (observed in
-    DynamoDB, October 2026; the older message beyond 32 bits is inferred from Java's behaviour).
+    DynamoDB parses exponents as 64-bit integers. Its older validation layer overflows at 32 bits, like Java's parser
+    (observed in DynamoDB, October 2026; the older message beyond 32 bits is inferred from Java's behaviour).
     """
     if len(exponent.lstrip("+-0")) > len(str(_LARGEST_LONG)) or not -_LARGEST_LONG <= int(exponent) <= _LARGEST_LONG:
         return _not_a_number(text)

@@ -6,8 +6,8 @@ its load. A split does not help if the load is on a single item, or if sort keys
 all new load then falls on one side. Splits are never undone.
 
 The table or index as a whole also has a limit. With provisioned capacity, the limit is the provisioned throughput with
-its own burst capacity. With on-demand capacity, the limit is twice the previous peak, and it rises at most once in half
-an hour. A configured maximum on-demand throughput applies too.
+its own burst capacity. With on-demand capacity, the limit is twice the previous peak, and it rises at most once every
+30 minutes. A configured maximum on-demand throughput applies too.
 
 Sources: developer guide, "Best practices for designing and using partition keys effectively", "Burst and adaptive
 capacity", "On-demand capacity mode"; "Scaling DynamoDB: How partitions, hot keys, and split for heat impact

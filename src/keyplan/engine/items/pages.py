@@ -110,7 +110,7 @@ def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: t
     """Yield the bodies that contain all byte strings in `traces`, and count all rows of the page.
 
     Searching a body for bytes is much faster than decoding it. In bodies of up to a few kilobytes, a search from the
-    end is faster. A damaged body is detected when it is decoded.
+    end is faster than one from the start. A damaged body is detected when it is decoded.
     """
     total = scanned = 0
     body = b""

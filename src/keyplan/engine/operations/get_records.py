@@ -56,10 +56,10 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
-    """Return the iterator. A TRIM_HORIZON iterator is moved past records that have been trimmed.
+    """Return the iterator, moved past trimmed records if it is a TRIM_HORIZON iterator.
 
-    Raises TrimmedDataAccessError if another iterator points to a trimmed record, and ResourceNotFoundError if the shard
-    does not exist.
+    Raises TrimmedDataAccessError if an iterator of another type points to a trimmed record, and ResourceNotFoundError
+    if the shard does not exist.
     """
     if iterator.shard >= document["shards"]:
         raise ResourceNotFoundError(messages.SHARD_OF_ITERATOR_NOT_FOUND)

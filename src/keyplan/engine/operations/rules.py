@@ -46,8 +46,8 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
 def check_select(request: Mapping[str, Any]) -> None:
     """Raise ValidationError if Select does not match the projection parameters, or requires an index that is not given.
 
-    The message has the same prefix as errors of PutItem. In Scan, this prefix was introduced in September 2026, Region
-    by Region.
+    The message has the same prefix as errors of PutItem. For Scan, DynamoDB introduced this prefix in September 2026,
+    one Region after another.
     """
     select = request.get("Select")
     if select is None:

@@ -1,8 +1,8 @@
 """The TableDescription of a table: its definition, its state as of a time, and its current item counts.
 
 States are computed and not stored. The document of a table contains the time until which a table is CREATING or
-UPDATING, the time at which a table or index in deletion disappears, and the indexes that are still being filled. Only
-the passage of time makes a table ACTIVE.
+UPDATING, the time at which a table or index that is being deleted disappears, and the indexes that are still being
+filled. When such a time has passed, the state changes without a write to the document.
 
     ready_at          the table is CREATING until this time
     building          the table is CREATING until its backfills are complete

@@ -130,8 +130,8 @@ def pend(
 ) -> None:
     """Record that a change of the kind `what` is in progress for `state_delay_s` seconds.
 
-    Until then, the description shows the values in `details_shown`. A value of None means that the description omits
-    the member.
+    During this time, the description shows the values in `details_shown`. A value of None means that the description
+    omits the member.
     """
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if details_shown:
