@@ -1,1 +1,3 @@
-"""The benchmark harness: one workload, many targets, ratios in one run (`python -m bench --help`)."""
+"""The benchmark harness, which runs one workload on many targets and compares them within a run (`python -m bench
+--help`).
+"""

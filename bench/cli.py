@@ -67,7 +67,7 @@ def run_suite(
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """Run the same operations against targets given by name."""
+    """Measure the same operations on the named targets."""
     plan = suite.Plan(_names(targets), _operations(operations), [int(count) for count in _names(clients)])
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
@@ -90,7 +90,7 @@ def over_http(
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """Drive servers with wrk: keyplan's, and with --peers the others."""
+    """Measure keyplan's server with wrk, and with --peers also the other servers."""
     names = _names(targets) or ((HTTP, *PEER_NAMES) if peers else (HTTP,))
     plan = suite.Plan(names, _operations(operations), [int(count) for count in _names(connections)])
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
@@ -113,7 +113,7 @@ def at_scale(
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """Measure get, query and put at 10,000, 100,000 and more items, next to bare SQLite: cold, warm and mixed."""
+    """Measure get, query and put at 10,000, 100,000 and more items, compared with bare SQLite: cold, warm and mixed."""
     with suite.settings_for(Workload(items, seed), Span(SCALE_SPAN.warm_up_s, seconds)) as settings:
         report.print_machine()
         in_folder = replace(settings, folder=folder or settings.folder)
@@ -135,7 +135,7 @@ def of_maintenance(
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """Measure puts while an index is filled, items expire, a table is exported and a file is checked."""
+    """Measure puts while an index is backfilled, items expire, a table is exported and a file is checked."""
     with suite.settings_for(Workload(items, seed), Span()) as settings:
         report.print_machine()
         in_folder = replace(settings, folder=folder or settings.folder)
@@ -167,7 +167,7 @@ def above_floors(
 def of_an_index(
     *, items: Items = DEFAULT_ITEMS, seconds: Seconds = 4, seed: Seed = DEFAULT_SEED, json: Json = None
 ) -> None:
-    """Measure the cost of a global secondary index for a put."""
+    """Measure how much time a global secondary index adds to a put."""
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
         measured = gsi.measured(settings)
@@ -180,7 +180,7 @@ def of_an_index(
 def durable_writes(
     *, items: Items = DEFAULT_ITEMS, seconds: Seconds = 4, seed: Seed = DEFAULT_SEED, json: Json = None
 ) -> None:
-    """Compare synced puts by eight threads with single commits with fsync."""
+    """Compare synced puts by eight threads with individual commits that each call fsync."""
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
         measured = durable.measured(settings)
@@ -191,7 +191,7 @@ def durable_writes(
 
 @app.command("startup")
 def start(json: Json = None) -> None:
-    """Measure the time from start to first answer, in process and over HTTP."""
+    """Measure the time from start to the first response, in process and over HTTP."""
     with suite.settings_for(Workload(), Span()) as settings:
         report.print_machine()
         measured = startup.measured(settings)
@@ -202,7 +202,7 @@ def start(json: Json = None) -> None:
 
 @app.command("connections")
 def of_connections(json: Json = None) -> None:
-    """Measure what a connection adds to the engine's own call, and the duration of checks."""
+    """Measure the time that a connection adds to the engine's own call, and the duration of checks."""
     with suite.settings_for(Workload(), Span()) as settings:
         report.print_machine()
         measured = connections.measured(settings)
@@ -214,7 +214,7 @@ def of_connections(json: Json = None) -> None:
 def everything(
     *, peers: Peers = False, quick: Quick = False, keep: Keep = False, seed: Seed = DEFAULT_SEED, json: Json = None
 ) -> None:
-    """Run all parts as one table; with --keep also update the published figures."""
+    """Run all parts and print one table. With --keep, also update the published figures."""
     if keep and (quick or not peers):
         raise typer.BadParameter("what is kept is a whole run with --peers")
     record = _whole(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
@@ -229,7 +229,7 @@ def everything(
 
 @app.command("gates")
 def only_gates(*, peers: Peers = False, quick: Quick = False, seed: Seed = DEFAULT_SEED, json: Json = None) -> None:
-    """Run all parts, and show only the lines with a required bound."""
+    """Run all parts, and show only the lines that have a required limit."""
     record = _whole(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
     report.print_lines([line for line in record.lines if line.limit is not None])
     report.print_missing(record.missing)
@@ -245,7 +245,7 @@ def readme() -> None:
 
 
 def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
-    """Run all parts; look at the machine before it is under load."""
+    """Run all parts. The machine is described before it is under load."""
     machine = report.machine()
     report.print_machine(machine)
     span, items, rounds = (
@@ -261,7 +261,7 @@ def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
 
 
 def main() -> None:
-    """Run the command line; report a missing program or package as a sentence, not a traceback."""
+    """Run the command line. A missing program or package is reported in one sentence, without a traceback."""
     signal.signal(signal.SIGTERM, _end)
     try:
         app()
@@ -271,7 +271,7 @@ def main() -> None:
 
 
 def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Unwind on a request to end as on Ctrl-C, so that every started server is stopped."""
+    """Raise SystemExit on SIGTERM, so that every started server is stopped, as on Ctrl-C."""
     raise SystemExit(128 + signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""Comparisons of targets on every operation: in process, under boto3, over HTTP."""
+"""Comparisons of targets for every operation: in process, with boto3, and over HTTP."""
 
 from __future__ import annotations
 
@@ -29,18 +29,22 @@ ON_DISK = ("dynalite", "dynoxide")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of one of our targets with others: one line for each, or only for the fastest."""
+    """A comparison of one of keyplan's targets with others: one line for each of them, or only for the fastest."""
 
     section: str
     ours: str
     others: Sequence[str]
     clients: int = 1
     times: Mapping[str, float] = field(default_factory=dict)
-    """The required speed as multiples of other targets'."""
+    """Required speed as a multiple of the speed of each other target."""
     only_best: bool = False
 
     def lines(self, results: Results, operation: Operation) -> list[Line]:
-        """Return a line for each requested other target, or one line alone; none if our own target did not run."""
+        """Return a line for each requested other target, or one line without a comparison if no other target was
+        requested.
+
+        The list is empty if keyplan's own target was not requested.
+        """
         requested = {*results.notes, *results.missing}
         if self.ours not in requested:
             return []
@@ -66,7 +70,9 @@ class Comparison:
         )
 
     def _reason(self, results: Results, operation: Operation, against: str) -> str:
-        """Return why an available target did not do the work; a missing one is reported once, not for each line."""
+        """Return why an available target has no figure. Targets that are not available are reported elsewhere, once for
+        each.
+        """
         noted = [name for name in (self.ours, against) if name in results.notes]
         names = [name for name in noted if not results.figure(name, operation, self.clients)]
         return "; ".join(f"{name}: {results.reason(name, operation, self.clients)}" for name in names)
@@ -84,13 +90,15 @@ ONE_CLIENT = (
 
 
 def one_client_targets(*, peers: bool) -> Sequence[str]:
-    """Return every target called from Python by one client; without peers, those that need no further packages."""
+    """Return all targets that one client calls from Python. Without `peers`, return only those that need no further
+    packages.
+    """
     ours = ("engine", "engine-full", "engine-memory", "boto3", "boto3-memory", MOTO)
     return (*ours, BOTO3_HTTP, *BOTO3_PEERS) if peers else ours
 
 
 def one_client_lines(results: Results) -> list[Line]:
-    """Return the lines by section, then by operation."""
+    """Return the lines for one client, sorted by section and then by operation."""
     sections = dict.fromkeys(comparison.section for comparison in ONE_CLIENT)
     return [
         line
@@ -112,7 +120,9 @@ def http_targets(*, peers: bool) -> Sequence[str]:
 
 
 def http_lines(results: Results, clients: int = CONNECTIONS) -> list[Line]:
-    """Return our server with syncs next to each peer, then without syncs and without a disk."""
+    """Return lines that compare keyplan's server with each peer, and then without syncs and in memory with the fastest
+    peer.
+    """
     section = http_section(clients)
     comparisons = (
         Comparison(section, HTTP, PEER_NAMES, clients, dict.fromkeys(PEER_NAMES, HTTP_TIMES)),

@@ -1,4 +1,4 @@
-"""Costs of a connection above the engine's own call, and the duration of checks of the published designs."""
+"""The time that a connection adds to the engine's own call, and the duration of checks of the published designs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ table = Table("orders", pk="PK", sk="SK")
 
 @table.entity(key=key("CUSTOMER#{customer}", "ORDER#{number:08d}"))
 class Order(Entity):
-    """Ten fields, about 1 KB."""
+    """An order with ten fields and about 1 KB."""
 
     customer: str
     number: int
@@ -45,13 +45,13 @@ class Order(Entity):
 
 @table.put(Order)
 def write(order: Order) -> ItemWrite:
-    """Put the order, new or not."""
+    """Store an order, whether or not it exists."""
     return item(order)
 
 
 @table.get(Order)
 def read(customer: str, number: int) -> ItemKey:
-    """Return one order."""
+    """Get an order."""
     return item(customer=customer, number=number)
 
 
@@ -63,19 +63,23 @@ def orders(customer: str) -> KeyCondition:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Microseconds of a call, the minimum of many rounds in turn; CPU seconds of checking."""
+    """The measured times: the minimum time of a call over many rounds in microseconds, and the CPU time of checks in
+    seconds.
+    """
 
     engine_get_us: float
     connection_get_us: float
     engine_put_us: float
     connection_put_us: float
     engine_page_us: float
-    """The engine's own query of a page, and pydantic's construction of its items from plain values."""
+    """Time of the engine's own query for a page, plus the time in which pydantic constructs its items from plain
+    values.
+    """
     connection_page_us: float
     check_s: float
 
     def lines(self) -> list[Line]:
-        """Return the lines; limits apply to the added time, not to the ratio."""
+        """Return the lines of the table. For gets and puts, limits apply to the added time and not to the ratio."""
         get, put_ = self.connection_get_us - self.engine_get_us, self.connection_put_us - self.engine_put_us
         return [
             Line(SECTION, "get", "connection", self.connection_get_us, "us", "engine", self.engine_get_us),
@@ -97,7 +101,7 @@ class Overhead:
 
 
 def measured(settings: Settings) -> Overhead:
-    """Measure all of it on a database in a file."""
+    """Measure the overhead of a connection on a database file, and the duration of checks."""
     with keyplan.Engine.open(settings.folder / "connections.db") as engine, keyplan.connect(engine=engine) as db:
         order = _order()
         db.run(write(order))
@@ -109,7 +113,7 @@ def measured(settings: Settings) -> Overhead:
 
 
 def _page(engine: Engine, db: Connection, order: Order) -> tuple[float, float]:
-    """Microseconds of the engine's query with pydantic's construction of the items, and of the typed query."""
+    """Return the times of the engine's query including pydantic's construction of the items, and of the typed query."""
     for number in range(PAGE_ITEMS + 10):
         db.run(write(order.model_copy(update={"customer": "d", "number": number})))
     query = {**build(orders.plan, {"customer": "d"}), "Limit": PAGE_ITEMS}
@@ -134,7 +138,9 @@ def _order() -> Order:
 
 
 def _least(functions: list[Callable[[], object]], calls: int = CALLS) -> list[float]:
-    """Return the minimum time of each call in microseconds; the calls take turns, so all meet the same machine."""
+    """Return the minimum time of each function in microseconds. The functions take turns, so that other load affects
+    them all.
+    """
     least = [float("inf")] * len(functions)
     for _ in range(ROUNDS):
         for place, call in enumerate(functions):

@@ -1,4 +1,4 @@
-"""Progress of a whole run on standard error: a bar in a terminal, a line for each part elsewhere."""
+"""Progress of a complete run on standard error: a bar in a terminal, or otherwise one line per part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REFRESH_S = 0.2
 
 
 class Display:
-    """A bar of parts; below it a bar of loading. Nothing is drawn while something is measured."""
+    """A progress bar for the parts, with another bar for loading below it. Nothing is drawn during a measurement."""
 
     def __init__(self, console: Console) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -45,7 +45,7 @@ class Display:
             self._console.print(f"part {self._begun} of {parts}, after {elapsed_s:.0f} s: {part}")
 
     def say(self, text: str) -> None:
-        """Show the present step of the part."""
+        """Show the current step of the part."""
         self._progress.update(self._task, description=f"{self._part}: {text}", refresh=True)
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Durable writes: eight threads on an engine that syncs every commit, against a commit with fsync each."""
+"""Durable writes: eight threads on an engine that syncs every commit, compared with individual commits with fsync."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ GROUPING_TIMES = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """Puts a second that are on the disk when they are answered."""
+    """Puts per second that are on the disk when the response is returned."""
 
     engine_one: Figure
     engine_threads: Figure
     bare_each: Figure
 
     def lines(self) -> list[Line]:
-        """Return synced puts by one thread and by all, each next to a bare commit with fsync."""
+        """Return the synced puts of one thread and of all threads, each compared with individual commits with fsync."""
         one, threads, bare = (figure.per_second for figure in (self.engine_one, self.engine_threads, self.bare_each))
         floor = "bare, fsync each"
         return [
@@ -38,7 +38,9 @@ class Durable:
 
 
 def measured(settings: Settings) -> Durable:
-    """Measure the engine with durability "full", one thread and eight, next to single bare commits with fsync."""
+    """Measure the engine with durability "full", with one thread and with eight, and individual bare commits with
+    fsync.
+    """
     bare = Bare(settings.folder / "durable-bare.db", checkpoints="in line", synchronous="FULL")
     engine = open_engine(settings.folder / "durable.db", "full")
     try:

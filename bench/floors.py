@@ -30,7 +30,7 @@ ENGINE, BACKGROUND, IN_LINE = "engine", "bare", "bare, in line"
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """Figures by operation, then by target; and batch writes with all threads on one core."""
+    """Figures by operation and target, and batch writes of the engine with all threads on one core."""
 
     figures: dict[str, dict[str, Figure]]
     batch_one_core: Figure | None
@@ -43,7 +43,7 @@ def bare_only(settings: Settings) -> Floors:
 
 
 def measured(settings: Settings) -> Floors:
-    """Measure the engine next to bare SQLite."""
+    """Measure the engine and bare SQLite in turn."""
     with _bare_doors(settings) as floors, open_engine(settings.folder / "floor-engine.db") as engine:
         door = partial(engine_call, engine)
         figures = _figures({ENGINE: door, **floors}, settings)
@@ -53,7 +53,9 @@ def measured(settings: Settings) -> Floors:
 
 
 def lines(floors: Floors) -> list[Line]:
-    """Return the engine's own cost: medians leave out other load on the machine, means include the disk's stalls."""
+    """Return lines that compare the engine with bare SQLite. Medians exclude other load on the machine, and means
+    include stalls of the disk.
+    """
     get = floors.figures[Operation.GET]
     found = [
         Line(SECTION, "get, median", ENGINE, get[ENGINE].p50_us, "us", limit=GET_US),
@@ -106,7 +108,9 @@ def _figures(doors: Mapping[str, Door], settings: Settings) -> dict[str, dict[st
 
 
 def _new_puts(door: Door, settings: Settings) -> Callable[[Span], Figure]:
-    """Return a fixed number of puts in each round, because a repeated put would not be new."""
+    """Return a function that measures a fixed number of puts per round, because a repeated put would not add a new
+    item.
+    """
     calls = settings.workload.new_puts()
     rounds: list[list[Run]] = [
         [door(call) for call in itertools.islice(calls, NEW_PUTS_PER_ROUND)] for _ in range(ROUNDS)

@@ -1,4 +1,4 @@
-"""The cost of a global secondary index for a put, against the bare writes of the same entries."""
+"""The time that a global secondary index adds to a put, compared with bare writes of the same index entries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOVE_INDEX = MOVE.format(name="entry")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An index on two attributes, and whether a put of new content moves its entry."""
+    """An index on two attributes, and whether a put that changes an item moves its index entry."""
 
     name: str
     partition: str
@@ -43,7 +43,9 @@ CASES = (
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Puts without and with an index: the engine's, and bare commits of the same rows and of the entries alone."""
+    """Puts with and without an index: those of the engine, bare commits of the same rows, and bare commits of only the
+    entries.
+    """
 
     case: Case
     without: Figure
@@ -61,7 +63,9 @@ class Added:
         return self.bare_with_index.p50_us - self.bare_without.p50_us
 
     def lines(self) -> list[Line]:
-        """Return the added cost next to a bare write of the entry, in a separate commit and within the row's."""
+        """Return the added time, compared with a bare write of the entry in a separate commit and in the
+        row's commit.
+        """
         what = f"added to a put, {self.case.name}"
         floors = {"bare, own commit": self.bare_entry.p50_us, "bare, row's commit": self.bare_added_us}
         return [
@@ -75,7 +79,7 @@ def measured(settings: Settings) -> list[Added]:
 
 
 def create_table_with(settings: Settings, case: Case) -> Call:
-    """Return the request for the workload's table with one index that projects all attributes."""
+    """Return the request that creates the workload's table with one index that projects all attributes."""
     request: Request = dict(settings.workload.create_table().request)
     names = {definition["AttributeName"] for definition in request["AttributeDefinitions"]}
     more = [{"AttributeName": name, "AttributeType": "S"} for name in (case.partition, case.sort) if name not in names]
@@ -133,12 +137,14 @@ def _bare_puts(bare: Bare, case: Case | None, settings: Settings, *, with_row: b
 
 
 def index_key(item: Request, case: Case) -> bytes:
-    """Return the entry's key: the index's attributes, then the table's key."""
+    """Return the key of an item's index entry: the index's key attributes, followed by the table's key."""
     return f"{item[case.partition]['S']}\0{item[case.sort]['S']}\0".encode() + key_bytes(item)
 
 
 def _commit(bare: Bare, row: Row | None, entry: Row, entries: dict[bytes, bytes] | None, key: bytes) -> None:
-    """Commit an entry and, if given, its row; `entries` has the entry's old key by the row's key."""
+    """Commit an index entry and, if given, its row. `entries` maps the key of each row to the current key
+    of its entry.
+    """
     old_key = None
     if entries is not None:
         old_key = entries.get(key)

@@ -1,4 +1,4 @@
-"""Load over HTTP by wrk, a client in C that is not the bottleneck, which replays requests of the workload."""
+"""Load over HTTP with wrk, which replays requests of the workload. wrk is a client in C that is not the bottleneck."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ DISTINCT_DEFAULT = 10_000
 
 
 class WrkError(Exception):
-    """wrk is missing, or it failed."""
+    """Raised if wrk is missing or fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Number of connections and duration of the load on an endpoint."""
+    """The number of connections and the duration of the load on an endpoint."""
 
     connections: int = CONNECTIONS
     seconds: int = 4
@@ -50,7 +50,7 @@ class Load:
 
 
 def wrk_path() -> str:
-    """Return the path of wrk. Raises WrkError with instructions for installing it."""
+    """Return the path of wrk. Raises WrkError with installation instructions if it is missing."""
     path = shutil.which("wrk")
     if path is None:
         raise WrkError(HOW_TO_GET_WRK)
@@ -59,9 +59,10 @@ def wrk_path() -> str:
 
 @contextlib.contextmanager
 def borrowed(url: str, table: str) -> Iterator[None]:
-    """Use an endpoint that belongs to another process: existing tables are not changed, the created one is deleted.
+    """Use an endpoint that belongs to another process. Existing tables are not changed, and the created table is
+    deleted.
 
-    Raises AnswerError if the table exists already, or if the endpoint does not answer.
+    Raises AnswerError if the table already exists, or if the endpoint does not respond.
     """
     with contextlib.closing(Endpoint(url)) as endpoint:
         if endpoint.has_table(table):
@@ -76,7 +77,9 @@ def borrowed(url: str, table: str) -> Iterator[None]:
 
 
 def set_up(url: str, workload: Workload, progress: Callable[[int], None]) -> None:
-    """Create the workload's table at an endpoint and fill it; `progress` gets the number of items of each batch."""
+    """Create the workload's table at an endpoint and fill it. `progress` is called with the number of items of each
+    batch.
+    """
     with contextlib.closing(Endpoint(url)) as endpoint:
         endpoint.call(workload.create_table())
         endpoint.wait_for_table(workload.table)
@@ -88,7 +91,7 @@ def set_up(url: str, workload: Workload, progress: Callable[[int], None]) -> Non
 
 
 def probe(url: str, workload: Workload, operation: Operation) -> None:
-    """Send one call. Raises AnswerError unless the endpoint did the requested work."""
+    """Send one call. Raises AnswerError unless the response shows that the endpoint ran the requested operation."""
     with contextlib.closing(Endpoint(url)) as endpoint:
         response = endpoint.call(workload.calls(operation, 1, stream=-1)[0])
     if reason := check_answer(operation, response):
@@ -96,7 +99,7 @@ def probe(url: str, workload: Workload, operation: Operation) -> None:
 
 
 class RequestFiles:
-    """The requests of each operation as files for the replay script, created once for a port and kept until closed."""
+    """Files with the requests of each operation for the replay script. Each file is created on first use."""
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
@@ -122,10 +125,10 @@ class RequestFiles:
 
 
 def drive(server: Server, requests: Path, load: Load) -> Figure:
-    """Warm a server up, drive it, and return the figure; wait until a slow server is idle.
+    """Warm up a server, apply the load, and return the figure. Waits until a slow server is idle.
 
-    Raises AnswerError if more than one answer in a hundred was refused (a status that is not 2xx) or lost: then the
-    figure would not measure the requested work.
+    Raises AnswerError if more than 1% of the requests were rejected (a status that is not 2xx) or lost, because the
+    figure would then not measure the requested operation.
     """
     url, seconds = server.url, load.seconds
     if load.warm_up_s and not _replay(url, requests, load.connections, load.warm_up_s)["requests"]:
@@ -151,7 +154,7 @@ def drive(server: Server, requests: Path, load: Load) -> Figure:
 
 
 def _settle(process_id: int) -> None:
-    """Wait until a server has finished its abandoned calls, where the system reports that."""
+    """Wait until a server is idle after its abandoned calls, on systems that report the CPU time of processes."""
     path, deadline_s = Path(f"/proc/{process_id}/stat"), time.monotonic() + SETTLE_PATIENCE_S
     while path.exists() and time.monotonic() < deadline_s:
         before_s = _cpu_s(path)
@@ -161,7 +164,9 @@ def _settle(process_id: int) -> None:
 
 
 def _cpu_s(path: Path) -> float:
-    """Return the CPU seconds so far; the name of the program, in brackets, may contain any character."""
+    """Return the CPU time of a process in seconds. The program name in brackets can contain any character, so it is
+    skipped.
+    """
     _, _, rest = path.read_text().rpartition(")")
     user, system = rest.split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

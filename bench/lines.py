@@ -1,4 +1,4 @@
-"""A line of the table: a figure, its comparison, and the required bound, if any."""
+"""A line of the table: a figure, its comparison, and the required limit, if any."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ TIMES = "x"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure of a target, next to another's if `against` names one.
+    """One figure of a target, compared with the figure of another target if `against` names one.
 
-    A limit is on the ratio of two figures, or else on the figure. `figure` and `other` are None if they could not be
-    measured, and `reason` then says why. All values are plain, so that a line is stored as JSON unchanged.
+    A limit applies to the ratio if two figures are compared, and otherwise to the figure. If `figure` or `other` could
+    not be measured, it is None, and `reason` contains the reason. All values are plain, so that a line can be stored as
+    JSON.
     """
 
     section: str
@@ -35,12 +36,12 @@ class Line:
 
     @property
     def measured(self) -> float | None:
-        """Return the value to which a limit applies."""
+        """The value to which the limit applies."""
         return self.ratio if self.against else self.figure
 
     @property
     def required(self) -> str:
-        """Return the bound in words, or "" without one."""
+        """The limit as text, or an empty string without a limit."""
         if self.limit is None:
             return ""
         unit = TIMES if self.against else self.unit
@@ -48,7 +49,9 @@ class Line:
 
     @property
     def met(self) -> bool | None:
-        """Return True if the bound holds; None without a bound, or if the other target does not do this work."""
+        """True if the figure is within the limit. None without a limit, or if the other target does not support the
+        operation.
+        """
         if self.limit is None:
             return None
         if self.measured is None:
@@ -57,7 +60,7 @@ class Line:
 
 
 def figure_text(figure: float | None, unit: str) -> str:
-    """Return a figure with its unit, with a readable number of digits; "-" for None."""
+    """Return a figure with its unit and a readable number of digits, or "-" for None."""
     if figure is None:
         return "-"
     decimals = 0 if abs(figure) >= 100 else 1 if abs(figure) >= 10 else 2
@@ -69,7 +72,7 @@ def _gap(unit: str) -> str:
 
 
 def reasons(lines: Sequence[Line]) -> list[str]:
-    """Return why figures are missing, each reason once, in order."""
+    """Return the reasons for missing figures in order, without duplicates."""
     found: dict[tuple[str, str], str] = {}
     for line in lines:
         if line.reason:
@@ -78,5 +81,7 @@ def reasons(lines: Sequence[Line]) -> list[str]:
 
 
 def not_measured(section: str, error: Exception) -> Line:
-    """Return one line for a whole section that could not be measured: it has the reason and does not meet its bound."""
+    """Return one line for a section that could not be measured. It contains the reason and counts as
+    outside its limit.
+    """
     return Line(section, "not measured", "", None, "", limit=0, reason=f"{type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
-"""Long jobs on a large table during writes: an index, time to live and its sweep, an export, `keyplan fsck`.
+"""Long jobs on a large table during writes: an index backfill, time to live and its sweep, an export, `keyplan fsck`.
 
-The jobs work on a copy of a database that `scale` has loaded. A thread puts an item every ten milliseconds and measures
-from the time at which the put was due, so that a put that has to wait delays later ones as well.
+The jobs use a copy of a database that `scale` has loaded. A thread puts an item every ten milliseconds. The time of a
+put is measured from when the put was due, so that a put that has to wait also delays later puts.
 """
 
 from __future__ import annotations
@@ -50,10 +50,14 @@ EVERY_S = 0.01
 LOOK_S = 0.05
 MEMORY_MIB = 256
 EXPIRED_AT = 200
-"""Epoch seconds: of the attribute `amount`, which expires items here, about a ninth of all values lie below."""
+"""Time in epoch seconds. The attribute `amount` is used as the expiry time, and about a ninth of its values
+are lower.
+"""
 
 Work = Callable[["Engine", Settings, float], int]
-"""A job: gets the engine and the instant (of the monotonic clock) to end at; returns the items done."""
+"""Function that runs a job with the engine, the settings and a deadline (monotonic seconds), and returns the number of
+processed items.
+"""
 
 INDEX = {
     "IndexName": "by_status",
@@ -67,9 +71,9 @@ INDEX = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job: its duration, its number of items, and the puts of a thread during it.
+    """The result of a job: its duration, its number of items, and the puts of a thread during the job.
 
-    `resident_mib` is the maximum memory that the job added to its process, or that its own process had.
+    `resident_mib` is the maximum memory that the job added to this process, or that its separate process used.
     """
 
     name: str
@@ -80,7 +84,7 @@ class Job:
     log_mib: float
 
     def lines(self) -> Iterator[Line]:
-        """Return items per second, the puts, memory and log."""
+        """Yield lines with items per second, put times, memory and log size."""
         if self.items:
             yield Line(SECTION, self.name, ENGINE, self.items / self.seconds, PER_SECOND)
         yield Line(SECTION, f"put, median, during {self.name}", ENGINE, self.put.p50_us, "us")
@@ -92,17 +96,17 @@ class Job:
 
 
 class _EarlyClock(SystemClock):
-    """A clock at which a part of the items has expired."""
+    """A clock with a time at which some of the items have expired."""
 
     def now(self) -> float:
-        """Return seconds since the Unix epoch."""
+        """Return the fixed time in epoch seconds."""
         return EXPIRED_AT
 
 
 def measured(settings: Settings, limit_s: float, loading: Loading, say: Say) -> list[Job]:
-    """Run every job on a copy of the engine's database in the folder, which is removed afterwards.
+    """Run every job on a copy of the engine's database in the folder. The copy is removed afterwards.
 
-    A job that has not ended after `limit_s` is stopped, and counts with the items done so far.
+    A job that takes longer than `limit_s` seconds is stopped, and its result contains the items processed so far.
     """
     scale.load(settings, loading, ENGINE)
     with contextlib.ExitStack() as stack:
@@ -215,7 +219,7 @@ def _backfilled(engine: Engine, settings: Settings, deadline_s: float) -> int:
 
 
 def _ended(is_over: Callable[[], bool], deadline_s: float) -> bool:
-    """Wait for a condition until the deadline. Return whether it was met."""
+    """Wait until a condition is met, at most until the deadline. Return True if it was met."""
     while not (over := is_over()) and time.monotonic() < deadline_s:
         time.sleep(LOOK_S)
     return over
@@ -251,7 +255,9 @@ def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable
 
 
 def _peak_mib(ended: threading.Event) -> float:
-    """Return the peak memory of this process and its children above the present value, until the end."""
+    """Return by how much the memory of this process and its children exceeded the current value until `ended` was set,
+    in MiB.
+    """
     before_mib = peak_mib = resident_mib()
     while not ended.wait(LOOK_S):
         peak_mib = max(peak_mib, resident_mib() + _children_mib())

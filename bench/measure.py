@@ -18,7 +18,9 @@ Kind = TypeVar("Kind", bound=str)
 Run = Callable[[], object]
 
 Runs = Iterator[Run]
-"""Calls without an end, which every measurement goes on with: from the start again, puts would find their own rows."""
+"""Endless prepared calls. Every measurement continues where the last one stopped, because repeated puts would find
+their own rows.
+"""
 
 THREADS = 8
 ROUNDS = 5
@@ -26,7 +28,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Result of one measurement; times in microseconds."""
+    """The result of a measurement, with times in microseconds."""
 
     per_second: float
     p50_us: float
@@ -35,17 +37,17 @@ class Figure:
     failed: int = 0
     max_us: float = 0
     pages_read: float = 0
-    """Pages of 4 KiB that this process fetched from the disk, for each call; 0 where the system does not count them."""
+    """Number of 4 KiB pages per call that this process read from the disk, or 0 if the system does not count them."""
 
     @property
     def mean_us(self) -> float:
-        """Return the time of one call, including the work that it defers (such as checkpoints in line)."""
+        """The mean time of a call, including deferred work such as checkpoints in line."""
         return 1e6 / self.per_second
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Seconds of warm-up and of measurement."""
+    """The durations of warm-up and measurement in seconds."""
 
     warm_up_s: float = 0.3
     measure_s: float = 1.5
@@ -78,9 +80,9 @@ def once(runs: Sequence[Run]) -> Figure:
 
 
 def paced(runs: Runs, every_s: float, ended: threading.Event) -> Figure:
-    """Measure one client with a call due every `every_s` seconds, until an event is set, and at least once.
+    """Measure one client with a call due every `every_s` seconds, until an event is set, with at least one call.
 
-    A call's time counts from when it was due: a call that has to wait delays later ones as well.
+    The time of a call is measured from when the call was due, so that a call that has to wait also delays later calls.
     """
     clock, every_ns = time.perf_counter_ns, int(every_s * 1e9)
     times_ns: list[int] = []
@@ -97,9 +99,9 @@ def paced(runs: Runs, every_s: float, ended: threading.Event) -> Figure:
 
 
 def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
-    """Measure one thread for each sequence of runs, all started together. Raises the first error of any thread.
+    """Measure one thread per sequence of calls, all started together. Raises the first error of any thread.
 
-    One of them warms up for all, because some targets take seconds for a call.
+    Only the first sequence is used to warm up, because some targets take seconds for a call.
     """
     _loop(runs_of_thread[0], span.warm_up_s)
     times_ns, elapsed_ns = _together(runs_of_thread, span.measure_s)
@@ -107,13 +109,15 @@ def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
 
 
 def mixed(runs: Mapping[Kind, Runs], span: Span) -> dict[Kind, Figure]:
-    """Measure one thread for each kind of call, all at the same time; return a figure for each kind."""
+    """Measure one thread per kind of call, all at the same time, and return a figure for each kind."""
     times_ns, elapsed_ns = _together(list(runs.values()), span.measure_s)
     return {kind: _figure(of_thread, elapsed_ns) for kind, of_thread in zip(runs, times_ns, strict=True)}
 
 
 def _together(runs_of_thread: Sequence[Runs], seconds: float) -> tuple[list[list[int]], int]:
-    """Start one thread for each sequence of runs; return the times of each thread's calls, and of all together."""
+    """Start one thread per sequence of calls. Return the call times of each thread and the total elapsed time, in
+    nanoseconds.
+    """
     times_ns: list[list[int]] = [[] for _ in runs_of_thread]
     errors: list[BaseException] = []
     start = threading.Barrier(len(runs_of_thread) + 1)
@@ -141,9 +145,9 @@ def _together(runs_of_thread: Sequence[Runs], seconds: float) -> tuple[list[list
 
 
 def in_turn(measures: Mapping[str, Callable[[Span], Figure]], span: Span) -> dict[str, Figure]:
-    """Measure several things in turn, a few rounds each, and return the median round of each.
+    """Measure several functions in turn for a few rounds, and return the median round of each.
 
-    Other load on the machine then affects all of them alike, so that their ratios hold.
+    Other load on the machine then affects all of them in the same way, so that their ratios stay meaningful.
     """
     share = Span(span.warm_up_s / ROUNDS, span.measure_s / ROUNDS)
     rounds: dict[str, list[Figure]] = {name: [] for name in measures}
@@ -154,12 +158,12 @@ def in_turn(measures: Mapping[str, Callable[[Span], Figure]], span: Span) -> dic
 
 
 def median(figures: Sequence[Figure]) -> Figure:
-    """Return the median figure by calls per second."""
+    """Return the figure with the median number of calls per second."""
     return sorted(figures, key=_per_second)[len(figures) // 2]
 
 
 def singles(runs: Mapping[str, Runs], span: Span) -> dict[str, Figure]:
-    """Measure one client each with `in_turn`."""
+    """Measure one client per target in turn, with `in_turn`."""
     return in_turn({name: partial(single, calls) for name, calls in runs.items()}, span)
 
 
@@ -188,7 +192,7 @@ def _per_second(figure: Figure) -> float:
 
 
 def _loop(runs: Runs, seconds: float) -> list[int]:
-    """Call until the time is over, and at least once; return the nanoseconds of each call."""
+    """Run calls until the time is over, but at least one. Return the time of each call in nanoseconds."""
     clock = time.perf_counter_ns
     times_ns: list[int] = []
     deadline_ns = clock() + int(seconds * 1e9)
@@ -216,7 +220,9 @@ def _figure(times_ns: list[int], elapsed_ns: int, pages_read: int = 0) -> Figure
 
 
 def _pages_read() -> int:
-    """Return the pages of 4 KiB that this process has read from disks; 0 if the system does not count them."""
+    """Return the number of 4 KiB pages that this process has read from disks, or 0 if the system does not
+    count them.
+    """
     counters = Path("/proc/self/io")
     if not counters.exists():
         return 0

@@ -1,4 +1,4 @@
-"""All measurements, part after part, as the lines of one table."""
+"""All measurements, which run one after another and result in the lines of one table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HTTP_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Settings of a whole run."""
+    """The settings of a complete run."""
 
     settings: Settings
     loading: Loading
@@ -30,19 +30,21 @@ class Whole:
     rounds: int = HTTP_ROUNDS
     with_peers: bool = False
     scale_span: Span | None = None
-    """Seconds of measurement with a million items, whose caches fill slowly; None: as for other parts."""
+    """Durations for measurements with a million items, whose caches fill slowly. If None, those of the other parts are
+    used.
+    """
 
 
 @dataclass(slots=True)
 class Measured:
-    """All lines, a note on each target, and the reasons for missing ones."""
+    """All lines, a note about each target, and the reasons for missing targets."""
 
     lines: list[Line] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
     def of(self, results: Results, lines: Sequence[Line]) -> Sequence[Line]:
-        """Return lines of a suite, and keep its notes."""
+        """Return the lines of a suite, and store its notes."""
         self.notes.update(results.notes)
         self.missing.update(results.missing)
         return lines
@@ -52,9 +54,9 @@ Part = Callable[[Settings], Sequence[Line]]
 
 
 def measured(whole: Whole, begin: Callable[[str, int], None]) -> Measured:
-    """Measure each part in a temporary folder; a part that cannot be measured becomes one line with the reason.
+    """Run each part in a temporary folder. A part that cannot be measured becomes one line with the reason.
 
-    `begin` gets the name of each part, and the number of parts.
+    `begin` is called with the name of each part and the number of parts.
     """
     found = Measured()
     if not whole.with_peers:
@@ -71,11 +73,11 @@ def measured(whole: Whole, begin: Callable[[str, int], None]) -> Measured:
 
 
 def _parts(whole: Whole, found: Measured) -> Mapping[str, Part]:
-    """Return the parts.
+    """Return the parts in the order in which they run.
 
-    A million items come early: memory that other parts leave in this process would count as theirs.
-
-    Only the start, in separate processes, comes before them: afterwards the disk is busy for a while.
+    The measurements with a million items run early, because memory that other parts leave in this process would be
+    counted as theirs. Only the start-up measurement runs before them: it uses separate processes, and the disk is busy
+    for a while after loading a million items.
     """
     return {
         startup.SECTION: lambda settings: startup.measured(settings).lines(),

@@ -1,4 +1,6 @@
-"""The peers: other local DynamoDB servers, installed outside the project, started on loopback with a fresh store."""
+"""The peers: other local DynamoDB servers, which are installed outside the project and started on loopback with an
+empty store.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ FOLDER_VARIABLE = "KEYPLAN_BENCH_PEERS"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One peer: its source, its command and the place of its items.
+    """A peer: its source, its command and where it stores its items.
 
-    In arguments and environment, {port} and {folder} stand for its port and folder.
+    In arguments and environment variables, {port} and {folder} are replaced with the port and the folder of the peer.
     """
 
     name: str
@@ -49,7 +51,7 @@ class Server:
 
 
 class PeerError(Exception):
-    """A peer could not be installed or started."""
+    """Raised if a peer cannot be installed or started."""
 
 
 # Table states change at once, because their delay is not measured.
@@ -117,9 +119,9 @@ def executable_of(peer: Peer) -> Path:
 
 
 def install(peer: Peer) -> None:
-    """Install a peer from its public registry, outside the project, unless it is installed.
+    """Install a peer from its public registry, outside the project, unless it is already installed.
 
-    Raises PeerError, in one sentence, if it is not available.
+    Raises PeerError with a message of one sentence if the peer is not available.
     """
     if executable_of(peer).exists():
         return
@@ -133,7 +135,7 @@ def install(peer: Peer) -> None:
 
 
 def version_of(peer: Peer) -> str:
-    """Return the installed version from the package's own record."""
+    """Return the installed version of a peer, according to its package metadata."""
     folder = peers_folder()
     if peer.installer == "npm":
         manifest = folder / "npm" / "node_modules" / peer.package / "package.json"
@@ -147,7 +149,7 @@ def version_of(peer: Peer) -> str:
 
 @contextlib.contextmanager
 def running_peer(peer: Peer) -> Iterator[Server]:
-    """Start a peer with an empty store on a free port of this machine; stop it, and remove its store, at the end."""
+    """Start a peer with an empty store on a free port of this machine. At the end, stop it and remove the store."""
     with tempfile.TemporaryDirectory(prefix=f"keyplan-bench-{peer.name}-") as name:
         folder, port = Path(name), free_port()
         arguments = [text.format(port=port, folder=folder) for text in peer.arguments]
@@ -158,7 +160,7 @@ def running_peer(peer: Peer) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def running_server(command: Sequence[str], port: int, folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
-    """Start a server in a separate process group, which is ended however this block ends."""
+    """Start a server in a separate process group. The group is stopped when the block ends, even after an error."""
     log = folder / "server.log"
     # The servers never contact the real service, but some look for credentials when they start.
     settings = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_DEFAULT_REGION": "us-east-1"}

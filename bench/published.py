@@ -27,7 +27,7 @@ FOLDERS = re.compile(r"(?<![\w/:])/(?:[\w.@+-]+/)+")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One whole run: its machine in general words, a note on each target, every line of the table."""
+    """A complete run: the machine in general terms, a note about each target, and all lines of the table."""
 
     machine: dict[str, Any]
     notes: dict[str, str]
@@ -36,13 +36,13 @@ class Record:
 
     @property
     def setting(self) -> str:
-        """Return the machine and the day in a few words."""
+        """The machine and the date in a few words."""
         facts = self.machine
         return f"{facts['cores']} cores, {facts['python']}, load average {facts['load_average']}, {facts['at'][:10]}"
 
 
 def write(record: Record, path: Path = RESULTS) -> None:
-    """Write a run with one table line per file line, so that two runs can be compared as text."""
+    """Write a run to a file with one line per line of the table, so that two runs can be compared as text."""
     head = {"machine": record.machine, "notes": record.notes, "missing": _without_folders(record.missing)}
     rows = ",\n".join("    " + json.dumps(asdict(_rounded(line))) for line in record.lines)
     path.write_text(json.dumps(head, indent=2)[:-2] + f',\n  "lines": [\n{rows}\n  ]\n}}\n')
@@ -54,7 +54,7 @@ def read(path: Path = RESULTS) -> Record:
 
 
 def fill(record: Record) -> list[Path]:
-    """Write a run's figures into the pages, and return the changed pages."""
+    """Write the figures of a run to the pages, and return the changed pages."""
     changed = []
     for path, text in pages(record).items():
         if path.read_text() != text:
@@ -70,9 +70,9 @@ def pages(record: Record) -> dict[Path, str]:
 
 
 def filled(page: str, block: str) -> str:
-    """Return a page with the text between its two markers replaced.
+    """Return a page in which the text between the two markers is replaced.
 
-    Raises ValueError unless it has exactly one pair of markers.
+    Raises ValueError unless the page has exactly one pair of markers.
     """
     if page.count(START) != 1 or page.count(END) != 1:
         raise ValueError(f"a page needs {START} and {END} once each")
@@ -82,7 +82,7 @@ def filled(page: str, block: str) -> str:
 
 
 def short_block(record: Record) -> str:
-    """Return the block for the README: calls a second, and the ratio to the fastest peer."""
+    """Return the block for the README: calls per second, and the ratio to the fastest peer."""
     over_http = comparing.http_section(comparing.CONNECTIONS)
     rows = ["|calls/s, 1 KB items|in process|x best peer|HTTP, synced|x best peer|", "|---|---:|---:|---:|---:|"]
     for operation in Operation:
@@ -96,7 +96,7 @@ def short_block(record: Record) -> str:
 
 
 def whole_block(record: Record) -> str:
-    """Return the block for the documentation: every line, a table for each section."""
+    """Return the block for the documentation: all lines, with one table per section."""
     parts = [f"Measured on {record.setting}; {_bounds_text(record.lines)}."]
     for section, lines in groupby(record.lines, key=lambda line: line.section):
         rows = [
@@ -120,7 +120,7 @@ def whole_block(record: Record) -> str:
 
 
 def _against_best(lines: Sequence[Line], section: str, target: str, what: str) -> tuple[str, str]:
-    """Return a target's figure, and its ratio to the fastest other that did the work."""
+    """Return a target's figure, and its ratio to the fastest other target that supports the operation."""
     matching = [line for line in lines if (line.section, line.target, line.what) == (section, target, what)]
     figure = next((line.figure for line in matching), None)
     ratio = min((line.ratio for line in matching if line.ratio is not None), default=None)

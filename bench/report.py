@@ -1,4 +1,4 @@
-"""Figures as tables for people and as JSON for programs."""
+"""Output of figures as tables for users and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ progress_console = Console(stderr=True, highlight=False)
 
 
 def machine() -> dict[str, Any]:
-    """Return facts about the machine; the load average shows other load."""
+    """Return information about the machine. The load average shows whether other programs use it."""
     load = round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -55,7 +55,9 @@ def machine() -> dict[str, Any]:
 
 
 def sync_us() -> float:
-    """Return the median time to append a page to a file and sync it, a lower bound of every durable commit."""
+    """Return the median time in microseconds to append a page to a file and sync it, a lower bound for a durable
+    commit.
+    """
     with tempfile.TemporaryFile(buffering=0) as file:
         times_ns: list[int] = []
         for _ in range(SYNCS):
@@ -67,7 +69,7 @@ def sync_us() -> float:
 
 
 def file_system_of(folder: Path) -> str:
-    """Return the type of a folder's file system, "unknown" if the system does not report it."""
+    """Return the type of a folder's file system, or "unknown" if the system does not report it."""
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return "unknown"
@@ -80,7 +82,7 @@ def file_system_of(folder: Path) -> str:
 
 
 def in_general_words(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the publishable facts about a machine: no names, no addresses, no kernel."""
+    """Return the information about a machine that can be published, without names, addresses and kernel version."""
     python = f"{platform.python_implementation()} {'.'.join(facts['python'].split('.')[:2])}"
     kept_facts = ("at", "cores", "load_average", "file_system", "sync_us")
     return {"python": python, **{name: facts[name] for name in kept_facts}}
@@ -99,7 +101,7 @@ def print_machine(facts: Mapping[str, Any] | None = None) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line about the present step on standard error."""
+    """Print a line about the current step on standard error."""
     progress_console.print(f"[dim]{text}[/]")
 
 
@@ -113,7 +115,7 @@ def loading(name: str, items: int) -> Iterator[Callable[[int], None]]:
 
 
 def print_results(results: Results, plan: Plan, baseline: str) -> None:
-    """Print one row for each operation and target, with the ratio to the baseline, for each number of clients."""
+    """Print one row per operation, target and number of clients, with the ratio to the baseline."""
     for name, note in results.notes.items():
         console.print(f"{name}: {note}")
     for clients in plan.clients:
@@ -222,7 +224,7 @@ def print_scale(scale: Scale) -> None:
 
 
 def print_lines(lines: Sequence[Line], title: str = "") -> None:
-    """Print one table by section, the reasons for missing figures, and how many required bounds are met."""
+    """Print one table per section, the reasons for missing figures, and the number of limits that are met."""
     table = _table(title, "measurement", "target", "figure", "compared with", "its figure", "ratio", "required", "met")
     before: Line | None = None
     for line in lines:
@@ -252,7 +254,7 @@ def _line_cells(line: Line) -> Sequence[str]:
 
 
 def print_missing(missing: Mapping[str, str]) -> None:
-    """Print what was left out, and why."""
+    """Print which targets were omitted, and the reasons."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in missing.items():
         by_reason.setdefault(reason, []).append(name)
@@ -261,7 +263,7 @@ def print_missing(missing: Mapping[str, str]) -> None:
 
 
 def write_json(path: Path | None, content: dict[str, Any]) -> None:
-    """Write all measurements, with the machine."""
+    """Write all measurements and the description of the machine."""
     if path is not None:
         document = {"machine": machine(), "command": sys.argv[1:], **content}
         path.write_text(json.dumps(document, indent=2, default=_plain) + "\n")
@@ -278,7 +280,7 @@ def rate(per_second: float) -> str:
 
 
 def duration(time_us: float) -> str:
-    """Return a time in its most readable unit."""
+    """Return a time as text in the most readable unit."""
     return f"{time_us:,.1f} us" if time_us < 1000 else f"{time_us / 1000:,.2f} ms"
 
 

@@ -1,9 +1,10 @@
-"""Changes of get, query and put from ten thousand items to a million and more, next to bare SQLite on the same rows.
+"""Measurements of get, query and put with 10,000 to 1,000,000 items and more, compared with bare SQLite on the same
+rows.
 
-At each number of items the databases are opened again. A few calls of each operation are then timed with no page of the
-files in memory (cold), and many with the pages that these calls need in memory (warm). Engine and bare SQLite take
-turns, and so do the large tables and tables of 10,000 items. Finally one thread writes while another one reads. At the
-last number of items, wrk does the same over HTTP.
+At each number of items, the databases are opened again. A few calls of each operation are then timed while no pages of
+the files are in memory (cold), and many calls while the pages that they need are in memory (warm). The engine and bare
+SQLite take turns, and so do the large tables and tables of 10,000 items. Finally, one thread writes while another one
+reads. At the last number of items, wrk repeats this over HTTP.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ SERVED_S = 20  # long enough for several checkpoints
 class OfTarget:
     """The figures of one target at one number of items, by operation.
 
-    `small` are those of a table of 10,000 items, measured in turn with the warm ones. `mixed` has a thread for gets and
-    one for puts, `log_mib` is the length of the log after them.
+    `small` contains the figures of a table with 10,000 items, measured in turn with those in `warm`. `mixed` contains
+    the figures of one thread with gets and one with puts, and `log_mib` is the size of the log afterwards.
     """
 
     cold: dict[Operation, Figure]
@@ -67,15 +68,15 @@ class OfTarget:
     log_mib: float
 
     def times(self, operation: Operation) -> float:
-        """Return the ratio of the median time to the small table's: other load on the machine affects both."""
+        """Return the ratio of the median time to that of the small table. Other load on the machine affects both."""
         return self.warm[operation].p50_us / self.small[operation].p50_us
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Gets and puts of `keyplan serve` at the same time, several connections each; the length of the log after them.
+    """Concurrent gets and puts on `keyplan serve`, with several connections each, and the size of the log afterwards.
 
-    `small` are those of a table of 10,000 items, measured before.
+    `small` contains the figures of a table with 10,000 items, which is measured first.
     """
 
     figures: dict[Operation, Figure]
@@ -85,7 +86,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The figures of all targets at one number of items. `resident_mib` is of this whole process, after loading."""
+    """The figures of all targets at one number of items. `resident_mib` is the memory of this process after loading."""
 
     items: int
     targets: dict[str, OfTarget]
@@ -95,14 +96,16 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """All stages, the smallest first."""
+    """All stages, smallest first."""
 
     target: str
     resident_at_start_mib: float
     stages: list[Stage]
 
     def lines(self) -> list[Line]:
-        """Return each stage next to the small table and to bare SQLite; the last stage has bounds."""
+        """Return lines that compare each stage with the small table and with bare SQLite. Only the last stage has
+        limits.
+        """
         return [line for stage in self.stages for line in self._of_stage(stage)]
 
     def _of_stage(self, stage: Stage) -> Iterator[Line]:
@@ -147,9 +150,10 @@ def _mixed_lines(
 
 
 def measured(settings: Settings, items: int, loading: Loading, name: str = "engine") -> Scale:
-    """Load `items` items in stages of 10,000, 100,000, ... and measure the target and bare SQLite after each.
+    """Load `items` items in stages of 10,000, 100,000, ... and measure the target and bare SQLite after each stage.
 
-    What the databases in the folder of the settings already hold is not loaded again, and smaller stages are left out.
+    Items that the databases in the settings' folder already contain are not loaded again, and smaller stages are
+    skipped.
     """
     if name not in TARGETS:
         raise TargetError(f"scale measures {', '.join(TARGETS)}, not {name}")
@@ -171,22 +175,22 @@ def measured(settings: Settings, items: int, loading: Loading, name: str = "engi
 
 
 def load(settings: Settings, loading: Loading, name: str = "engine") -> None:
-    """Load all items of the settings' workload into a database in their folder, where they are missing."""
+    """Load the missing items of the settings' workload into a database in the settings' folder."""
     held = _Databases(settings, {name: None}).held()
     with open_target(name, settings) as target:
         _fill(_in_process(target), settings.workload, held, loading)
 
 
 def stage_sizes(items: int) -> Sequence[int]:
-    """Return 10,000, 100,000, ... up to `items`, which is always the last."""
+    """Return 10,000, 100,000, ... and finally `items`."""
     sizes = list(itertools.takewhile(lambda size: size < items, _powers()))
     return [*sizes, items]
 
 
 def resident_mib(process: str = "self") -> float:
-    """Return the resident memory of a process alone, in MiB; 0 if the system does not report it.
+    """Return the resident memory of a process without its children in MiB, or 0 if the system does not report it.
 
-    Pages of mapped files do not count: the system drops them when it needs memory.
+    Pages of mapped files do not count, because the system drops them when it needs memory.
     """
     statistics = Path(f"/proc/{process}/statm")
     if not statistics.exists():
@@ -196,17 +200,17 @@ def resident_mib(process: str = "self") -> float:
 
 
 def file_mib(folder: Path, name: str) -> float:
-    """Return the size of a database with its log, in MiB."""
+    """Return the size of a database including its log, in MiB."""
     return sum(path.stat().st_size for path in folder.glob(f"{name}.db*")) / MIB
 
 
 def log_mib(folder: Path, name: str) -> float:
-    """Return the length of a database's log in MiB, which does not shrink while the database is open."""
+    """Return the size of a database's log in MiB. The log does not shrink while the database is open."""
     return sum(path.stat().st_size for path in folder.glob(f"{name}.db-wal")) / MIB
 
 
 def drop_pages(folder: Path, name: str) -> None:
-    """Drop the system's copies of a closed database's pages, where the system allows it."""
+    """Drop the pages of a closed database from the system's cache, if the system supports this."""
     if not hasattr(os, "posix_fadvise"):
         return
     for path in folder.glob(f"{name}.db*"):
@@ -227,7 +231,9 @@ def _powers() -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Databases:
-    """Databases of some targets, each with a small one that does not grow; opened for each measurement."""
+    """The databases of some targets, and for each a small database that does not grow. They are opened for each
+    measurement.
+    """
 
     settings: Settings
     names: Mapping[str, None]
@@ -238,7 +244,7 @@ class _Databases:
         return replace(self.settings, folder=self.settings.folder / "small", workload=workload)
 
     def held(self) -> int:
-        """Return how many items all of the databases hold already, of those that a stage loads."""
+        """Return the size of the largest stage that all databases already contain, or 0."""
         sizes = [0, *stage_sizes(self.settings.workload.items)]
         held = len(sizes) - 1
         for name in self.names:
@@ -250,9 +256,9 @@ class _Databases:
         return sizes[held]
 
     def load(self, workload: Workload, first: int, loading: Loading) -> Mapping[str, float]:
-        """Load the items from `first` on into each database.
+        """Load the items starting at index `first` into each database.
 
-        Return items per second, 0 if no items were left to load.
+        Return the items per second for each database, or 0 if it already contained the items.
         """
         per_second = dict.fromkeys(self.names, 0.0)
         for name in self.names:
@@ -263,7 +269,7 @@ class _Databases:
         return per_second
 
     def stage(self, workload: Workload, per_second: Mapping[str, float]) -> Stage:
-        """Measure all databases, in turn."""
+        """Measure all databases in turn."""
         folder, resident = self.settings.folder, resident_mib()
         cold = {operation: self._cold(workload, operation) for operation in DISTINCT}
         with contextlib.ExitStack() as stack:
@@ -321,7 +327,7 @@ def _small_name(name: str) -> str:
 
 
 def _holds(target: InProcess, workload: Workload, index: int) -> bool:
-    """Return True if an item is in a database, which may not have the table yet."""
+    """Return True if a database contains an item. The result is False if the table does not exist."""
     try:
         return "note" in target.prepare(workload.get_call(index))()["Item"]
     except Exception:  # noqa: BLE001 - no table, or no row: each target raises its own errors
@@ -329,7 +335,9 @@ def _holds(target: InProcess, workload: Workload, index: int) -> bool:
 
 
 def _fill(target: InProcess, workload: Workload, first: int, loading: Loading) -> float:
-    """Load the items from `first` on; return items per second, 0 if the database holds them already."""
+    """Load the items starting at index `first`. Return the items per second, or 0 if the database already contains
+    them.
+    """
     if _holds(target, workload, workload.items - 1):
         return 0.0
     if not first:
@@ -339,7 +347,9 @@ def _fill(target: InProcess, workload: Workload, first: int, loading: Loading) -
 
 
 def _load(target: InProcess, workload: Workload, first: int, progress: Callable[[int], None]) -> float:
-    """Return items a second, without the time to generate the items."""
+    """Load the items starting at index `first`. Return the items per second, excluding the time to generate
+    the items.
+    """
     spent_ns = 0
     for call in workload.load(first):
         run = target.prepare(call)
@@ -353,14 +363,16 @@ def _load(target: InProcess, workload: Workload, first: int, progress: Callable[
 
 
 def _served(databases: _Databases, name: str) -> Served:
-    """Drive `keyplan serve` on the small and on the loaded file."""
+    """Measure `keyplan serve` with the small and the large database file."""
     small, _ = _driven(databases.small, name)
     figures, log = _driven(databases.settings, name)
     return Served(figures, small, log)
 
 
 def _driven(settings: Settings, name: str) -> tuple[dict[Operation, Figure], float]:
-    """Drive `keyplan serve` by two processes of wrk, one for gets and one for puts; return the log's length too."""
+    """Measure `keyplan serve` with two wrk processes, one for gets and one for puts. Return the figures and the size of
+    the log.
+    """
     load = http.Load(MIXED_CONNECTIONS, SERVED_S)
     with (
         # Another seed, because a put of a stored item writes nothing.

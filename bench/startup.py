@@ -1,4 +1,4 @@
-"""Time from start to first answer: the engine imported and opened in memory, and the server's first HTTP answer."""
+"""Time from start to the first response: of an engine that is imported and opened in memory, and of the HTTP server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print((time.perf_counter() - started) * 1000)
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """Medians of a few starts, in milliseconds; the first compiles the modules, as an installation would."""
+    """Medians of a few starts, in milliseconds. The first start compiles the modules, as after an installation."""
 
     memory_ms: float
     serve_ms: float
@@ -67,7 +67,9 @@ def _memory_ms(settings: Settings) -> float:
 
 
 def _serve_ms(settings: Settings, start: int) -> float:
-    """Return the time from the command to the answer of a first call, on a new database."""
+    """Return the time in milliseconds from the start of the command to the response to the first call, on a new
+    database.
+    """
     started_s = time.perf_counter()
     with (
         running_engine(settings.folder, f"start-{start}") as server,
@@ -78,4 +80,4 @@ def _serve_ms(settings: Settings, start: int) -> float:
 
 
 NOT_STARTED = (TargetError, PeerError)
-"""Errors of a failed start."""
+"""Errors raised if a target cannot be started."""

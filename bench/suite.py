@@ -1,4 +1,4 @@
-"""The same operations against several targets, one target at a time."""
+"""Measurement of the same operations on several targets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The measured targets, their workload and numbers of clients."""
+    """The targets, operations and numbers of clients to measure."""
 
     targets: Sequence[str]
     operations: Sequence[Operation] = tuple(Operation)
@@ -41,7 +41,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All figures of a run, a note on each target, and the missing targets."""
+    """All figures of a run, a note about each target, and the reasons for missing targets."""
 
     rows: list[Row]
     notes: dict[str, str]
@@ -52,12 +52,12 @@ class Results:
         return None if row is None else row.figure
 
     def operations(self) -> list[Operation]:
-        """Return the operations requested of any target."""
+        """Return the operations that were requested for at least one target."""
         operations_asked = {row.operation for row in self.rows}
         return [operation for operation in Operation if operation in operations_asked]
 
     def best(self, of: Sequence[str], operation: Operation, clients: int) -> str | None:
-        """Return the fastest of some targets, or None if none did the work."""
+        """Return the fastest of the named targets, or None if none of them supports the operation."""
         figures = {name: figure for name in of if (figure := self.figure(name, operation, clients))}
         return max(figures, key=lambda name: figures[name].per_second, default=None)
 
@@ -79,7 +79,7 @@ def settings_for(workload: Workload, span: Span) -> Iterator[Settings]:
 
 
 def run(plan: Plan, settings: Settings, loading: Loading, say: Say) -> Results:
-    """Start, load, measure and stop each target; record and skip a missing one."""
+    """Start, load, measure and stop each target. Targets that are not available are recorded and skipped."""
     check_names(plan.targets)
     results = Results([], {}, {})
     for name in plan.targets:
@@ -94,9 +94,11 @@ def run(plan: Plan, settings: Settings, loading: Loading, say: Say) -> Results:
 
 
 def run_in_turn(plan: Plan, settings: Settings, rounds: int, loading: Loading, say: Say) -> Results:
-    """Start and load all targets, then measure each figure in rounds, target after target; keep the medians.
+    """Start and load all targets, measure each figure for several rounds with the targets in turn, and return the
+    medians.
 
-    Other load on the machine affects all alike. For servers: engines in this process could disturb each other.
+    Other load on the machine then affects all targets in the same way. This is intended for servers, because engines in
+    this process could disturb each other.
     """
     check_names(plan.targets)
     results = Results([], {}, {})
@@ -147,7 +149,9 @@ def _medians(targets: Sequence[Target], operation: Operation, clients: int, roun
 
 
 def _slow(seen: Sequence[Figure]) -> bool:
-    """Return True for a target with slow calls, which is measured once: rounds even out load of milliseconds."""
+    """Return True for a target with slow calls, which is measured only once. Rounds average out load of only a few
+    milliseconds.
+    """
     return bool(seen) and seen[-1].p50_us > http.SLOW_CALL_US
 
 

@@ -1,4 +1,4 @@
-"""A call as the bytes of an HTTP request, and a small loopback client to set targets up with."""
+"""Conversion of calls to the bytes of HTTP requests, and a small loopback client for setting up targets."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ HEADERS = {
 
 
 class AnswerError(Exception):
-    """The answer to a set-up or probe call does not show the requested work."""
+    """Raised if the response to a set-up or probe call shows that the requested operation was not run."""
 
 
 def request_bytes(call: Call, host: str) -> bytes:
-    """Return the whole HTTP/1.1 request, ready to be replayed."""
+    """Return the complete HTTP/1.1 request for a call, ready to be replayed."""
     body = json.dumps(call.request, separators=(",", ":")).encode()
     headers = {
         "Host": host,
@@ -44,9 +44,10 @@ def request_bytes(call: Call, host: str) -> bytes:
 
 
 class Endpoint:
-    """One keep-alive connection to a DynamoDB endpoint on this machine, for one thread at a time.
+    """A keep-alive connection to a DynamoDB endpoint on this machine. It must not be used by several threads
+    concurrently.
 
-    Raises ValueError for any address that is not loopback, so that the harness never loads other machines.
+    Raises ValueError for an address that is not loopback, so that the harness never puts load on other machines.
     """
 
     def __init__(self, url: str) -> None:
@@ -62,7 +63,7 @@ class Endpoint:
         self._connection.close()
 
     def send(self, call: Call) -> tuple[int, bytes]:
-        """Return status and body of the answer to a call."""
+        """Send a call and return the status and the body of the response."""
         body = json.dumps(call.request, separators=(",", ":")).encode()
         headers = {**HEADERS, "X-Amz-Target": f"{TARGET_PREFIX}.{call.name}"}
         try:
@@ -73,7 +74,7 @@ class Endpoint:
             raise AnswerError(f"{self.url} did not answer {call.name}: {error}") from error
 
     def call(self, call: Call) -> Request:
-        """Return the parsed answer. Raises AnswerError if the status is not 200."""
+        """Send a call and return the parsed response. Raises AnswerError if the status is not 200."""
         status, body = self.send(call)
         if status != 200:
             raise AnswerError(f"{self.url} answered {call.name} with {status}: {body[:300].decode(errors='replace')}")

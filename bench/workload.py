@@ -1,4 +1,4 @@
-"""The workload of every target: seeded 1 KB items, their keys and the calls on them."""
+"""The workload for all targets: seeded items of 1 KB, their keys, and calls on them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WRITES = frozenset(Operation) - {Operation.GET, Operation.QUERY, Operation.SCAN}
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to the service: the operation's name and its parameters in JSON form (no binary values)."""
+    """A DynamoDB request: the name of the operation, and its parameters in JSON form (without binary values)."""
 
     name: str
     request: Request
@@ -47,9 +47,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`items` items of 1 KB over partitions of 100, and seeded calls on random ones of them.
+    """`items` items of 1 KB in partitions of 100 items, and seeded calls on random items.
 
-    The same seed gives the same items and the same calls, so that targets answer the same work.
+    The same seed generates the same items and calls, so that all targets run the same work.
     """
 
     items: int = 10_000
@@ -74,15 +74,16 @@ class Workload:
         )
 
     def load(self, first: int = 0) -> Iterator[Call]:
-        """Yield the batch writes that fill the table from the item `first` on, in key order."""
+        """Yield the batch writes that fill the table, starting with the item at index `first`, in key order."""
         for start in range(first, self.items, BATCH_ITEMS):
             yield self._batch(range(start, min(start + BATCH_ITEMS, self.items)), revision=0)
 
     def calls(self, operation: Operation, count: int, stream: int = 0) -> list[Call]:
-        """Return `count` calls of one kind to be repeated; each `stream` has its own random keys.
+        """Return `count` calls of one operation, which are repeated. Each `stream` has different random keys.
 
-        A stream is a thread or a repetition. The second half writes other content to the keys of the first: SQLite
-        skips a row written again unchanged, so repeated identical calls would soon measure nothing.
+        A stream is a thread or a repetition. The second half of the calls writes different content to the keys of the
+        first half, because SQLite skips a row that is written again unchanged. Repeated identical calls would therefore
+        soon measure nothing.
         """
         half = (count + 1) // 2
         calls = [call for phase in (0, 1) for call in itertools.islice(self._endless(operation, stream, phase), half)]
@@ -97,7 +98,7 @@ class Workload:
             yield make(self, chance, phase)
 
     def new_puts(self, stream: int = 0) -> Iterator[Call]:
-        """Yield endless puts of new items, at random places of the key order."""
+        """Yield puts of new items at random positions of the key order, without an end."""
         chance = random.Random(f"{self.seed} new {stream}")
         for index in itertools.count():
             call = self.put_call(index % self.items, revision=0)
@@ -112,7 +113,7 @@ class Workload:
         }
 
     def item(self, index: int, revision: int) -> Request:
-        """Return the item of a key: nine attributes, one of them a map, 1,024 bytes as the service counts them."""
+        """Return the item at an index: nine attributes, one of them a map, with 1,024 bytes as DynamoDB counts them."""
         chance = random.Random(self.seed * 1_000_003 + index * 31 + revision)
         item: Request = {
             **self.key(index),
@@ -172,7 +173,9 @@ class Workload:
         return Call("UpdateItem", {**self._update(chance.randrange(self.items)), "ReturnValues": "UPDATED_NEW"})
 
     def _transact(self, chance: random.Random, phase: int) -> Call:
-        """Return a put, a put with a condition, a counter and a condition check on four items."""
+        """Return a transaction on four items: a put, a conditional put, an increment of a counter, and a condition
+        check.
+        """
         first, second, third, fourth = chance.sample(range(self.items), TRANSACTION_ITEMS)
         guarded = self.put_call(second, _revision(chance, phase)).request
         guarded["ConditionExpression"] = "attribute_exists(pk)"
@@ -193,7 +196,7 @@ class Workload:
         return Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
 
     def _scan(self, chance: random.Random, _phase: int) -> Call:
-        """Return a scan of 100 items from a random place that returns about 10 of them."""
+        """Return a scan that starts at a random item, reads 100 items and returns about 10 of them."""
         return Call(
             "Scan",
             {
@@ -208,7 +211,7 @@ class Workload:
 
 
 def _revision(chance: random.Random, phase: int) -> int:
-    """Return a revision after the first; those of the two phases differ."""
+    """Return a random revision that differs from the first one. The two phases have different revisions."""
     return 1 + 2 * chance.randrange(1000) + phase
 
 
@@ -225,7 +228,9 @@ _MAKERS = {
 
 
 def check_answer(operation: Operation, answer: Request) -> str | None:
-    """Return why an answer does not show the requested work, or None; so a fast wrong answer does not count."""
+    """Return why a response does not show the requested work, or None. This ensures that fast but wrong responses do
+    not count.
+    """
     match operation:
         case Operation.GET if "note" not in answer.get("Item", {}):
             return "GetItem returned no item"
@@ -241,7 +246,7 @@ def check_answer(operation: Operation, answer: Request) -> str | None:
 
 
 def item_bytes(item: Request) -> int:
-    """Return the size of an item as the service counts it, for the types this workload uses."""
+    """Return the size of an item in bytes as DynamoDB counts it, for the types that this workload uses."""
     return _map_bytes(item)
 
 

@@ -1,1 +1,1 @@
-"""Targets: this engine through each of its interfaces, bare SQLite, moto, the peers and any endpoint."""
+"""Targets: keyplan's engine through each of its interfaces, bare SQLite, moto, the peers, and any endpoint."""

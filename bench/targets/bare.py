@@ -1,4 +1,4 @@
-"""Bare SQLite by apsw: the lower bound of the engine, with the same rows and the same layout."""
+"""Bare SQLite with apsw, which is the lower bound for the engine: the same rows and the same layout."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NOTHING: Request = {}
 
 
 class Bare:
-    """One table of rows in a file; a connection for each thread, writes one at a time."""
+    """One table of rows in a file. Each thread reads through its own connection, and writes are serialized."""
 
     def __init__(self, path: Path, *, checkpoints: Checkpoints = "in background", synchronous: str = "NORMAL") -> None:
         self._path = path
@@ -83,13 +83,13 @@ class Bare:
             connection.close()
 
     def put(self, row: Row) -> Request:
-        """Return an upsert and commit in one statement."""
+        """Insert or update a row and commit, in one statement."""
         with self.write_lock:
             self.cursor.execute(UPSERT_ITEM, row)
         return NOTHING
 
     def put_many(self, rows: list[Row]) -> Request:
-        """Write upserts in one commit."""
+        """Insert or update rows in one commit."""
         with self.write_lock:
             self.cursor.execute("BEGIN IMMEDIATE")
             self.cursor.executemany(UPSERT_ITEM, rows)
@@ -101,7 +101,7 @@ class Bare:
         return orjson.loads(self._reader().execute(POINT, (key,)).get)
 
     def query(self, low: bytes, high: bytes, limit: int) -> list[Any]:
-        """Read and decode a range."""
+        """Read and decode a range of rows."""
         loads = orjson.loads
         return [loads(body) for (body,) in self._reader().execute(RANGE, (low, high, limit))]
 
@@ -113,7 +113,7 @@ class Bare:
 
 
 class _Checkpointer:
-    """A thread that moves the log into the file whenever it has grown."""
+    """A thread that transfers the write-ahead log to the database file whenever the log has grown."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -154,14 +154,15 @@ class _Checkpointer:
 def key_bytes(key: Request) -> bytes:
     """Return a key in the engine's layout: hash of the partition key, its length, the partition key, the sort key.
 
-    Partitions then lie at random places of the index, whatever the order in which they are loaded.
+    Because of the hash, partitions are at random positions of the index, regardless of the order in which they are
+    loaded.
     """
     sort: str = key["sk"]["S"]
     return partition_prefix(key["pk"]["S"]) + sort.encode()
 
 
 def partition_prefix(partition: str) -> bytes:
-    """Return the first bytes of every key of one partition."""
+    """Return the bytes with which every key of a partition starts."""
     part = partition.encode()
     digest = hashlib.md5(HASH_SALT + part, usedforsecurity=False).digest()
     return digest[:4] + len(part).to_bytes(2, "big") + part
@@ -184,7 +185,7 @@ def bare_target(name: str, settings: Settings) -> Iterator[InProcess]:
 
 
 def prepare(bare: Bare, call: Call) -> Callable[[], Request]:
-    """Return the bare equivalent of a call, its rows encoded beforehand."""
+    """Return a function that runs the equivalent of a call on bare SQLite. Its rows are encoded in advance."""
     request = call.request
     match call.name:
         case "CreateTable":

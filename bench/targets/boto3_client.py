@@ -1,4 +1,4 @@
-"""An unmodified boto3 client: against an endpoint, or against moto in this process."""
+"""An unmodified boto3 client for an endpoint or for moto in this process."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def boto3_client(url: str | None) -> Any:
 
 
 def client_call(client: Any, call: Call) -> Callable[[], Request]:
-    """Return the client's method for a call, with the call's parameters."""
+    """Return a function that runs a call with the client's method."""
     method = re.sub(r"(?<!^)(?=[A-Z])", "_", call.name).lower()
     return partial(getattr(client, method), **call.request)
 
 
 @contextlib.contextmanager
 def moto_target(name: str, settings: Settings) -> Iterator[InProcess]:
-    """Open moto in this process, under boto3, as its users run it."""
+    """Open a boto3 client for moto in this process, which is how moto is normally used."""
     try:
         from moto import __version__, mock_aws  # noqa: PLC0415 - only where it is measured
     except ImportError as error:
@@ -50,7 +50,7 @@ def moto_target(name: str, settings: Settings) -> Iterator[InProcess]:
 
 @contextlib.contextmanager
 def boto3_on_endpoint(name: str, url: str, note: str, settings: Settings) -> Iterator[InProcess]:
-    """Open an endpoint on this machine, under boto3."""
+    """Open a boto3 client for an endpoint on this machine."""
     client = boto3_client(url)
     try:
         yield InProcess(name, f"{note}, under boto3", settings, partial(client_call, client))

@@ -1,4 +1,4 @@
-"""This engine, called in process, and under an unmodified boto3 client without a socket."""
+"""keyplan's engine, called directly in this process or through an unmodified boto3 client without a socket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Durability = Literal["normal", "full"]
 
 
 def engine_class() -> type[Engine]:
-    """Import the engine late: the peers can be measured without it. Raises TargetError if it is not installed."""
+    """Import the engine and return its class. The import is late, so that the peers can be measured without the engine.
+
+    Raises TargetError if the engine is not installed.
+    """
     try:
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - only where it is measured
     except ImportError as error:
@@ -28,21 +31,23 @@ def engine_class() -> type[Engine]:
 
 
 def open_engine(path: Path | None, durability: Durability = "normal") -> Engine:
-    """Return an engine on a file, or in memory."""
+    """Return an engine for a database file, or an in-memory engine if `path` is None."""
     engine = engine_class()
     return engine.memory() if path is None else engine.open(path, durability=durability)
 
 
 @contextlib.contextmanager
 def engine_target(name: str, settings: Settings) -> Iterator[InProcess]:
-    """Open `engine` on a file, `engine-full` with every commit synced, `engine-memory` without a file."""
+    """Open the target `engine` (a file), `engine-full` (a file, every commit is synced) or `engine-memory`
+    (no file).
+    """
     with _engine_named(name, settings) as (engine, note):
         yield InProcess(name, note, settings, partial(engine_call, engine))
 
 
 @contextlib.contextmanager
 def engine_under_boto3(name: str, settings: Settings) -> Iterator[InProcess]:
-    """Open `boto3` on a file, `boto3-memory` without one."""
+    """Open the target `boto3` (a file) or `boto3-memory` (no file)."""
     from keyplan.testing.boto import answered_by  # noqa: PLC0415 - only where it is measured
 
     with _engine_named(name, settings) as (engine, note):

@@ -1,4 +1,4 @@
-"""The interface of targets: a target holds the workload's table and is measured by one or several clients."""
+"""The interface of targets. A target contains the workload's table and is measured with one or several clients."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PREPARED_LEAST = 50
 
 
 class TargetError(Exception):
-    """A target is not available: a package is missing, or a server did not start."""
+    """Raised if a target is not available, because a package is missing or a server did not start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of every target: the work, the duration, a folder for files, prepared requests for wrk."""
+    """The settings of all targets: the workload, the durations, a folder for files, and prepared requests for wrk."""
 
     workload: Workload
     span: Span
@@ -40,26 +40,28 @@ class Settings:
 
 
 class Target(Protocol):
-    """One measured target."""
+    """A target to measure."""
 
     @property
     def name(self) -> str:
-        """Return the name given on the command line."""
+        """The name that is given on the command line."""
 
     @property
     def note(self) -> str:
-        """Return its interface and the place of its items, in a few words."""
+        """The target's interface and where its items are stored, in a few words."""
 
     def set_up(self, progress: Progress) -> None:
-        """Create the table and fill it; `progress` gets the number of items of each batch."""
+        """Create the table and fill it. `progress` is called with the number of items of each batch."""
 
     def measure(self, operation: Operation, clients: int) -> Figure:
-        """Measure one operation. Raises AnswerError if the target does not do the requested work."""
+        """Measure one operation. Raises AnswerError if a response shows that the target did not run the requested
+        operation.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class InProcess:
-    """A target called from Python."""
+    """A target that is called from Python in this process."""
 
     name: str
     note: str
@@ -87,7 +89,7 @@ class InProcess:
 
 @dataclass(frozen=True, slots=True)
 class OverHttp:
-    """An endpoint driven by wrk; a client is a connection. It is warm after the first round."""
+    """An endpoint that wrk measures, with one connection per client. It is warm after the first round."""
 
     name: str
     note: str
@@ -107,6 +109,6 @@ class OverHttp:
 
 
 def prepared(door: Door, workload: Workload, operation: Operation, stream: int = 0, clients: int = 1) -> Runs:
-    """Return the prepared calls that one of `clients` clients repeats."""
+    """Return the prepared calls that one of several clients repeats. `clients` is the number of clients."""
     count = max(PREPARED_LEAST, PREPARED.get(operation, PREPARED_DEFAULT) // clients)
     return itertools.cycle([door(call) for call in workload.calls(operation, count, stream)])

@@ -1,4 +1,4 @@
-"""This engine over HTTP: `keyplan serve` as a separate process."""
+"""keyplan's engine over HTTP: `keyplan serve` as a separate process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from bench.targets.engine import Durability
 
 
 def serve_command(database: Path | None, port: int, durability: Durability) -> Sequence[str]:
-    """Return the command line of the server: the installed script, or the same entry point without it."""
+    """Return the command line of the server. It uses the installed script or, if it is missing, the same
+    entry point.
+    """
     script = Path(sys.executable).with_name("keyplan")
     command = [str(script)] if script.exists() else [sys.executable, "-c", "from keyplan.cli.main import app; app()"]
     database_name = ":memory:" if database is None else str(database)
@@ -23,7 +25,8 @@ def serve_command(database: Path | None, port: int, durability: Durability) -> S
 def running_engine(folder: Path, name: str = "http", existing: Path | None = None) -> Iterator[Server]:
     """Start the server on a free port, with a new database or an existing file.
 
-    In memory for a name that ends in `-memory`, else in a file: `-normal` does not sync, others have full durability.
+    If `name` ends in `-memory`, the database is in memory. Otherwise it is in a file, without syncs if `name` ends in
+    `-normal`, or with full durability.
     """
     port = free_port()
     place = folder / name
@@ -37,10 +40,12 @@ def running_engine(folder: Path, name: str = "http", existing: Path | None = Non
 
 
 def source_environment() -> dict[str, str]:
-    """Return an environment in which a process elsewhere imports the same sources as this one."""
+    """Return environment variables with which another process imports the same sources as this process."""
     return {"PYTHONPATH": ":".join(str(Path(entry).resolve()) for entry in sys.path if entry)}
 
 
 def compiled_modules(folder: Path) -> dict[str, str]:
-    """Return an environment in which a process keeps compiled modules in a folder, whatever the caller's settings."""
+    """Return environment variables with which a process stores compiled modules in a folder, regardless of the caller's
+    settings.
+    """
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}

@@ -1,4 +1,4 @@
-"""The names of targets and their openers."""
+"""The names of all targets, and the functions that open them."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ HELP = (
 
 @contextlib.contextmanager
 def open_target(name: str, settings: Settings) -> Iterator[Target]:
-    """Open the target of a name, started and empty; stop it when the block ends.
+    """Start the named target without items, and stop it when the block ends.
 
-    Raises TargetError if it is not available.
+    Raises TargetError if the target is not available.
     """
     if opener := OPENERS.get(name):
         with opener(name, settings) as target:
@@ -67,7 +67,7 @@ def open_target(name: str, settings: Settings) -> Iterator[Target]:
 
 @contextlib.contextmanager
 def _endpoint(place: str, settings: Settings) -> Iterator[tuple[Server, str]]:
-    """Start or find a server by name or URL; yield it with a note on it."""
+    """Start a server by name or connect to a URL, and yield the server with a note about it."""
     if place.startswith(URL_PREFIX):
         with http.borrowed(place, settings.workload.table):
             yield Server(place, process_id=0), "endpoint"
@@ -82,7 +82,7 @@ def _endpoint(place: str, settings: Settings) -> Iterator[tuple[Server, str]]:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise TargetError for an unknown name, and ValueError for a URL of another machine."""
+    """Raise TargetError for an unknown name, and ValueError for a URL on another machine."""
     for name in names:
         place = name.removeprefix(BOTO3_PREFIX)
         if place.startswith(URL_PREFIX):
@@ -92,4 +92,4 @@ def check_names(names: Sequence[str]) -> None:
 
 
 NOT_AT_HAND = (TargetError, PeerError, ImportError)
-"""Errors of opening a target that is not available here."""
+"""Errors raised if a target is not available on this machine."""
