@@ -77,8 +77,8 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
 
 
 def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
-    """Return the selection of a partition whose key is declared as a string, in an index that contains no entity of the
-    pattern.
+    """Return the selection of a partition whose key is declared as a string, if no entity of the pattern is in the
+    index.
 
     Return None for other conditions.
     """

@@ -397,7 +397,7 @@ _TYPE_NAMES = {
 }
 
 _ADDING_METHODS = {"N": "add", "L": "append", "SS": "add_to_set", "NS": "add_to_set", "BS": "add_to_set"}
-"""Maps the DynamoDB type of a field to the method that adds to the field."""
+"""Maps the DynamoDB type of a field to the name of the builder method that adds to such a field."""
 _ALLOWED_TYPES: dict[str, frozenset[str]] = {
     "add": frozenset({"N", "ANY"}),
     "append": frozenset({"L", "ANY"}),
