@@ -195,10 +195,10 @@ def rule(
         for page in PAGES.values():
             typer.echo(f"{page.code} {'/'.join(page.severities):15} {page.title}")
         return
-    page_text = PAGES.get(code.upper())
-    if page_text is None:
+    rule_page = PAGES.get(code.upper())
+    if rule_page is None:
         raise refusal(f"keyplan rule: unknown rule: {code}; `keyplan rule` lists all rules")
-    typer.echo(f"{page_text.code} {page_text.slug} ({', '.join(page_text.severities)})\n\n{page_text.page}")
+    typer.echo(f"{rule_page.code} {rule_page.slug} ({', '.join(rule_page.severities)})\n\n{rule_page.page}")
 
 
 def explain(

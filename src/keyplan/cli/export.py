@@ -39,7 +39,7 @@ def cloudformation(
 
     loaded, tables = _resources("cloudformation", design, prefix, checkpoints=checkpoints)
     write("export cloudformation", template(loaded, tables), output)
-    _tell(tables)
+    _print_notes(tables)
 
 
 @app.command()
@@ -51,7 +51,7 @@ def terraform(
 
     loaded, tables = _resources("terraform", design, prefix, checkpoints=checkpoints)
     write("export terraform", configuration(loaded, tables), output)
-    _tell(tables)
+    _print_notes(tables)
 
 
 @app.command(name="cdk-json")
@@ -63,7 +63,7 @@ def cdk_json(
 
     loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, refused=collisions)
     write("export cdk-json", model(loaded, tables), output)
-    _tell(tables, unread(tables))
+    _print_notes(tables, unread(tables))
 
 
 @app.command(name="nosql-workbench")
@@ -73,7 +73,7 @@ def nosql_workbench(design: DesignName, output: Output = None, prefix: Prefix = 
 
     loaded, tables = _resources("nosql-workbench", design, prefix, checkpoints=False)
     write("export nosql-workbench", model(loaded, tables), output)
-    _tell([], notes(tables))
+    _print_notes([], notes(tables))
 
 
 def _resources(
@@ -109,7 +109,7 @@ def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
     return tables
 
 
-def _tell(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
+def _print_notes(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
     """Print notes on declared properties that the output does not contain."""
     from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
 

@@ -85,7 +85,7 @@ def iam(
     where = _account(loaded, prefix, region=region, account=account, partition=partition)
     if split and output is None:
         raise refusal("keyplan export iam: --split writes files: add --output FILE")
-    patterns = _wanted(loaded, pattern or [])
+    patterns = _selected_patterns(loaded, pattern or [])
     bindings = Bindings({name: principal_value(value) for name, value in _bound(bind or [])})
     try:
         grants = list(_of_patterns(patterns, bindings))
@@ -123,7 +123,7 @@ def _account(design: Design, prefix: str, **options: str) -> Account:
     return Account(options["region"], options["account"], options["partition"], prefix)
 
 
-def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
+def _selected_patterns(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
     """Return the patterns with these names, or all patterns. Patterns with faults are omitted, with a note."""
     from keyplan.cli.designs import pattern_of  # noqa: PLC0415 - as above
     from keyplan.design.planning.indexes import all_faults  # noqa: PLC0415

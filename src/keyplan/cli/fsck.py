@@ -26,7 +26,7 @@ def fsck(
     from keyplan.engine.engine import Engine  # noqa: PLC0415
 
     try:
-        with Engine.open(file) as engine, nullcontext() if quiet else progress.shown(_say):
+        with Engine.open(file) as engine, nullcontext() if quiet else progress.shown(_print_line):
             problems = checks.check(engine)
             tables = len(engine.catalog.known())
     except StorageError as error:
@@ -39,5 +39,5 @@ def fsck(
         typer.echo(f"{file}: {tables} table(s), no problems")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     typer.echo(f"keyplan fsck: {line}", err=True)

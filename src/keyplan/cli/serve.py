@@ -93,7 +93,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         return [*([console.hint(url)] if console is not None else ()), *(sample.hints(url) if with_sample else ())]
 
     try:
-        with progress.shown(_say):
+        with progress.shown(_print_line):
             launch(
                 db=db,
                 host=host,
@@ -103,7 +103,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
                 force_open=force_open,
                 allowed_hosts=allow_host or (),
                 buckets=buckets,
-                say=_say,
+                say=_print_line,
                 prepare=prepare,
                 hints=hints,
                 pages=console.pages if console is not None else None,
@@ -112,5 +112,5 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         raise refusal(f"keyplan serve: {error}", code=error.code) from None
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     typer.echo(f"keyplan serve: {line}")

@@ -245,10 +245,10 @@ def _entry_units(works: list[Rewrite], name: str) -> float:
     """Return the write units that rewriting one item of average size uses in an index."""
     old, new = works[0].old, _new(works)
     after = None if new is None else new.key_in(name)
-    now = _held(new or old, old, after)
+    now = _entry_figures(new or old, old, after)
     before = old.key_in(name)
     is_written = any(name in work.indexes for work in works)
-    was = now if _is_filled(old, new, after) and not is_written else _held(old, new, before)
+    was = now if _is_filled(old, new, after) and not is_written else _entry_figures(old, new, before)
     if before is None and was[0] == 0 and not is_written and not any(work.rekeyed for work in works):
         return 0.0  # no stored item is in the index before or after
     moves = is_written or any(work.rekeyed for work in works)
@@ -268,7 +268,7 @@ def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | N
     return already_stored(Entities(old, new), after)
 
 
-def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
+def _entry_figures(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
     """Return the share of an entity's items that are in an index, and the write units and bytes of an item in it."""
     if bound is None:
         return 0.0, 0, 0

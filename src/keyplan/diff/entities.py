@@ -211,22 +211,22 @@ def _facts(pair: Entities) -> Iterator[DesignChange]:
         was, now = (side.volume.count if side.volume is not None else None for side in (old, new))
         change = f": {_count(was)} before, {_count(now)} now" if was != now else ": sizes, or numbers of values"
         what = f"the declared volume of {new.name} changed{change}"
-        yield _said(pair, what, "Only estimates change.")
+        yield _declaration_change(pair, what, "Only estimates change.")
     if old.found_by != new.found_by:
-        yield _said(pair, f"found_by= of {new.name} changed", "Only checks use it.")
+        yield _declaration_change(pair, f"found_by= of {new.name} changed", "Only checks use it.")
     if old.store_key_fields != new.store_key_fields:
         named = ", ".join(sorted(new.stored_key_fields))
         stored = "also as separate attributes" if new.store_key_fields else "in keys only"
         stored = f"in keys only, except {named}" if named else stored
         how = "Stored items can be read either way. Conditions and filters on these fields see only attributes."
-        yield _said(pair, f"fields in keys of {new.name} are now stored {stored}", how)
+        yield _declaration_change(pair, f"fields in keys of {new.name} are now stored {stored}", how)
 
 
 def _count(count: int | None) -> str:
     return "not declared" if count is None else f"{count:,} items"
 
 
-def _said(pair: Entities, what: str, how: str) -> DesignChange:
+def _declaration_change(pair: Entities, what: str, how: str) -> DesignChange:
     return DesignChange("facts changed", "code", pair.table, pair.new.name, what, how, pair.new.place, pair.old.place)
 
 

@@ -33,12 +33,12 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
     return 1 - share if may_be_absent else share
 
 
-def gone_share(spec: EntitySpec, field: str, losses_of: Sequence[Loss]) -> float | None:
+def removed_share(spec: EntitySpec, field: str, field_losses: Sequence[Loss]) -> float | None:
     """Return the share of items with a value that a field no longer accepts, or None if it is unknown."""
     shares = shares_of(spec, field, None)
-    if shares is None or not all(loss.values for loss in losses_of):
+    if shares is None or not all(loss.values for loss in field_losses):
         return None
-    removed = {plain_value(value) for loss in losses_of for value in loss.values}
+    removed = {plain_value(value) for loss in field_losses for value in loss.values}
     return present_share(spec, field) * sum(shares.get(value, 0.0) for value in removed)
 
 
@@ -77,7 +77,7 @@ def field_changes(pair: Entities) -> Iterator[DesignChange]:
     """Yield the fields that were added, removed or changed, and added validators."""
     names = field_names(pair.old, pair.new)
     for name, was in names.items():
-        yield from _kept(pair, pair.old.fields[was], pair.new.fields[name])
+        yield from _kept_field(pair, pair.old.fields[was], pair.new.fields[name])
     like = _lookalikes(pair)
     for name, stored in pair.new.fields.items():
         if name not in names:
@@ -106,7 +106,7 @@ def _lookalikes(pair: Entities) -> dict[str, StoredField]:
     return lookalikes(old, new, lambda stored: (stored.type_code, stored.stored, name_of(stored.info.annotation)))
 
 
-def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[DesignChange]:
+def _kept_field(pair: Entities, old: StoredField, new: StoredField) -> Iterator[DesignChange]:
     path = f"{pair.new.name}.{new.name}"
     if old.attribute != new.attribute:
         yield _realiased(pair, old, new)
@@ -182,7 +182,7 @@ def _lossy(
         what = f"{path}: {texts['field missing']}"
         yield _rewritten(pair, "field missing", new, what, _UNREADABLE, share=share, is_read=is_read)
     if by_kind["values narrowed"]:
-        share_gone = gone_share(pair.old, old.name, by_kind["values narrowed"])
+        share_gone = removed_share(pair.old, old.name, by_kind["values narrowed"])
         change = _narrowed(pair, old, new, f"{path}: {texts['values narrowed']}", share_gone, is_read=is_read)
         if (by_kind["type changed"] or by_kind["field missing"]) and old.name not in pair.old.key.fields:
             change = replace(change, steps=())  # the change above rewrites every item

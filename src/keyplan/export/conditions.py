@@ -119,7 +119,7 @@ def written_only_if(plan: Plan) -> str:
 
     The condition that the item of an update, delete or check must exist is omitted.
     """
-    requirement = _asked_of_item(plan)
+    requirement = _condition_of(plan)
     if plan.operation != "PutItem" or plan.exists == "may":
         return condition(requirement)
     if plan.exists == "must":
@@ -130,7 +130,7 @@ def written_only_if(plan: Plan) -> str:
     return f"{absent if plan.replaceable is None else f'({absent})'} and {_within(requirement)}"
 
 
-def _asked_of_item(plan: Plan) -> Condition | None:
+def _condition_of(plan: Plan) -> Condition | None:
     """Return the condition of a write, combined with its expected field values and version, or None."""
     equal = dict(plan.assumed)
     if plan.version is not None and plan.entity.version is not None:

@@ -252,10 +252,10 @@ def _table(logical_id: str, resource: Mapping[str, Any], path: str, resolver: Re
     resource_node = Node(resolver.resolve(resource.get("Properties") or {}), f"{path}.Properties")
     properties, gaps = _TABLES[resource["Type"]](resource_node)
     name, unnamed = _name(logical_id, properties)
-    return source_table(properties, name, (*unnamed, *_kept(resource), *gaps))
+    return source_table(properties, name, (*unnamed, *_deletion_policy_gaps(resource), *gaps))
 
 
-def _kept(resource: Mapping[str, Any]) -> Iterator[str]:
+def _deletion_policy_gaps(resource: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence if a resource has a deletion policy, which a design cannot express."""
     for member in ("DeletionPolicy", "UpdateReplacePolicy"):
         if (policy := resource.get(member, "Delete")) != "Delete":

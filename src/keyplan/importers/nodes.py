@@ -49,7 +49,7 @@ class Node:
             raise self.fail(self.value.reason)
         return self.value
 
-    def _wanted(self, what: str) -> ImportSourceError:
+    def _type_error(self, what: str) -> ImportSourceError:
         value_text = repr(self.value)
         return self.fail(f"expected {what}, got {value_text if len(value_text) <= 60 else value_text[:57] + '...'}")
 
@@ -57,14 +57,14 @@ class Node:
         """Return the value if it is a mapping. Raises ImportSourceError otherwise."""
         value = self._known()
         if not isinstance(value, Mapping):
-            raise self._wanted("a mapping")
+            raise self._type_error("a mapping")
         return value
 
     def items(self) -> Iterator[Node]:
         """Yield the elements of the value. Raises ImportSourceError if it is not a list."""
         value = self._known()
         if not isinstance(value, list):
-            raise self._wanted("a list")
+            raise self._type_error("a list")
         return (Node(element, f"{self.path}[{number}]") for number, element in enumerate(value))
 
     def text(self) -> str:
@@ -76,13 +76,13 @@ class Node:
         if isinstance(value, int):
             value = str(value).lower()
         if not isinstance(value, str) or not value:
-            raise self._wanted("a text")
+            raise self._type_error("a text")
         return value
 
     def one_of(self, *choices: str) -> str:
         """Return the value if it is one of the choices. Raises ImportSourceError otherwise."""
         if self.text() not in choices:
-            raise self._wanted(f"one of {', '.join(choices)}")
+            raise self._type_error(f"one of {', '.join(choices)}")
         return self.text()
 
     def whole(self, least: int = 0) -> int:
@@ -94,7 +94,7 @@ class Node:
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 10**_MOST_DIGITS:
-            raise self._wanted(f"a whole number from {least}")
+            raise self._type_error(f"a whole number from {least}")
         return value
 
     def flag(self) -> bool:
@@ -106,7 +106,7 @@ class Node:
         if isinstance(value, str) and value.lower() in {"true", "false"}:
             value = value.lower() == "true"
         if not isinstance(value, bool):
-            raise self._wanted("true or false")
+            raise self._type_error("true or false")
         return value
 
     def get(self, member: str) -> Node | None:

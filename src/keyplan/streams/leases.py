@@ -68,8 +68,8 @@ class Leases:
         for track in sorted(mine, key=lambda track: len(track.segments))[: max(0, len(mine) - share)]:
             self.release(track)
         self._take(consumer, board, ready, share - len(mine))
-        self._let_go(consumer, board)
-        return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
+        self._release_unused(consumer, board)
+        return self._close_lost_lanes(consumer, board, streams) + self._report_trimmed(consumer, board, streams)
 
     def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], count: int) -> None:
         """Acquire up to `count` free shards for the consumer. Each runner starts at a different shard."""
@@ -88,7 +88,7 @@ class Leases:
                 self.tracks.append(Track(consumer, lane, board.begins_at_s, lane.position))
                 count -= 1
 
-    def _let_go(self, consumer: BoundConsumer, board: Board) -> None:
+    def _release_unused(self, consumer: BoundConsumer, board: Board) -> None:
         """Release shards that this runner held before a restart and does not use, so that other runners
         need not wait.
         """
@@ -100,7 +100,7 @@ class Leases:
                 if acquired is not None:
                     self._kept.release(acquired)
 
-    def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
+    def _close_lost_lanes(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
         """Close the consumer's lanes for shards that do not exist any longer, and report that the remaining records are
         lost.
 
@@ -125,7 +125,7 @@ class Leases:
                 buried += 1
         return buried
 
-    def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
+    def _report_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
         """Report records that were trimmed from acquired shards before any record of the shard was read.
 
         Return the number of these shards. Consumers that started with the latest changes are excluded, because the

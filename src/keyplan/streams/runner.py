@@ -284,7 +284,7 @@ class Runner:
         for consumer in self.consumers:
             self._give_up_unlisted(consumer, streams)
             board, has_begun = self._claims.board(consumer, latest=self._start == "latest")
-            self._tell_of_new_stream(board, streams)
+            self._report_new_stream(board, streams)
             counts.gaps += self._claims.settle(consumer, board, streams)
             self._read_on(consumer, streams, from_latest=has_begun and self._start == "latest")
         self._reading.prune()
@@ -313,7 +313,7 @@ class Runner:
         self._claims.prepare()
         self._is_prepared = True
 
-    def _tell_of_new_stream(self, board: Board, streams: Sequence[TableStream]) -> None:
+    def _report_new_stream(self, board: Board, streams: Sequence[TableStream]) -> None:
         newest = label_of(streams[-1].arn)
         stream_labels = {shard.partition("/")[0] for shard in board.lanes}
         if stream_labels and newest not in stream_labels and newest not in self._told_of:

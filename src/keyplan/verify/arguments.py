@@ -91,14 +91,14 @@ class ArgumentGenerator:
     # Reads.
 
     def _read(self, pattern: Pattern[..., Any], binding: Binding) -> bool:
-        item = self._found(pattern, binding)
+        item = self._chosen_item(pattern, binding)
         if item is None:
             return not uses_of(pattern)  # a read without parameters needs no item
         spec, target = item
         arguments = self._arguments(pattern, binding)
         return meaning_of(pattern).of(spec, target, arguments, int(self._value_generator.now_s)) is not False
 
-    def _found(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
+    def _chosen_item(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
         """Choose an item that a read can return, bind the parameters to its values, and return the item, or None."""
         chosen = self._pick(meaning_of(pattern))
         if chosen is not None:
@@ -112,7 +112,7 @@ class ArgumentGenerator:
         valid result.
         """
         binding, now_s = Binding(), int(self._value_generator.now_s)
-        item = self._found(pattern, binding)
+        item = self._chosen_item(pattern, binding)
         arguments = self._arguments(pattern, binding)
         if (
             item is None

@@ -268,13 +268,13 @@ class References:
             key = target.find(number)
             return [] if key is None else [key]
         before = [name for name in target.names if name in settled]
-        entities = before[0] if before else self._kept(target)
+        entities = before[0] if before else self._fixed_field(target)
         alike = target.having(entities).get(None if entities is None else values[entities], [])
         if before:
             return [key for key in alike if all(key[name] == values[name] for name in before)]
         return alike or target.having(None).get(None, [])
 
-    def _kept(self, target: Keys) -> str | None:
+    def _fixed_field(self, target: Keys) -> str | None:
         """Return the field whose value must not change when a key is chosen, or None if any key can be chosen.
 
         This is a field with declared shares of values, otherwise the last key field if its number of values is

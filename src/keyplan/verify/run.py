@@ -299,7 +299,9 @@ class _Run:
         problems = [Discrepancy("not run", fault_text(fault)) for fault in all_faults(pattern.plan)]
         needed = [part.schema for part in pattern.plan.steps or (pattern.plan,)]
         missing = [schema for schema in needed if self.loaded.schemas.get(schema.name) is not schema]
-        problems += [Discrepancy("not run", f"table {schema.name} {self._why_not_there(schema)}") for schema in missing]
+        problems += [
+            Discrepancy("not run", f"table {schema.name} {self._missing_reason(schema)}") for schema in missing
+        ]
         if problems:
             return self._result(pattern, [], tuple(dict.fromkeys(problems)))
         runs: list[_Call] = []
@@ -322,7 +324,7 @@ class _Run:
             problems += self._always_empty(pattern, len(runs))
         return self._result(pattern, runs, tuple(problems))
 
-    def _why_not_there(self, schema: Schema) -> str:
+    def _missing_reason(self, schema: Schema) -> str:
         own = any(table.schema is schema for table in self.design.tables)
         return "cannot be created" if own else f"is not of this design: import it into the module of {self.design.name}"
 

@@ -233,14 +233,14 @@ def _valid(declared: DeclaredField, value: Any) -> bool:
         low, high = declared.min_length or 0, declared.max_length
         if len(value) < low or (high is not None and len(value) > high):
             return False
-        return declared.pattern is None or _found(declared.pattern, value)
+        return declared.pattern is None or _matches_anywhere(declared.pattern, value)
     if isinstance(value, int) and declared.choices is None:
         low_end, high_end = declared.minimum, declared.maximum
         return (low_end is None or value >= low_end) and (high_end is None or value <= high_end)
     return True
 
 
-def _found(pattern: str, value: str) -> bool:
+def _matches_anywhere(pattern: str, value: str) -> bool:
     """Return True if a pattern matches anywhere in a value. Return False if Python cannot compile the pattern."""
     try:
         return re.search(pattern, value) is not None

@@ -268,7 +268,7 @@ class BoundPlaceholder:
         return len(self.encoding.choices or ()) if self.spec.startswith("shard(") else 0
 
     @property
-    def told_apart(self) -> bool:
+    def is_delimited(self) -> bool:
         """Whether a parser can determine where the placeholder's string ends in a key."""
         encoding = self.encoding
         if self.last or self.delimiter or encoding.width is not None:

@@ -473,7 +473,7 @@ class BoundTemplate:
     def reversible(self) -> bool:
         """Whether all fields can be restored from a key, with the precision of their specs."""
         returned = {part.name for part in self.placeholders if part.encoding.reversible}
-        return returned.issuperset(self.fields) and all(part.told_apart for part in self.placeholders)
+        return returned.issuperset(self.fields) and all(part.is_delimited for part in self.placeholders)
 
     @cached_property
     def min_bytes(self) -> int:
@@ -505,7 +505,7 @@ class BoundTemplate:
         the same key.
         """
         forging = [(part.name, part.delimiter) for part in self.placeholders if part.forges]
-        return forging + [(part.name, "") for part in self.placeholders if not part.told_apart]
+        return forging + [(part.name, "") for part in self.placeholders if not part.is_delimited]
 
 
 def _just_past(text: str) -> str:

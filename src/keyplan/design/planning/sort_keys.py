@@ -247,7 +247,7 @@ def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
     condition = SortCondition("begins_with", key_value(part, cond.sort, "prefix"))
     placeholder = _last_placeholder(template, fields)
     # Before a placeholder of varying width, the prefix also matches longer values.
-    unclear = placeholder is not None and not placeholder.told_apart
+    unclear = placeholder is not None and not placeholder.is_delimited
     residue = (
         CompareCondition("=", FieldPath(placeholder.name), cond.sort[placeholder.name])
         if placeholder is not None and unclear

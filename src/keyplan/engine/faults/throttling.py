@@ -170,12 +170,12 @@ class Throttle:
         tree = table.tree if index is None else index.tree
         resource = self._resources.get(tree.number)
         if resource is None:
-            self._forget_gone()
+            self._forget_dropped()
             resource = self._resources[tree.number] = ThrottledResource(table, index, self._random)
         resource.follow(table, now)
         return resource
 
-    def _forget_gone(self) -> None:
+    def _forget_dropped(self) -> None:
         """Remove dropped tables and indexes from the model. The number of a dropped tree is never reused."""
         trees: set[int] = set()
         for table in self._known():

@@ -117,7 +117,7 @@ def _normalised(parameter: dict[str, Any], form: Form) -> dict[str, Any]:
     return changed
 
 
-def check_placeholders_wanted(
+def check_placeholders_usable(
     request: Mapping[str, Any], names_given: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
     """Raise ValidationError if the request has placeholders but no expression that could use them."""

@@ -60,7 +60,7 @@ _CODES: dict[type[ServiceError], str] = {
 """Errors of a single statement that do not fail the whole batch. Source: API reference, BatchStatementError."""
 
 
-class _Asked(NamedTuple):
+class _StatementRequest(NamedTuple):
     """One statement of a batch, with its item and action if they could be determined."""
 
     prepared: Prepared | ValidationError
@@ -106,7 +106,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     if len(kinds) > 1:
         raise ValidationError(messages.MIXED_BATCH)
     requests = [
-        _asked(database, statement, request_part)
+        _statement_request(database, statement, request_part)
         for statement, request_part in zip(prepared, request["Statements"], strict=True)
     ]
     places = [asked_part.place for asked_part in requests if asked_part.place is not None]
@@ -130,29 +130,33 @@ def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationErr
     return prepared
 
 
-def _asked(database: Database, prepared: Prepared | ValidationError, statement: dict[str, Any]) -> _Asked:
-    request_state = _Asked(prepared, statement)
+def _statement_request(
+    database: Database, prepared: Prepared | ValidationError, statement: dict[str, Any]
+) -> _StatementRequest:
+    statement_request = _StatementRequest(prepared, statement)
     if isinstance(prepared, ValidationError):
-        return request_state
+        return statement_request
     try:
         if prepared.select is None:
             located = writes.locate(database, prepared)
-            return request_state._replace(place=(located.table.name, located.key), located=located)
+            return statement_request._replace(place=(located.table.name, located.key), located=located)
         table = database.table(prepared.source.table)
         key = reads.whole_key(table, prepared, prepared.select)
-        return request_state if key is None else request_state._replace(place=(table.name, table.key.of_key(key)))
+        return (
+            statement_request if key is None else statement_request._replace(place=(table.name, table.key.of_key(key)))
+        )
     except tuple(_CODES):
-        return request_state
+        return statement_request
 
 
-def _answer(database: Database, request_state: _Asked, form: Form, costs: _Costs) -> dict[str, Any]:
-    prepared = request_state.prepared
+def _answer(database: Database, statement_request: _StatementRequest, form: Form, costs: _Costs) -> dict[str, Any]:
+    prepared = statement_request.prepared
     if isinstance(prepared, ValidationError):
         return _failed(prepared)
     name = prepared.source.table
     try:
         # Run the statements one by one. If a table has changed, earlier statements must not run again.
-        attempt = database.start_over(_execute, database, prepared, request_state, form)
+        attempt = database.start_over(_execute, database, prepared, statement_request, form)
     except ItemCollectionSizeLimitExceededError as error:
         return {**_failed(error), "TableName": name}
     except tuple(_CODES) as error:
@@ -163,12 +167,12 @@ def _answer(database: Database, request_state: _Asked, form: Form, costs: _Costs
     return {"TableName": name, "Item": attempt.items[0]} if attempt.items else {"TableName": name}
 
 
-def _execute(database: Database, prepared: Prepared, request_state: _Asked, form: Form) -> Attempt:
-    statement = request_state.given
+def _execute(database: Database, prepared: Prepared, statement_request: _StatementRequest, form: Form) -> Attempt:
+    statement = statement_request.given
     if prepared.select is not None:
         return _read(database, prepared, prepared.select, form, consistent=bool(statement.get("ConsistentRead")))
     on_failure = statement.get("ReturnValuesOnConditionCheckFailure")
-    return writes.attempt(database, prepared, form, on_failure=on_failure, located=request_state.located)
+    return writes.attempt(database, prepared, form, on_failure=on_failure, located=statement_request.located)
 
 
 def _failed(error: ServiceError) -> dict[str, Any]:

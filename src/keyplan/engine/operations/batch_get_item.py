@@ -16,7 +16,7 @@ from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import reads
-from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_usable
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import UNPROCESSED_ERRORS
@@ -66,7 +66,7 @@ def check(request: dict[str, Any]) -> None:
     keys = 0
     for block in request["RequestItems"].values():
         members = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
-        check_placeholders_wanted(block, members, value_expressions=())
+        check_placeholders_usable(block, members, value_expressions=())
         rules.check_attributes_to_get(block)
         check_placeholder_maps(block)
         keys += len(block["Keys"])

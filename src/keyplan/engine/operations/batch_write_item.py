@@ -118,13 +118,14 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
     wire = form.wire
     try:
         return {
-            name: [_wanted(entry, wire) for entry in requests] for name, requests in request["RequestItems"].items()
+            name: [_parsed_write(entry, wire) for entry in requests]
+            for name, requests in request["RequestItems"].items()
         }
     except InvalidValueError as error:
         raise ValidationError(error.older) from error
 
 
-def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
+def _parsed_write(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
     """Return the item or key of a write, and the new version or, for a delete, None.
 
     Raises ValidationError for an invalid value or an item that is too large.

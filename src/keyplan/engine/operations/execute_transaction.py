@@ -141,14 +141,14 @@ def _read(
         keys.append(key)
     reasons.raise_any()
     projections = [
-        _numbered(number, partial(_wanted, table, key, select))
+        _numbered(number, partial(_read_of, table, key, select))
         for number, ((table, _, select), key) in enumerate(zip(entries, keys, strict=True))
     ]
     check_distinct([(read.table.name, read.key) for read in projections])
     return read_together(database, projections, detail, form)
 
 
-def _wanted(table: Table, key: Item, select: SelectStatement) -> TransactionRead:
+def _read_of(table: Table, key: Item, select: SelectStatement) -> TransactionRead:
     project = None if select.shown is None else reads.projection(table, select.shown)
     return TransactionRead(select.source.table, table, table.key.of_key(key), project)
 

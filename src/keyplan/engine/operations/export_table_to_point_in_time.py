@@ -151,7 +151,7 @@ def _parameters(request: dict[str, Any], selection: exports.Selection | None) ->
             if value is not None
         }
     if selection is not None:
-        members["FilterSpecification"] = exports.to_be_kept(members["FilterSpecification"], selection)
+        members["FilterSpecification"] = exports.stored_specification(members["FilterSpecification"], selection)
     return members
 
 

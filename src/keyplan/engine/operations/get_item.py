@@ -9,7 +9,7 @@ from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.items import reads
-from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_usable
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 
@@ -46,7 +46,7 @@ def check(request: dict[str, Any]) -> None:
     key values.
     """
     members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
-    check_placeholders_wanted(request, members, value_expressions=())
+    check_placeholders_usable(request, members, value_expressions=())
 
 
 def check_late(request: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     documents = [
         document
         for document in backups.stored(database.store.view())
-        if document["arn"] > start and not backups.is_gone(document, now) and _is_wanted(document, request)
+        if document["arn"] > start and not backups.is_gone(document, now) and _is_selected(document, request)
     ]
     if any(map(backups.is_being_made, documents)):
         database.wake_backfiller()
@@ -60,7 +60,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     return response
 
 
-def _is_wanted(document: backups.Document, request: dict[str, Any]) -> bool:
+def _is_selected(document: backups.Document, request: dict[str, Any]) -> bool:
     name = request.get("TableName")
     low, high = request.get("TimeRangeLowerBound"), request.get("TimeRangeUpperBound")
     return (

@@ -14,7 +14,7 @@ from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import pages, ranges, reads
 from keyplan.engine.items.conditions import (
     check_placeholder_maps,
-    check_placeholders_wanted,
+    check_placeholders_usable,
     normalised,
     request_values,
 )
@@ -58,7 +58,7 @@ _MOST_KEY_CONDITIONS = 2
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid values."""
     members = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
-    check_placeholders_wanted(request, members, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
+    check_placeholders_usable(request, members, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
     rules.check_conditional_operator(request, "QueryFilter")
 

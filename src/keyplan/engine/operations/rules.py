@@ -10,7 +10,7 @@ from keyplan.dynamodb.messages import expressions as expression_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.values.attribute import check_attribute_names
-from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_usable
 from keyplan.engine.tables.catalog import WHOLE_TABLE_NAME
 from keyplan.errors import AccessDeniedError, ValidationError
 
@@ -120,7 +120,7 @@ def check_conditions(request: dict[str, Any]) -> None:
 
 def _check_parameters(request: dict[str, Any], expressions: tuple[str, ...], others: tuple[str, ...]) -> None:
     members = check_mixture(request, expressions, others)
-    check_placeholders_wanted(request, members, value_expressions=expressions)
+    check_placeholders_usable(request, members, value_expressions=expressions)
 
 
 _RESOURCE_ARN = re.compile(r"arn:[a-z-]+:(?P<service>[^:]*):[a-z0-9-]*:[0-9]*:(?P<resource>.*)")

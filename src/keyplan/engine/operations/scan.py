@@ -11,7 +11,7 @@ from keyplan.dynamodb.shapes.model import Integer, Layer, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import InvalidValueError, Item
 from keyplan.engine.items import pages, ranges, reads
-from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted, request_values_older
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_usable, request_values_older
 from keyplan.engine.operations import rules, shapes
 from keyplan.errors import ValidationError
 
@@ -51,7 +51,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid values."""
     members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
-    check_placeholders_wanted(request, members, value_expressions=("FilterExpression",))
+    check_placeholders_usable(request, members, value_expressions=("FilterExpression",))
     rules.check_select(request)
     rules.check_attributes_to_get(request)
     rules.check_conditional_operator(request, "ScanFilter")

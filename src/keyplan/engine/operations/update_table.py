@@ -149,4 +149,4 @@ def _check_admitted(database: Database, table: Table, request: dict[str, Any]) -
     check_late(request)
     table_updates.check_names(table, request, now)
     deleted = table_updates.deleted(request)
-    admission.check_change(table, table_updates.wanted(table.document, request, now), deleted, now)
+    admission.check_change(table, table_updates.requested_changes(table.document, request, now), deleted, now)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _DIGEST_BYTES = 16
 
 
-class Found(NamedTuple):
+class SelectPage(NamedTuple):
     """A page of results of a SELECT, with the token and key for the next page and the consumed capacity."""
 
     items: Any
@@ -62,7 +62,7 @@ def select(
     consistent: bool,
     token: str | None,
     digest: bytes,
-) -> Found:
+) -> SelectPage:
     """Return one page of results.
 
     `digest` identifies the statement and its parameters, so that a token is valid only for the same request. Raises
@@ -103,7 +103,7 @@ def select(
             break
         place = _Place(place.step + 1, None)
     token = None if place.step >= len(planned.steps) else _token_of(place, digest)
-    return Found(_items(selected, form, projected=project is not None), token, place.key, receipt)
+    return SelectPage(_items(selected, form, projected=project is not None), token, place.key, receipt)
 
 
 def find_source(database: Database, statement: SelectStatement) -> tuple[Table, Index | None]:

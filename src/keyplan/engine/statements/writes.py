@@ -62,7 +62,7 @@ class _MustBeNew(WriteCondition):
             raise DuplicateItemError(messages.DUPLICATE_ITEM)
 
 
-class _IfThere(WriteCondition):
+class _IfExists(WriteCondition):
     """A condition that is checked only if the item exists."""
 
     __slots__ = ()
@@ -125,7 +125,7 @@ def _insert(table: Table, prepared: Prepared) -> actions.ItemPut:
             raise ValidationError(messages.key_type(name))
     if prepared.size > limits.ITEM_BYTES:
         raise ValidationError(item_messages.ITEM_TOO_LARGE)
-    guard = _guard(_MustBeNew, _is_there(table), prepared)
+    guard = _guard(_MustBeNew, _exists(table), prepared)
     return actions.ItemPut(guard, versions.Version(item, prepared.size, encoding.encode(item)))
 
 
@@ -134,14 +134,14 @@ def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> act
     update = prepared.update
     assert update is not None
     # UPDATE changes only existing items and never creates an item.
-    guard = _guard(WriteCondition, _is_there(table, rest), prepared)
+    guard = _guard(WriteCondition, _exists(table, rest), prepared)
     payload = attribute.item_bytes(key) + attribute.item_bytes(update.values)
     return actions.ItemUpdate(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
 
 
 def _delete(table: Table, prepared: Prepared, statement: DeleteStatement) -> actions.ItemDelete:
     key, rest = _key(table, prepared, statement.where)
-    guard = None if rest is None else _guard(_IfThere, rest, prepared)
+    guard = None if rest is None else _guard(_IfExists, rest, prepared)
     return actions.ItemDelete(key, guard, attribute.item_bytes(key))
 
 
@@ -152,7 +152,7 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
     if len(equal) < len(table.key.names) or rest is None:
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
     key = key_of(table, prepared, equal)
-    guard = _guard(WriteCondition, _is_there(table, rest), prepared)
+    guard = _guard(WriteCondition, _exists(table, rest), prepared)
     return actions.ItemCheck(key, guard, attribute.item_bytes(key) + attribute.item_bytes(guard.values))
 
 
@@ -178,7 +178,7 @@ def key_of(table: Table, prepared: Prepared, terms: Mapping[str, Term]) -> Item:
     return key
 
 
-def _is_there(table: Table, rest: Term | None = None) -> Term:
+def _exists(table: Table, rest: Term | None = None) -> Term:
     exists = CallTerm("attribute_exists", (PathTerm((table.key.names[0],)),), "")
     return nodes.together([exists] if rest is None else [exists, rest]) or exists
 

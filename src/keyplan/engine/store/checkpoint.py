@@ -59,7 +59,7 @@ class Checkpointer:
         in pages.
         """
         if pages < self.pages:  # the log was restarted
-            self._begin_anew()
+            self._reset_thresholds()
         self.pages = pages
         if pages >= self._checkpoint_at:
             if self._thread is None:
@@ -125,7 +125,7 @@ class Checkpointer:
                 self._have_writers_wait()
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
                 self.pages = 0
-                self._begin_anew()
+                self._reset_thresholds()
         except (apsw.BusyError, apsw.LockedError):
             # Another process runs a checkpoint, a long read holds the log, or writers kept the write lock.
             self._give_up_for_now(writers_wait)
@@ -144,7 +144,7 @@ class Checkpointer:
                 break
         sync_file(self._connection)
 
-    def _begin_anew(self) -> None:
+    def _reset_thresholds(self) -> None:
         """Reset both thresholds, in log pages, for a restarted log."""
         self._checkpoint_at = PASSIVE_PAGES
         self._crowded_at = CROWDED_PAGES

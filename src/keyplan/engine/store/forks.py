@@ -21,7 +21,7 @@ WHY = "was opened before this process was forked: open it again here"
 class Store(Protocol):
     """A store that may be open when the process forks."""
 
-    def leave_behind(self) -> object:
+    def close_in_child(self) -> object:
         """Mark the store as closed in a child process.
 
         Return the store's connections, which must not be freed, because freeing a connection closes it.
@@ -47,9 +47,9 @@ def watch(store: Store) -> None:
     _open.add(store)
 
 
-def _leave_behind() -> None:
-    _kept.extend([store.leave_behind() for store in list(_open)])
+def _close_in_child() -> None:
+    _kept.extend([store.close_in_child() for store in list(_open)])
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_behind)
+    os.register_at_fork(after_in_child=_close_in_child)

@@ -291,7 +291,7 @@ class MemoryReaders:
     def close(self) -> None:
         """Do nothing, because no separate connection for reads exists."""
 
-    def leave_behind(self) -> object:
+    def close_in_child(self) -> object:
         """Return None, because a child process has its own copy of the memory."""
         return None
 
@@ -353,7 +353,7 @@ class FileReaders:
         for connection in connections:
             _close(connection)
 
-    def leave_behind(self) -> object:
+    def close_in_child(self) -> object:
         """Drop all connections permanently in a child process. Return objects that must not be freed."""
         left, self._local, self._opening = self._local, threading.local(), threading.Lock()
         self._closed = WHY

@@ -349,9 +349,9 @@ class SqliteStore:
             connection.set_progress_handler(None)
         return [str(finding) for (finding,) in rows if finding != "ok"]
 
-    def leave_behind(self) -> object:
+    def close_in_child(self) -> object:
         """Mark the store as closed in a child process. Return objects that must not be freed there."""
-        left = self._writing, self._checkpointer, self._readers.leave_behind()
+        left = self._writing, self._checkpointer, self._readers.close_in_child()
         self._lock = threading.RLock()  # a thread of the parent may hold it
         self._writing = cast(Writing, LeftBehind(self.path))
         self._checkpointer = self._combiner = self._group_thread = None

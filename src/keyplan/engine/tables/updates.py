@@ -74,7 +74,7 @@ _ALONE = {
 """Changes that cannot be combined with other changes in a request, in the order in which DynamoDB reports them."""
 
 
-def wanted(document: Document, request: Request, at: float) -> set[str]:
+def requested_changes(document: Document, request: Request, at: float) -> set[str]:
     """Return the kinds of change that a request makes, as defined for `admission.check_change`."""
     kinds = {kind for member, kind in _KINDS.items() if request.get(member) is not None}
     if request.get("BillingMode") not in (None, _settled_mode(document, at)):

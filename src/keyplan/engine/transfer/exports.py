@@ -26,7 +26,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.backups import history
 from keyplan.engine.items import ranges, reads
-from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_wanted, request_values
+from keyplan.engine.items.conditions import check_placeholder_maps, check_placeholders_usable, request_values
 from keyplan.engine.items.ranges import Span
 from keyplan.engine.progress import Progress, percent
 from keyplan.engine.store.rows import Row, StoreView
@@ -268,7 +268,7 @@ def compiled(specification: dict[str, Any], form: Form) -> Selection:
     if not specification:
         raise ValidationError(messages.FILTER_EMPTY)
     expressions = [name for name in reads.QUERY_EXPRESSIONS if name in specification]
-    check_placeholders_wanted(specification, expressions, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
+    check_placeholders_usable(specification, expressions, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     check_placeholder_maps(specification)
     values = request_values(specification, form)
     key_condition = None
@@ -284,7 +284,7 @@ def compiled(specification: dict[str, Any], form: Form) -> Selection:
     return Selection(values, key_condition, condition, projection)
 
 
-def to_be_kept(specification: dict[str, Any], selection: Selection) -> dict[str, Any]:
+def stored_specification(specification: dict[str, Any], selection: Selection) -> dict[str, Any]:
     """Return the FilterSpecification with its values in JSON form, to be stored and returned in descriptions."""
     members = {name: value for name, value in specification.items() if value is not None}
     if selection.values is not None:

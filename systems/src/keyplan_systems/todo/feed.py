@@ -170,7 +170,7 @@ class Feed:
             looked_s = self._clock.now()
         else:
             looked_s = max((lane.until_s for lane in board.lanes.values()), default=0.0)
-        self._bury(board, streams)
+        self._close_lost_lanes(board, streams)
         labels = {label_of_key(key) for key in board.lanes}
         for shard in ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done):
             if labels and label_of_key(shard.key) not in labels:
@@ -188,7 +188,7 @@ class Feed:
         if lane is not None:
             self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lane.position), lane, looked_s)
 
-    def _bury(self, board: Board, streams: Sequence[TableStream]) -> None:
+    def _close_lost_lanes(self, board: Board, streams: Sequence[TableStream]) -> None:
         """Rebuild the lake from the table if shards were removed before they were completely read, and mark these
         shards as read.
         """

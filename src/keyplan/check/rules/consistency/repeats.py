@@ -106,19 +106,19 @@ def happens_once(plan: Plan) -> bool:
     if plan.operation not in {"UpdateItem", "ConditionCheck"}:
         return plan.condition is not None
     changed = {action.path.field for action in plan.actions}
-    return not changed.isdisjoint(plan.assumed) or _met_once(plan.condition, changed, set(_counted(plan)))
+    return not changed.isdisjoint(plan.assumed) or _is_self_invalidating(plan.condition, changed, set(_counted(plan)))
 
 
 def _counted(plan: Plan) -> list[str]:
     return [action.path.field for action in plan.actions if action.name in {"add", "append"}]
 
 
-def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
+def _is_self_invalidating(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
     """Return True if the changes that a write makes to these fields make its condition false."""
     if isinstance(condition, AndCondition):
-        return any(_met_once(part, changed, counted) for part in condition.parts)
+        return any(_is_self_invalidating(part, changed, counted) for part in condition.parts)
     if isinstance(condition, OrCondition):
-        return all(_met_once(part, changed, counted) for part in condition.parts)
+        return all(_is_self_invalidating(part, changed, counted) for part in condition.parts)
     looked_at = {path.field for path in paths_of(condition)} & changed
     return bool(looked_at - counted if _is_bound(condition) else looked_at)
 

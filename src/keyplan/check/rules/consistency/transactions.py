@@ -318,7 +318,7 @@ class Written:
                 yield f"the unique {', '.join(rule.fields)} of {self.entity.name}", self._key(rule.key)
 
     def _key(self, bound: BoundKey) -> Origin:
-        return (self.plan.schema.name, *(_made(part, self.sources) for part in bound.attributes))
+        return (self.plan.schema.name, *(_origin_of(part, self.sources) for part in bound.attributes))
 
     @property
     def varies(self) -> bool:
@@ -364,7 +364,7 @@ def origin_of(source: Source) -> Origin:
     return ("constant", repr(source))
 
 
-def _made(part: BoundKeyAttribute, sources: Mapping[str, Source]) -> Origin:
+def _origin_of(part: BoundKeyAttribute, sources: Mapping[str, Source]) -> Origin:
     if part.template is None:
         return tuple(_of_field(name, sources) for name in part.fields)
     return tuple(

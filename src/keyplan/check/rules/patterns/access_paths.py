@@ -361,7 +361,7 @@ def _pinned_fields(plan: Plan) -> set[str]:
     named = [
         part
         for part in bound.attributes
-        if part.attribute in whole_values and _is_made_alike(whole_values[part.attribute], part)
+        if part.attribute in whole_values and _has_same_template(whole_values[part.attribute], part)
     ]
     if plan.index is None and len(named) == len(bound.attributes):
         return set(bound.fields)
@@ -375,7 +375,7 @@ def _pinned_fields(plan: Plan) -> set[str]:
     return {name for part in named for name in part.fields} - lossy
 
 
-def _is_made_alike(value: KeyValue, part: BoundKeyAttribute) -> bool:
+def _has_same_template(value: KeyValue, part: BoundKeyAttribute) -> bool:
     """Return True if the value of a key condition has the same template as the entity's key attribute."""
     return part.template is None or (value.template is not None and value.template.text == part.template.text)
 
