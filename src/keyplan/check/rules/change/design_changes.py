@@ -60,8 +60,8 @@ def index_changed_in_place(comparison: Comparison) -> Iterator[Finding]:
     Finds global indexes that have the same name but a different key or projection in the new design.
 
     Why is this bad? The key and projection of an index cannot be changed. The index must be deleted and created again,
-    and every read of the index fails until it is backfilled. CloudFormation rejects an update that contains both
-    changes.
+    and every read of the index fails until the new index is backfilled. CloudFormation rejects an update that contains
+    both changes.
 
     Fix: declare the new index under another name next to the old index, and deploy both. Then move the reads to the new
     index, and delete the old one.
@@ -89,7 +89,7 @@ def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
 
     Fix: deploy the changes one after the other. Wait until each new index is ACTIVE.
 
-    Source: API reference, UpdateTable (one global index is created or deleted by an operation); CloudFormation,
+    Source: API reference, UpdateTable (an operation creates or deletes only one global index); CloudFormation,
     AWS::DynamoDB::Table, GlobalSecondaryIndexes.
     """
     for table, changes in by_table(comparison.of("index added", "index removed", "index changed in place")):
@@ -322,9 +322,9 @@ def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
 
     Finds unique constraints (`unique=`) that are added to an entity with stored items.
 
-    Why is this bad? keyplan reserves each unique value with a guard item (sentinel), which is written in the same
-    transaction. For the values of stored items, guard items do not exist yet. New items can therefore use the same
-    values, and two stored items can already have the same value.
+    Why is this bad? Each unique value is reserved by a guard item (sentinel), which keyplan writes in the same
+    transaction as the item. For the values of stored items, guard items do not exist yet. New items can therefore use
+    the same values, and two stored items can already have the same value.
 
     Fix: first deploy a version that deletes the guard items of deleted items, and then a version that writes guard
     items for new items. Add guard items for the stored items, and resolve values that several items share. Rely on

@@ -276,9 +276,9 @@ def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str
 def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
     """Batch write cannot have conditions
 
-    Finds batch writes with a condition, or of entities with a version (error), and batch writes of entities that other
-    patterns update (warning). A batch of puts is not reported if no other pattern puts these items, because it is a
-    bulk load.
+    Finds batch writes that have a condition or write entities with a version (error). Also finds batch writes of
+    entities that other patterns update (warning). A batch of puts is not reported if no other pattern puts these items,
+    because it is a bulk load.
 
     Why is this bad? BatchWriteItem puts and deletes whole items one by one. It supports neither updates nor conditions,
     and some of the writes can fail. Putting an item that was read earlier overwrites changes that were made since the

@@ -27,8 +27,8 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
     call fail.
 
     Why is this bad? A caller that receives no response cannot know whether the write happened. If it repeats an
-    addition, the amount is added twice. keyplan sends an idempotency token with each transaction, so DynamoDB applies
-    retries within one call only once during ten minutes. A second call has another token.
+    addition, the amount is added twice. keyplan sends an idempotency token with each transaction, so if a call sends
+    the transaction again within ten minutes, DynamoDB does not apply it twice. A second call has another token.
 
     Fix: make the write part of a transaction that also creates an item for the request. The key of this item is the
     request's ID, and the item expires. Or add a condition that only the first call meets, such as the version that was
@@ -63,8 +63,8 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Deleting a missing item is not an error: if a user clicks "unlike" twice, the second request
     deletes nothing, but the count decreases again. If a put replaces an existing item, the count increases again.
 
-    Fix: let the write of the item fail if it changes nothing. Add a condition to the delete that a required field
-    exists, such as `.condition(F.at.exists())`, and use a create instead of a put.
+    Fix: let the write of the item fail if it changes nothing. For a delete, add the condition that a required field
+    exists, such as `.condition(F.at.exists())`. Instead of a put, use a create.
 
     Source: API reference, DeleteItem (idempotent: no error if the item does not exist) and TransactWriteItems.
     """

@@ -19,7 +19,7 @@ _MODE_SHARE, _MODE_FLOORS = 2 / 3, 5
 
 @design_rule("KP801", "advice")
 def capacity_mode(subject: Subject) -> Iterator[Finding]:
-    """Other capacity mode is cheaper
+    """The other capacity mode is cheaper
 
     Finds tables whose cost at the declared rates would be at least a third lower in the other capacity mode, if this
     saves at least five times the design's `cost_floor` per month. On-demand cost is based on average rates, and
@@ -60,7 +60,7 @@ _CLASS_SHARE = 0.9
 
 @design_rule("KP802", "advice")
 def table_class(subject: Subject) -> Iterator[Finding]:
-    """Other table class is cheaper
+    """The other table class is cheaper
 
     Finds on-demand tables whose cost would be at least 10 % lower in the other table class, if this saves at least the
     design's `cost_floor` per month. Costs are based on declared numbers, sizes and rates, without the free storage of

@@ -108,7 +108,7 @@ multiple_ttl_attributes = fault_rule(
     Why is this bad? A table can have only one TTL attribute. To change it, TTL must be disabled and enabled again,
     which takes up to an hour and affects the expiry of all items.
 
-    Fix: store the expiry of all entities under the same attribute. Each entity can compute it in its own way.
+    Fix: store the expiry of all entities under the same attribute. Each entity can compute its own expiry.
 
     Source: API reference, UpdateTimeToLive; developer guide, "Enable time to live (TTL)".
     """,
@@ -304,11 +304,11 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
 def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Expiry leaves orphaned items
 
-    Finds entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event. The key
-    of a child contains all key fields of its owner and at least one more, and the child is in the owner's partition. An
-    item in another partition counts as a child if the owner's key has two or more fields, or if the only field of that
-    key is named after the owner (`question_id` of a Question). The finding is then advice, because the fields could
-    refer to another entity.
+    Finds child entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event.
+    The key of a child contains all key fields of its owner and at least one more, and the child is in the owner's
+    partition. An item in another partition counts as a child if the owner's key has two or more fields, or if the only
+    field of that key is named after the owner (`question_id` of a Question). The finding is then advice, because the
+    fields could refer to another entity.
 
     Why is this bad? DynamoDB deletes only the expired item. The answers to a question or the lines of an order remain,
     are billed, and are read as if the question or order still existed.

@@ -90,8 +90,8 @@ def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
 
     Finds global indexes whose partition key has few values, such as a status, a type or a constant. If rates are
     declared, an index is reported if one key uses more than half of a partition's throughput (KP501 reports keys that
-    exceed it). Otherwise, an index is reported if it has at most ten partition keys, each with more than a thousand
-    items.
+    exceed the full throughput). Otherwise, an index is reported if it has at most ten partition keys, each with more
+    than a thousand items.
 
     Why is this bad? All items with the same partition key share 1,000 write and 3,000 read units per second, and a sort
     key that increases with time prevents DynamoDB from splitting the partition. If writes to one key of the index are

@@ -34,8 +34,8 @@ from keyplan.design.planning.plan import Plan
 def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
     """Index omits items without a value
 
-    Finds queries on an index whose key contains an optional field, unless the query gives a value or a lower bound for
-    the field. Queries are not reported if the design declares that the index is sparse: with
+    Finds queries on an index whose key contains an optional field, unless the query specifies a value or a lower bound
+    for the field. Queries are not reported if the design declares that the index is sparse: with
     `only_if=F.due_date.exists()` on the key, or with the share of items that have the field,
     `Volume(present={"due_date": 0.3})`.
 
@@ -212,8 +212,8 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Copies of all other items are written to the index, stored, and updated with each change, but never
     read.
 
-    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")`. When an item
-    leaves the state, it is then deleted from the index.
+    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")`. An item that
+    leaves the state is then deleted from the index.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """

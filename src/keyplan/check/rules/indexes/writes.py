@@ -44,8 +44,8 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
     """Index key changes often
 
     Finds updates that change a field of an index key, if the index writes use at least 25 write units per second at the
-    declared rate (about $40 per month), and cost at least the design's `cost_floor`. One finding lists the updates of
-    one index key.
+    declared rate (about $40 per month), and cost at least the design's `cost_floor` per month. One finding lists the
+    updates of one index key.
 
     Why is this bad? DynamoDB deletes the old item from the index and writes a new one: two index writes for each write
     to the table. For fields such as points, counters and `updated_at`, these writes cause most of the cost. All items
@@ -130,7 +130,7 @@ def index_back_pressure(subject: Subject) -> Iterator[Finding]:
     capacity.
 
     Why is this bad? A write succeeds only if the table and every index have enough capacity. A global index of a
-    provisioned table has its own capacity. If this is too small, writes to the table are throttled.
+    provisioned table has its own capacity. If the capacity of an index is too small, writes to the table are throttled.
 
     Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))` with the peak write units of the index, or with
     the table's capacity if they are unknown.
@@ -175,7 +175,7 @@ def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
     """Frequently updated attribute is projected into indexes
 
     Finds updates that change projected attributes but no index key, if their index writes use at least 25 write units
-    per second (about $40 per month) and cost at least the design's `cost_floor`.
+    per second (about $40 per month) and cost at least the design's `cost_floor` per month.
 
     Why is this bad? The update rewrites the whole item in each index that projects the attribute. In a table with three
     indexes that project all attributes, incrementing a view counter uses four write units.

@@ -43,7 +43,8 @@ def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     rejects writes of such values. Without a separator between two fields, writes succeed, but two different pairs of
     values can have the same key.
 
-    Fix: restrict the values (`Field(pattern=r"^[a-z0-9-]+$")`, a Literal, UUID), or escape them: `{category:quote}`.
+    Fix: restrict the values (`Field(pattern=r"^[a-z0-9-]+$")`, a `Literal` or a UUID), or escape them:
+    `{category:quote}`.
 
     Source: developer guide, "Best practices for using sort keys to organize data", composite sort keys.
     """

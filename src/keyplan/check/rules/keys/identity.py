@@ -162,7 +162,7 @@ primary_key_updated = fault_rule(
     Finds updates that change a field that the primary key contains.
 
     Why is this bad? DynamoDB rejects an update of a key attribute. If a template contains the field, the new value
-    would belong to another item.
+    would result in the key of another item.
 
     Fix: delete the item and create the new one in one transaction, or identify the item by an ID that does not change
     and put the field into the key of an index.

@@ -30,8 +30,8 @@ def unknown_name(subject: Subject) -> Iterator[Finding]:
     Names in `guards` must be names of patterns that write. Unknown names in templates, conditions and the bodies of
     patterns raise an error when the module is imported.
 
-    Why is this bad? A misspelled name has no effect: a misspelled field in `distinct` makes estimates wrong, and a
-    misspelled TTL attribute means that no item expires.
+    Why is this bad? Unknown names are ignored at run time: a misspelled field in `distinct` makes estimates wrong, and
+    a misspelled TTL attribute means that no item expires.
 
     Fix: correct the name.
 
@@ -107,10 +107,10 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
 
     Finds conditions on the sort key (`begins_with`, a range or an equality) that also select keys of entities that the
     pattern does not return. The rule compares the condition with the key templates of all entities in the partition.
-    The finding shows a key that is selected.
+    The finding shows a key of another entity that the condition selects.
 
     If the table's `discriminator` or the primary keys distinguish the entities, patterns omit the other items from
-    their results. Ranges over the pattern's own fields are then not reported, and other conditions
+    their results. Ranges over the pattern's own fields are then not reported, and findings on other conditions
     (`sk.text("begins_with", "USER")`, or a range that includes another prefix) are advice. In tables with
     `literal=True`, all conditions are reported.
 

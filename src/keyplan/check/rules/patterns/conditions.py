@@ -34,8 +34,8 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
 
     Finds key conditions and comparisons that no item satisfies. Examples are a string that no template of the entity
     produces, a prefix with which no key starts, a comparison of a Number with a string, values that a Literal or Enum
-    field does not have, and two different values for one field. Also finds constants that DynamoDB cannot store, such
-    as NaN, or whose value is ambiguous, such as a datetime without a time zone.
+    field cannot have, and two different values for one field. Also finds constants that DynamoDB cannot store, such as
+    NaN, or whose value is ambiguous, such as a datetime without a time zone.
 
     Why is this bad? `SK = "STATUS#open#"` matches no item whose key continues with an ID: `=` compares the whole key.
     The query always returns an empty result, without an error.

@@ -100,7 +100,7 @@ def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
 def local_index_fetch(subject: Subject) -> Iterator[Finding]:
     """Query on a local index fetches every item from the table
 
-    Finds queries of local secondary indexes that need attributes which the index does not project.
+    Finds queries on local secondary indexes that need attributes which the index does not project.
 
     Why is this bad? DynamoDB also reads each whole item from the table, for at least half a read unit per item. The
     query itself is billed for the total size of the items on a page, but each fetch is rounded up: a query for forty

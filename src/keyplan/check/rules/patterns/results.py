@@ -395,7 +395,7 @@ def _has_given_range(plan: Plan) -> bool:
 
 @design_rule("KP326", "warning")
 def descending_by_choice(subject: Subject) -> Iterator[Finding]:
-    """Descending query sorts by a choice before the time
+    """Descending query sorts by a field with choices before the time
 
     Finds queries with `descending=True` whose sort key contains a field with declared choices (`Literal`, `Enum`)
     before a time or a time-ordered ID. Only the types of the fields are considered, not their names. Counts, queries

@@ -55,8 +55,8 @@ def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
 def capacity_above_quota(subject: Subject) -> Iterator[Finding]:
     """Capacity exceeds the account quota
 
-    Finds tables and indexes that use, or have provisioned, more than 40,000 write or read units per second. For used
-    units, the declared peak counts. Also finds designs that provision more than 80,000 write or read units in total.
+    Finds tables and indexes that use more than 40,000 write or read units per second at the declared peak, or have more
+    than 40,000 units provisioned. Also finds designs that provision more than 80,000 write or read units in total.
 
     Why is this bad? These are the default quotas of an account and Region. With on-demand capacity, requests above the
     quota are throttled. With provisioned capacity, a change to a value above the quota fails.

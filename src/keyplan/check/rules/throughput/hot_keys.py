@@ -29,7 +29,7 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
     value of the key's fields. The load is the sum over all patterns. The share is derived from `Volume(distinct=...)`,
     the choices of a type, or the bounds of an int, such as a shard from 0 to 7. A constant key receives the whole load.
     If a key contains the month, day, hour or minute of the write (`ROOM#{room}#{sent_at:month}`), all new items have
-    the current value. A write that changes an index key counts twice in the index.
+    the same value. A write that changes an index key counts twice in the index.
 
     Why is this bad? Items with the same partition key share a partition. If the load on a key exceeds the throughput of
     a partition, requests are throttled even if the table has enough capacity. If this happens in an index, writes to
