@@ -20,9 +20,9 @@ def copy_not_updated(subject: Subject) -> Iterator[Finding]:
     """Denormalized copy is not updated
 
     Finds entities that contain a copy of another entity's field, if a write changes the original field, and none of the
-    transactions with this write also changes the copy. An entity is assumed to contain a copy if its key consists of
-    fields of the other entity, it contains the key fields of the other entity, and both have a field with the same name
-    and choices.
+    transactions with this write also changes the copy. An entity is assumed to contain a copy if three conditions are
+    met: its key consists of fields of the other entity, it contains the other entity's key fields, and both entities
+    have a field with the same name and choices.
 
     Why is this bad? For example, the status of a booking is also stored with its user, so that the user's bookings can
     be listed with one query. If a write changes only one of the two items, they differ permanently.

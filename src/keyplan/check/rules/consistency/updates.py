@@ -98,8 +98,8 @@ def append_stores_duplicates(subject: Subject) -> Iterator[Finding]:
     Why is this bad? An append does not check whether the list already contains the value: two requests that append the
     same badge store it twice.
 
-    Fix: use a set (`badges: set[str]` with `add_to_set`), or a map by ID. Suppress the finding for lists that may
-    contain duplicates, such as a history.
+    Fix: use a set (`badges: set[str]` with `add_to_set`), or a map with IDs as keys. Suppress the finding for lists
+    that may contain duplicates, such as a history.
 
     Source: developer guide, "Supported data types" (sets and lists) and "Update expressions" (list_append, ADD).
     """

@@ -264,8 +264,8 @@ _PAGE_MS = 20.0
 def wrong_latency(subject: Subject) -> Iterator[Finding]:
     """Claimed latency is too low
 
-    Finds claimed latencies that are too low for scans and for queries that read several pages. A page is assumed to
-    take 20 ms.
+    Finds claimed latencies of less than 20 ms per page, for scans and for queries that read more than one page. For a
+    scan, a latency of 10 ms or less is always reported.
 
     Why is this bad? Reading one item or a small page takes milliseconds. A scan, or a query for thousands of items,
     reads pages of 1 MB one after the other.

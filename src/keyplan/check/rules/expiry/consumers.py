@@ -161,7 +161,7 @@ def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? Changes are delivered at least once: after a timeout, a deployment or a failure in a batch, changes
     that were already processed are delivered again. A consumer that sends messages, adds numbers or appends values then
-    does so twice.
+    repeats these actions.
 
     Fix: store the result under a key that identifies the change (its `event_id`, or the item's key and
     `sequence_number`) if that key does not exist yet. Or set values instead of adding to them. Then declare

@@ -20,18 +20,18 @@ stale_index_key = fault_rule(
     """Update leaves a stale index key
 
     Finds updates that change a field in the template of an index key if the values of the template's other fields are
-    unknown. For an update with `.patch(...)`, every combination of fields is checked, because a call may omit some of
-    them.
+    unknown. For an update with `.patch(...)`, every combination of fields is checked, because a call can omit some
+    fields.
 
     Why is this bad? The update must write the new key text, or remove it, in the same request. Otherwise, the item
     keeps its old key in the index: for example, a finished task is still listed among the open tasks, and no error is
-    raised. This is the most common fault in designs whose keys consist of several fields.
+    raised. This is the most common error in designs whose keys consist of several fields.
 
     Fix: pass the values of the missing fields with `.assuming(...)`. The update then writes the key, and fails if the
     item does not have these values. A condition is also sufficient if it is true only for items that are not in the
     index (`.condition(F.due.missing())`), or only for items whose index key does not change. Or set the other fields
     too, replace the whole item, or use the fields themselves as key attributes of the index. In a patch, require all
-    fields of the key in each call (`.set(...)`), or pass the stored values of the fields that a call may omit.
+    fields of the key in each call (`.set(...)`), or pass the stored values of the fields that a call can omit.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
     """,

@@ -76,11 +76,11 @@ def key_collision(subject: Subject) -> Iterator[Finding]:
     (`EVENT#{date}` and `EVENT#{event_id}`), so that items of both entities can share a partition. It is advice if the
     fields have the same type, and only their names suggest that their values differ.
 
-    Why is this bad? Only the primary key identifies an item of a table. A put of one entity replaces an item of the
+    Why is this bad? Only the primary key identifies an item in a table. A put of one entity replaces an item of the
     other without an error, and a read of one entity returns an item of the other.
 
-    Fix: start the key of each entity with its own literal prefix, such as `USER#` and `TEAM#`, or declare a `pattern`
-    for the fields so that no value matches both.
+    Fix: start the key of each entity with its own literal prefix, such as `USER#` and `TEAM#`, or declare field
+    patterns (`Field(pattern=...)`) so that no value matches the patterns of both entities.
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
     """
@@ -265,8 +265,8 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
 
     Finds primary keys whose sort key consists only of a timestamp. The finding is a warning for a `datetime` field or a
     field with `Attribute(kind="timestamp")`, and advice if only the field's name suggests a timestamp. One finding
-    lists the entities with the same field. An entity that no pattern writes is not reported if patterns write other
-    entities of the table.
+    lists all entities with the same timestamp field. An entity that no pattern writes is not reported if patterns write
+    other entities of the table.
 
     Also finds sort keys that consist of a day or another period, if the entity has an ID that the key does not contain.
     An example is a receipt with a `receipt_id` and the key `USER#{user_id}`, `RECEIPT#{day}`.

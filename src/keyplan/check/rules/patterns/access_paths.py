@@ -391,8 +391,8 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
     transaction replaces their items with items of another entity.
 
     Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a program
-    cannot read or write data that it needs. A pattern that is added after the table is in use may require a new index
-    and a backfill.
+    cannot read or write data that it needs. A pattern that is added when the table is already in use can require a new
+    index and a backfill.
 
     Fix: declare the missing pattern, or remove the entity. Suppress the finding if another program writes or reads it.
 

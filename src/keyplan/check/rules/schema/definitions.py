@@ -56,7 +56,8 @@ too_many_global_indexes = fault_rule(
     Finds tables with more than twenty global secondary indexes.
 
     Why is this bad? Twenty is the default quota: DynamoDB rejects a table with more indexes unless the account's quota
-    is increased. Each write of an item is also written to every index that contains the item.
+    is increased. Each write of an item is also applied to every index that contains the item, and each index write is
+    billed.
 
     Fix: remove indexes that no pattern reads, let several entities use one index with generic key names (GSI1PK,
     GSI1SK), or send changes to a search service through the table's stream.

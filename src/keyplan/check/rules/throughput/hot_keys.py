@@ -93,8 +93,8 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A single item cannot be distributed across partitions. Typical hot items are counters,
     configuration, and the item of a large customer.
 
-    Fix: distribute a counter across several items and add them up when reading, and cache items that are read much more
-    often than they change. Events that only need to be counted can be written as separate items.
+    Fix: distribute a counter across several items, and add up their values when reading. Cache items that are read much
+    more often than they change. Events that only need to be counted can be written as separate items.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively".
     """
