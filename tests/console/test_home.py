@@ -45,7 +45,7 @@ def test_home_of_an_empty_database_says_what_to_do(engine: Engine, visit: Callab
     page = window.goto("/console/")
     expect(page.get_by_text("No tables yet.")).to_be_visible()
     expect(page.get_by_text("keyplan console my_app.design")).to_be_visible()
-    expect(page.get_by_text("No requests in the last 1 hour")).to_be_visible()
+    expect(page.get_by_text("No requests in the last hour")).to_be_visible()
     window.check_accessibility()
 
 

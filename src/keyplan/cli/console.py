@@ -150,10 +150,10 @@ class Mounted:
 
     def record(self, engine: Engine) -> None:
         """Record the load of the engine from now on."""
-        from keyplan.console.load.engine import EngineLoad  # noqa: PLC0415 - `keyplan --help` needs no console
+        from keyplan.console.load import engine as load  # noqa: PLC0415 - `keyplan --help` needs no console
 
-        self._recording = EngineLoad(engine)
-        self._recording.start()
+        self._recording = load.EngineLoad(engine)
+        self._recording.start(load.UNVISITED_PER_S)
 
     def pages(self, engine: Engine, rest: DynamoDBApplication) -> Handover:
         """Return the handler for browser requests. It passes paths outside of the console to `rest`."""

@@ -144,6 +144,13 @@ class Source:
         found = region or str(client.meta.region_name)
         return cls(name, call, kind=kind, close=close, endpoint=endpoint, region=found)
 
+    @property
+    def option(self) -> str:
+        """Return the option of `keyplan console` for the same endpoint or Region, or an empty string for an engine."""
+        if self.kind == "aws":
+            return f" --aws {self.region}"
+        return f" --endpoint {self.endpoint}" if self.kind == "endpoint" else ""
+
     def supports(self, operation: str) -> bool:
         """Return False if the database is known not to support an operation."""
         if self.engine is not None:

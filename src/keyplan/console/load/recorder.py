@@ -41,6 +41,11 @@ class LoadSpan:
     buckets: int
 
     @property
+    def past(self) -> str:
+        """Return the text that follows "in the last", such as "hour"."""
+        return self.title.removeprefix("1 ")
+
+    @property
     def seconds(self) -> int:
         """Return the duration of the whole window in seconds."""
         return self.step_s * self.buckets

@@ -36,9 +36,9 @@ class LoadRoom:
         self.source = source
         if engine is None and source.engine is not None:
             engine = EngineLoad(source.engine)
-            engine.start()
         if engine is not None:
             engine.is_own = is_own_call
+            engine.start()
         self.engine = engine
         self.recorder = engine.recorder if engine is not None else LoadRecorder()
         self.reports = MeterReports(self.recorder)
