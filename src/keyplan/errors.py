@@ -304,7 +304,7 @@ class ExpiredIteratorError(ServiceError):
 
 
 class InternalServerError(ServiceError):
-    """Raised if the service failed. A write may or may not have been applied."""
+    """Raised if the service failed. It is unknown whether a write was applied."""
 
     code = "InternalServerError"
     status = 500

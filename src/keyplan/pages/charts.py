@@ -1,7 +1,7 @@
 """Bar charts and line charts as inline SVG without styles or scripts.
 
 Classes in keyplan.css define the colors, so charts follow the theme. Each chart has a title and a description for
-screen readers. Also show the numbers in a table next to the chart.
+screen readers. Pages should also show the numbers in a table next to the chart.
 """
 
 from __future__ import annotations

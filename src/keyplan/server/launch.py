@@ -75,8 +75,8 @@ async def _serve(
 
 
 class _LazyPages:
-    """A server for browsers that is created when the first browser connects, because most servers have no
-    such clients.
+    """A server for browsers that is created when the first browser connects, because browsers never connect to most
+    servers.
     """
 
     def __init__(self, create: Callable[[], WebPages]) -> None:

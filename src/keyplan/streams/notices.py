@@ -16,7 +16,7 @@ _log = logging.getLogger("keyplan.streams")
 
 @dataclass(frozen=True)
 class Gap:
-    """A notice that records were trimmed before a consumer read them. They cannot be delivered any longer."""
+    """A notice that records were trimmed before a consumer read them. The records cannot be delivered any longer."""
 
     consumers: tuple[str, ...]
     arn: str

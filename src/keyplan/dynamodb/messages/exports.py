@@ -1,7 +1,7 @@
 """Messages about exports and imports.
 
 The messages are those of DynamoDB, recorded by public conformance suites and reports up to October 2026, except those
-below "keyplan's own".
+below the comment "keyplan's own".
 """
 
 from __future__ import annotations

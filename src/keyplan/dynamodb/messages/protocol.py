@@ -42,7 +42,7 @@ storage_failed: Template1 = "The database could not be used: {}".format  # keypl
 
 
 def header_incomplete(parameters: list[str], dated: bool, authorization: str) -> str:
-    """Return the message for an Authorization header in which parts are missing."""
+    """Return the message for an Authorization header with missing parts."""
     parts = [f"Authorization header requires '{name}' parameter. " for name in parameters]
     if not dated:
         parts.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
@@ -53,7 +53,7 @@ no_equal_sign: Template2 = "'{}' not a valid key=value pair (missing equal-sign)
 
 
 def query_incomplete(parameters: list[str]) -> str:
-    """Return the message for a signature in the query string in which parameters are missing."""
+    """Return the message for a query string signature with missing parameters."""
     parts = [f"AWS query-string parameters must include '{name}'. " for name in parameters]
     return "".join(parts) + "Re-examine the query-string parameters."
 

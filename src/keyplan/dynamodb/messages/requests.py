@@ -56,17 +56,17 @@ pattern: Template1 = "Member must satisfy regular expression pattern: {}".format
 
 
 def enum(values: Sequence[str]) -> str:
-    """Return the text of the constraint that a string must be one of these values."""
+    """Return the text that requires a string to be one of these values."""
     return f"Member must satisfy enum value set: [{', '.join(values)}]"
 
 
 def map_keys(constraints: Sequence[str]) -> str:
-    """Return the text of the constraint that the keys of a map must satisfy these constraints."""
+    """Return the text that requires the keys of a map to satisfy these constraints."""
     return f"Map keys must satisfy constraint: [{', '.join(constraints)}]"
 
 
 def map_values(constraints: Sequence[str]) -> str:
-    """Return the text of the constraint that the values of a map must satisfy these constraints."""
+    """Return the text that requires the values of a map to satisfy these constraints."""
     return f"Map value must satisfy constraint: [{', '.join(constraints)}]"
 
 
