@@ -147,7 +147,7 @@ class Database:
         raise CatalogChanged
 
     def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
-        """Reload the catalog if a changed table can have caused the error. Otherwise raise the corresponding public
+        """Reload the catalog if a changed table could have caused the error. Otherwise raise the corresponding public
         error.
         """
         if isinstance(error, DecodeError) or (

@@ -190,7 +190,7 @@ class PageContext:
 
     @property
     def script_words(self) -> str:
-        """A JSON object with the translations of SCRIPT_TEXTS. Empty on an English page."""
+        """A JSON object with the translations of SCRIPT_TEXTS, as a string. The string is empty on an English page."""
         words = {text: self._words[text] for text in SCRIPT_TEXTS if text in self._words}
         return json.dumps(words, ensure_ascii=False) if words else ""
 

@@ -149,7 +149,8 @@ class Leases:
     def keep(self, track: Track) -> None:
         """Renew leases that will expire soon. Raises LeaseLostError if another runner has acquired the track's shard.
 
-        The leases of all shards are renewed, because one shard may take long while the others wait.
+        The leases of all shards are renewed, because the delivery of one shard's records can take long while the other
+        shards wait.
         """
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:

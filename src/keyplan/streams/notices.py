@@ -110,7 +110,5 @@ Notify = Callable[[Notice], None]
 
 
 def log_notice(notice: Notice) -> None:
-    """Log a notice. The level is ERROR if records were given up, or were or may have been lost, and WARNING
-    otherwise.
-    """
+    """Log a notice. The level is ERROR if records have been given up or may have been lost, and WARNING otherwise."""
     _log.log(logging.ERROR if isinstance(notice, (Gap, GivenUp, StreamReplaced)) else logging.WARNING, "%s", notice)

@@ -225,7 +225,7 @@ class Runner:
         self.close()
 
     def lags_s(self) -> dict[str, float]:
-        """Return the age in seconds of the oldest unhandled record that has been read, by consumer.
+        """Return, for each consumer, the age in seconds of the oldest unhandled record that has been read.
 
         The age is 0 if the consumer had handled all records at its last read of the stream.
         """

@@ -199,8 +199,8 @@ def place(view: StoreView, owner: str) -> str:
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:
-    """Copy the next chunk of rows or, after all rows are copied, revert the next later changes. Return True if no work
-    is left.
+    """Copy the next chunk of rows or, after all rows are copied, revert the next changes that were made after the
+    requested time. Return True if no work is left.
     """
     document = _find(transaction, owner)
     if document is None:

@@ -81,7 +81,7 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
 
 
 def finish(database: Database, restored: Restored) -> dict[str, Any]:
-    """Start to copy the rows and fill the indexes of the restored table, and return the response."""
+    """Start copying the rows and filling the indexes of the restored table, and return the response."""
     backfill.begin(database, restored.table.name, *restored.table.document["backfills"])
     return {"TableDescription": restored.description}
 

@@ -80,8 +80,9 @@ class Injector:
     # Calls.
 
     def meets(self, operation: str) -> bool:
-        """Return True if faults can affect the operation: a data operation that is not run as part of another
-        operation.
+        """Return True if faults can affect the operation.
+
+        They can affect data operations that are not run as part of another operation.
         """
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 

@@ -158,7 +158,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
 
 
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
-    """Raise ValidationError if a SELECT needs too many or overlapping reads.
+    """Raise ValidationError if a SELECT needs too many reads or overlapping reads.
 
     In a batch, the service reports these errors before an incomplete key.
     """

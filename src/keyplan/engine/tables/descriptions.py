@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 PENDING = 0.0
-"""A time before the end of every state. A description as of this time shows all states of a change, such as UPDATING,
-which the response to the change contains in DynamoDB too.
+"""A time before the end of every state. The response to a change describes the table as of this time, so that it shows
+a state such as UPDATING, as in DynamoDB.
 """
 
 CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"

@@ -50,8 +50,8 @@ class TaggedResource:
 def merged(tags: dict[str, str], new_tags: list[dict[str, Any]]) -> dict[str, str]:
     """Return the existing tags, updated with the given tags.
 
-    Raises ValidationError if a tag is invalid or repeated, or if the resource would have too many tags or tags that are
-    too large.
+    Raises ValidationError if a tag is invalid or repeated, or if the resource would have too many tags, or tags with
+    too large a total size.
     """
     keys: set[str] = set()
     for tag in new_tags:
