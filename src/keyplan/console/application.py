@@ -1,4 +1,4 @@
-"""Application of the web console: its rooms below /console/, with the checks of access."""
+"""Application of the web console: all pages below /console/, with access checks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Console:
         design = design.design if isinstance(design, WatchedDesign) else design
         every = [*(() if design is None else (design,)), *self._designs.values()]
         self.load = LoadRoom(source, every, recording)
-        """The state of the Load room."""
+        """The state of the Load pages."""
         self.frame = Frame(
             source,
             self.access,

@@ -1,4 +1,4 @@
-"""Code that all rooms of the console share: routes, templates, forms and error pages."""
+"""Code that all groups of pages of the console share: routes, templates, forms and error pages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class PostedForm:
 
 
 class Frame:
-    """State and functions that all rooms share."""
+    """State and functions that all groups of pages share."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Frame:
         self.overview = overview
         """Function that returns the systems for the home page, or None if the home page shows only the source."""
         self.load = load if load is not None else LoadRoom(source, () if design is None else (design,))
-        """The state of the Load room, which the pages of several designs share."""
+        """The state of the Load pages, which the pages of several designs share."""
         self.pages = Pages(
             "keyplan.console",
             "keyplan",

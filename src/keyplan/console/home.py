@@ -1,4 +1,4 @@
-"""Home room, where a server of several systems shows their health, background workers and sample users."""
+"""Home pages, on which a server of several systems shows their health, background workers and sample users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keyplan.console.frame import Frame
 
 TEMPLATE = "home/systems.html.j2"
-"""Template of an `Overview`. Its variable `is_admitted` is True if the user may open the other rooms."""
+"""Template of an `Overview`. Its variable `is_admitted` is True if the user may open the other pages."""
 _TABLES = 100
 
 
@@ -88,7 +88,7 @@ OverviewSource: TypeAlias = Callable[[Request], Awaitable[Overview]]
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of the room."""
+    """Return the routes of the Home pages."""
     is_of_systems = console.overview is not None
     routes = [Route("/", _systems(console)) if is_of_systems else console.route("/", _start(console))]
     if console.designs and console.design is None:

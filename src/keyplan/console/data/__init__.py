@@ -1,4 +1,4 @@
-"""Data room: tables, items, queries, statements, exports and streams."""
+"""Data pages of the console: tables, items, queries, statements, exports and streams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keyplan.console.frame import Frame
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of the room."""
+    """Return the routes of the Data pages."""
     return [
         *tables.routes(console),
         *partiql.routes(console),

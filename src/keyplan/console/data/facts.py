@@ -1,4 +1,4 @@
-"""Information about a table for the Data room: its description, time to live, backups and tags."""
+"""Information about a table for the Data pages: its description, time to live, backups and tags."""
 
 from __future__ import annotations
 

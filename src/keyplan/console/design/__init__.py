@@ -1,4 +1,4 @@
-"""Design room: tables, entities, patterns, plans, findings, costs, claims and differences."""
+"""Design pages of the console: tables, entities, patterns, plans, findings, costs, claims and differences."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OWN_FIELDS: Final = frozenset({"csrf", "_run", "_confirmed", "_cursor", "_fill"
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of the room."""
+    """Return the routes of the Design pages."""
     pages = _Pages(console)
     return [
         console.route("/design/", pages.overview),
@@ -64,7 +64,7 @@ def routes(console: Frame) -> list[Route]:
 
 
 class _Pages:
-    """Handlers of the room's requests."""
+    """Handlers of requests to the Design pages."""
 
     def __init__(self, console: Frame) -> None:
         self._console = console

@@ -1,4 +1,4 @@
-"""State that the pages of the design room share: the design with its findings, estimate, sample and verification."""
+"""State that the Design pages share: the design with its findings, estimate, sample and verification."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
 
 
 def subjects_of(design: Design) -> Mapping[str, str]:
-    """Return the path of the page for each subject of a finding, relative to the room."""
+    """Return the path of the page for each subject of a finding, relative to the Design pages."""
     pages = {pattern.name: f"patterns/{pattern.name}" for pattern in design.patterns}
     pages |= {one.name: "patterns#consumers" for table in design.tables for one in table.consumers}
     return pages | dict(_tables(design))

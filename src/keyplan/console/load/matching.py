@@ -48,7 +48,7 @@ class Touched:
     values: Values
     """The key attributes, or the whole item of a put."""
     request: Request
-    """The part of the request with its expressions."""
+    """The part of the request that contains the expressions."""
     sort: tuple[tuple[str, str], ...] = ()
     """Operators of a query's sort key condition, by attribute."""
 

@@ -1,6 +1,7 @@
-"""Load room: requests, units, throttled requests and errors by pattern, table, index and partition over time.
+"""Load pages: requests, units, throttled requests and errors by pattern, table, index and partition over time.
 
-The room observes an engine in this process. For other databases, connected programs report the counts of their meters.
+The pages show the load of an engine in this process. For other databases, connected programs report the counts of their
+meters.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Row:
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of the room."""
+    """Return the routes of the Load pages."""
     pages = _Pages(console)
     return [
         console.route("/load/", pages.overview),
@@ -66,7 +67,7 @@ def routes(console: Frame) -> list[Route]:
 
 
 class _Pages:
-    """Handlers of the room's requests."""
+    """Handlers of requests to the Load pages."""
 
     def __init__(self, console: Frame) -> None:
         self._console, self._room = console, console.load

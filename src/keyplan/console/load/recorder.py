@@ -246,7 +246,7 @@ class LoadWindow:
         return self.totals("total").get("", LoadCounts())
 
     def series(self, name: Name, attribute: str) -> list[float]:
-        """Return an attribute of the counts of `name`, per second, for each bucket."""
+        """Return a counter of `name` for each bucket, per second. `attribute` is the name of the counter."""
         last = self.now - self.times[-1]
         lengths = [float(self.span.step_s)] * (len(self.buckets) - 1) + [max(1.0, last)]
         return [

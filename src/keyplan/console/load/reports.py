@@ -52,7 +52,7 @@ class Program:
     name: str
     run: str
     last_s: float
-    """Time of its last report, in seconds since 1970."""
+    """Time of the program's latest report, in seconds since 1970."""
     requests: int = 0
     usage: dict[str, _PatternUsage] = field(default_factory=dict, repr=False)
 
@@ -66,7 +66,9 @@ class MeterReports:
         self._programs: OrderedDict[tuple[str, str], Program] = OrderedDict()
 
     def add(self, document: Any) -> None:
-        """Add the difference between a report and the program's previous report. Raises InvalidReportError."""
+        """Add the difference between a report and the program's previous report. Raises InvalidReportError for a
+        malformed report.
+        """
         try:
             report = _Report.model_validate(document)
         except ValidationError as error:

@@ -1,4 +1,4 @@
-"""State of the Load room: the recorder of a database, which is filled by an observer of its engine or by program
+"""State of the Load pages: the recorder of a database, which is filled by an observer of its engine or by program
 reports.
 """
 

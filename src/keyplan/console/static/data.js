@@ -1,4 +1,4 @@
-// Behavior of the Data room. Its pages work without it: it adds rows to forms, copies code, and follows streams.
+// Behavior of the Data pages. They work without this script: it adds rows to forms, copies code, and follows streams.
 (() => {
   "use strict";
 

@@ -1,4 +1,4 @@
-// Behavior of the design room. All pages work without it: it adds highlighting in the picture, sliders, sorting,
+// Behavior of the Design pages. They work without this script, which adds highlighting in the picture, sliders, sorting,
 // a filter, copying, and the progress of a verification.
 (() => {
   "use strict";

@@ -1,4 +1,4 @@
-// Live figures of the Load room: the page's content is fetched again every few seconds while it can be seen.
+// Live figures of the Load pages: the page's content is fetched again every few seconds while it can be seen.
 (() => {
   "use strict";
   const EVERY_MS = 4000;

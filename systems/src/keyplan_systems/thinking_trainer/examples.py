@@ -1,4 +1,4 @@
-"""Examples of one attempt of each status and one scenario, in the current form and in that of version 0.9.
+"""Examples of one attempt of each status and one scenario, in the current form and in the form of version 0.9.
 
 They are templates for generated attempts and scenarios. Rules that span several fields (word counts, scores computed
 from dimensions, evaluations only of completed attempts) make independently generated values invalid.

@@ -19,7 +19,7 @@ class ExportError(Exception):
 
 
 def time_of_export(folder: Path) -> datetime:
-    """Return the time of the data in the export. Raises ExportError."""
+    """Return the time of the data in the export. Raises ExportError if the summary of the export is invalid."""
     summary = _summary(folder)
     try:
         return datetime.fromisoformat(summary["exportTime"])

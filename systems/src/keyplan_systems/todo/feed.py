@@ -104,7 +104,8 @@ class Feed:
     def run_once(self) -> int:
         """Store all pending records, and return the number of records read.
 
-        Raises ConsumerSetupError, LakeError or RunError. Records that were stored before the error are kept.
+        Raises ConsumerSetupError if the table has no stream, LakeError if the lake cannot be written, and RunError if
+        the database fails. Records that were stored before the error are kept.
         """
         total = 0
         while True:

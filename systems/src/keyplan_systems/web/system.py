@@ -155,6 +155,6 @@ class System:
     start: str | None = None
     """Path of the first web page, relative to the system's path. None if the system has no pages."""
     wording: Callable[[Request], Wording] | None = None
-    """Function that returns the language of the sign-in page, for users who come from the system's pages. English if
-    None.
+    """Function that returns the language of the sign-in page, for users who come from the system's pages. If None,
+    English is used.
     """

@@ -160,7 +160,9 @@ def _page(
     error: ForumError | None = None,
     problem: str = "",
 ) -> Response:
-    """Return the thread's page. If `error` is given, it contains the entered text (`typed`) and the error message."""
+    """Return the thread's page. If `error` is given, the page contains the entered text (`typed`) and the error
+    message.
+    """
     view, place, service = here.view(), place_of(here.key), here.service
     top = service.log.last_seq(place)  # read first, so that it never counts an event that is not shown
     page = service.history(view.rights, EVENTS, before)

@@ -75,7 +75,7 @@ def is_closed(database: Database, key: ThreadKey) -> bool:
 
 
 def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collection[str]) -> frozenset[str]:
-    """Return those of the given users who may read the thread."""
+    """Return the given users who may read the thread."""
     with database.read() as session:
         facts = load_facts(session, {key.participant_id, *users}, {key.item_id})
         thread = threads_of(session, [key]).get(key)

@@ -123,7 +123,7 @@ def new_attempt_id(chance: random.Random) -> str:
 def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
     """Return answers to save, in the scenario's order. Questions can be omitted, and answers can be short.
 
-    Raises AnswersRejected with all problems at once.
+    Raises AnswersRejected, which lists all problems, if the answers are invalid.
     """
     _refuse(_misfits(scenario, texts))
     return _answers(scenario, texts)
@@ -132,7 +132,7 @@ def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
     """Return answers to submit, in the scenario's order. Every question needs at least ten characters.
 
-    Raises AnswersRejected with all problems at once.
+    Raises AnswersRejected, which lists all problems, if the answers are invalid.
     """
     problems = _misfits(scenario, texts)
     for question in scenario.questions:

@@ -115,7 +115,7 @@ class ScoredAttempt(Record):
 
     @property
     def scored_key(self) -> str:
-        """The string `timestamp#attemptId`, which is the same as that of the attempt."""
+        """The string `timestamp#attemptId`, which equals the attempt's `scored_key`."""
         return f"{iso(self.timestamp)}#{self.attempt_id}"
 
 

@@ -71,7 +71,7 @@ def _all_eight(scores: tuple[DimensionScore, ...]) -> tuple[DimensionScore, ...]
 
 
 AllDimensions = Annotated[tuple[DimensionScore, ...], AfterValidator(_all_eight)]
-"""Scores of all eight dimensions. They are in the rubric's order, whatever the order of the input."""
+"""Scores of all eight dimensions. They are in the rubric's order, regardless of the order of the input."""
 
 
 def overall_score(scores: Iterable[DimensionScore]) -> int:

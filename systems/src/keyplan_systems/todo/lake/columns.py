@@ -104,7 +104,7 @@ _READERS: dict[str, dict[str, tuple[Any, Reader]]] = {
     },
 }
 _DATES = {"users": {"created_on": "created_at"}, "tasks": {"created_on": "created_at", "completed_on": "completed_at"}}
-"""Columns with UTC dates, in addition to columns with Unix seconds."""
+"""For each kind, the columns with UTC dates, and the columns with Unix seconds from which the dates are derived."""
 
 FIELDS = {
     kind: [*((name, form) for name, (form, _) in readers.items()), *((name, pa.date32()) for name in _DATES[kind])]

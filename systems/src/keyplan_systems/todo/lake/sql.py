@@ -38,10 +38,11 @@ class Reader:
 
         Parameters are written as `$name` in SQL. The whole result is based on one version of the lake. If several
         columns have the same name, for example in a join, the second is called `name_2`, the third `name_3`, and so on.
-        Views:
+        The views are bronze.events, silver.users, silver.tasks, silver.removed_users, silver.removed_tasks,
+        gold.user_totals, gold.category_totals and gold.kpis.
 
-        bronze.events; silver.users, silver.tasks, silver.removed_users, silver.removed_tasks; gold.user_totals,
-        gold.category_totals, gold.kpis. Raises QueryError, QueryTimeoutError or LakeBusyError.
+        Raises QueryError if the SQL is rejected or fails, QueryTimeoutError if it runs for too long, and LakeBusyError
+        if vacuum keeps removing the files that it reads.
         """
         for _ in range(_ATTEMPTS):
             try:
