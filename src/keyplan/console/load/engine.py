@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OBSERVED_PER_S: Final = 200.0
 UNVISITED_PER_S: Final = 50.0
-"""Limit of the observations of a server whose console has no visitor yet, which costs at most 1 % of a core."""
+"""Maximum number of observations per second until the first visit to the console. They use at most 1% of a core."""
 _OWN_TABLES: Final = ("keyplan-checkpoints", "keyplan-failures")
 _STATEMENTS: Final = frozenset({"ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"})
 
@@ -82,7 +82,7 @@ class EngineLoad:
     def start(self, most_per_s: float = OBSERVED_PER_S) -> None:
         """Start observing the engine, in place of any earlier observer.
 
-        At a rate of more than `most_per_s` operations per second, only a sample of them is observed.
+        If the engine runs more than `most_per_s` operations per second, only a sample of them is observed.
         """
         self._engine.observe(self.observe, most_per_s=most_per_s)
 

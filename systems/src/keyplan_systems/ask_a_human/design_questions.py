@@ -96,8 +96,8 @@ def add_question(question: Question) -> ItemWrite:
 
 @questions.create(KeyRecord)
 def keep_key(record: KeyRecord, over: Timestamp) -> ItemWrite:
-    """Store an idempotency key. A record that was created at or before the time `over` is replaced; otherwise, the
-    write fails.
+    """Store an idempotency key. An existing record is replaced if it was created at or before the time `over`; if it is
+    newer, the write fails.
     """
     return item(record).replace_if(F.created <= over)
 

@@ -49,7 +49,7 @@ def question(facts: Facts) -> str:
 
 
 def chosen(texts: list[str], summary: Mapping[str, int]) -> str | None:
-    """Return the text with the most votes, the first of them in case of a tie, or None without votes."""
+    """Return the text with the most votes, the first one in case of a tie, or None without votes."""
     best = max(texts, key=lambda text: summary.get(text, 0))
     return best if summary.get(best, 0) else None
 

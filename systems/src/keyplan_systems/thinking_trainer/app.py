@@ -21,9 +21,9 @@ MODEL = "KEYPLAN_TRAINER_MODEL"
 """Environment variable with the ID of a model on Amazon Bedrock. If unset, the fixed rubric grades attempts."""
 REGION = "KEYPLAN_TRAINER_REGION"
 GRADING_VARIABLE = "KEYPLAN_TRAINER_GRADING_LIMIT"
-"""Environment variable with the limit of graded attempts per user, across all processes on the same tables."""
+"""Environment variable with the limit on graded attempts per user, across all processes on the same tables."""
 GRADING = Limit("graded attempts", 60, 3_600)
-"""Default limit of graded attempts: 60 per hour. A user needs several minutes for an attempt."""
+"""Default limit on graded attempts: 60 per hour. A user needs several minutes for an attempt."""
 
 
 def build(resources: Resources) -> Built:

@@ -49,7 +49,7 @@ def progress_table(history: Sequence[Profile]) -> Table:
 
 
 def progress_text(history: Sequence[Profile], width: int = 110) -> str:
-    """Return the same table as plain text with at most `width` columns."""
+    """Return the table of `progress_table` as plain text with at most `width` columns."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     with console.capture() as captured:
         console.print(progress_table(history))
@@ -57,7 +57,7 @@ def progress_text(history: Sequence[Profile], width: int = 110) -> str:
 
 
 def spark(averages: Sequence[Decimal]) -> str:
-    """Return one bar character per average. Its eight heights represent averages from 0 to 4."""
+    """Return one bar character per average. The bars have eight heights, which represent averages from 0 to 4."""
     steps = len(BARS) - 1
     return "".join(BARS[min(steps, int(average * steps / MAX_SCORE + Decimal("0.5")))] for average in averages)
 

@@ -15,7 +15,7 @@ from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
 def upgraded_values(kind: Kind, values: Any) -> Any:
     """Return the values of an entity (by field or attribute name), upgraded from their version, by default 0.9.
 
-    It is called by a validator that runs before all others. Raises ValueError for a version without an upgrade.
+    A validator that runs before all others calls this function. Raises ValueError for a version without an upgrade.
     """
     if not isinstance(values, Mapping):
         return values

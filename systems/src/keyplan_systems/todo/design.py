@@ -169,21 +169,23 @@ def count_with_priority(user_id: str, priority: Priority) -> KeyCondition:
 
 @app.query(Task, rate=Rate(average=0.5), expected_items=5, expected_scanned=100)
 def search_of_user(user_id: str, text: str) -> KeyCondition:
-    """Search the tasks of a user by title or description, case-sensitively, by reading all of them."""
+    """Search a user's tasks by title or description, case-sensitively, by reading all tasks of the user."""
     return pk(user_id=user_id).filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(30), expected_items=50, expected_scanned=1_000_000)
 def search_of_all(text: str) -> KeyCondition:
-    """Search all tasks by title or description by reading the whole table, as in the published design. The lake is
-    cheaper.
+    """Search all tasks by title or description by reading the whole table, as in the published design. Querying the
+    lake is cheaper.
     """
     return everything().filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(4), expected_items=1_000_000)
 def all_tasks() -> KeyCondition:
-    """Read the tasks of all users by reading the whole table, as in the published design. The lake is cheaper."""
+    """Read the tasks of all users by reading the whole table, as in the published design. Querying the lake
+    is cheaper.
+    """
     return everything()
 
 
@@ -198,8 +200,8 @@ def create_user(user: User) -> ItemWrite:
 
 @app.replace(User, rate=Rate(average=0.1))
 def replace_user(user: User) -> ItemWrite:
-    """Update a user if it is unchanged since it was read. If the email address changes, its uniqueness guard item
-    changes too.
+    """Update a user if it is unchanged since it was read. If the email address changes, the uniqueness guard item for
+    the address changes too.
     """
     return item(user)
 

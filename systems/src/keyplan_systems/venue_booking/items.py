@@ -80,7 +80,7 @@ def booking_item(booking: Booking, version: int) -> BookingItem:
 
 
 def user_booking_item(booking: Booking, version: int) -> UserBookingItem:
-    """Convert a booking to the item with its copy for the user's list."""
+    """Return the item with a copy of a booking for the user's list."""
     return UserBookingItem(
         user_id=booking.user_id,
         booking_id=booking.booking_id,

@@ -34,8 +34,8 @@ def create_user(user: UserItem) -> ItemWrite:
 
 @venue.replace(UserItem, rate=FEW)
 def replace_user(user: UserItem) -> ItemWrite:
-    """Replace a user, if it is unchanged since it was read. If the email address changes, its uniqueness guard item
-    changes too.
+    """Replace a user, if it is unchanged since it was read. If the email address changes, the uniqueness guard item for
+    the address changes too.
     """
     return item(user)
 

@@ -62,11 +62,11 @@ def token_digest(fcm_token: str) -> str:
 def subscribe(
     request: SubscribeRequest, person: str, previous: Subscription | None, now_ms: int, device: str | None = None
 ) -> Subscription:
-    """Return a new subscription that is immediately eligible, or the known subscription, reactivated with the new
+    """Return a new subscription that is immediately eligible, or the previous subscription, reactivated with the new
     settings.
 
-    A known subscription is assigned to the requesting device, because only the browser that received a push token knows
-    the token.
+    A previous subscription is assigned to the requesting device, because only the browser that received a push token
+    knows the token.
     """
     if previous is None:
         return Subscription(

@@ -85,7 +85,9 @@ def people(here: InThread) -> Response:
 
 @router.post(f"{_THREAD}/messages")
 def write(here: InThread, form: Form) -> Response:
-    """Store a message and count it. If the form requests it, let the thread wait for the other side."""
+    """Store a message and count it. If the form requests it, also set the status so that the other party is expected to
+    respond.
+    """
     view = here.view()
     try:
         message = _message(form)
@@ -224,7 +226,7 @@ def _message(form: Mapping[str, str]) -> NewMessage:
 
 
 def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
-    """Count a new message. With `hand_over`, also let the thread wait for the other side.
+    """Count a new message. With `hand_over`, also set the status so that the other party is expected to respond.
 
     A thread that was closed concurrently stays closed.
     """

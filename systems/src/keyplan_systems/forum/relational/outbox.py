@@ -58,8 +58,8 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
     """Transfer all pending entries with `write`, oldest first, and mark each entry as done.
 
     Returns immediately if another process holds the lease. If `write` fails, the remaining entries of the same thread
-    stay pending, but the entries of other threads are transferred. At the end, an UnfinishedError with all errors and
-    the number of transferred entries is raised.
+    stay pending, but the entries of other threads are transferred. In this case, an UnfinishedError with all errors and
+    the number of transferred entries is raised at the end.
     """
     with _lease(database, clock) as fence:
         if fence is None:

@@ -82,8 +82,9 @@ class Bronze:
         """Store each event in a batch of stream records once, and return when the events are durable.
 
         `stream` is the ARN or label of the stream of the records. Pass it in all calls or in none: sequence numbers are
-        compared within a stream, and the events of a later stream count as later. Raises BadRecordError (and stores
-        nothing of the batch), LakeBusyError if other writers keep committing first, or OSError.
+        compared within a stream, and the events of a later stream count as later. Raises BadRecordError for a malformed
+        record (nothing of the batch is stored), LakeBusyError if other writers keep committing first, and OSError if
+        the storage fails.
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
         by_identity = {event.identity: event for event in events if event is not None}

@@ -80,7 +80,9 @@ class SlotEffect(StrEnum):
 
 @dataclass(frozen=True)
 class Move:
-    """A row of the transition table: the new status, the effect on slots, and whether the owner may do it."""
+    """A row of the transition table: the new status, the effect on slots, and whether the owner may make the
+    transition.
+    """
 
     status: Status
     slots: SlotEffect

@@ -110,8 +110,8 @@ class User:
         return self.email is not None and self.email_verified_at is not None
 
     def with_address(self, email: str | None, now: datetime) -> User:
-        """Return the user with a verified email address, or without an address if it is None, and with the next
-        version.
+        """Return the user with a verified email address and the next version. If `email` is None, the user has no
+        address.
         """
         verified_at = None if email is None else now
         return replace(self, email=email, email_verified_at=verified_at, version=self.version + 1)
@@ -121,7 +121,7 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
     """Return the user with a changed profile and the next version.
 
     Raises InvalidRequestError if the change is empty or the telephone number is invalid, and StaleVersionError if the
-    user has another version than `known_version`. If `email` changes, the write must also move the uniqueness guard
+    user has another version than `known_version`. If `email` changes, the write must also replace the uniqueness guard
     item.
     """
     check_version(known_version, user.version)

@@ -36,7 +36,9 @@ class MailUnavailableError(MailError):
 
 
 class MailDeferredError(MailUnavailableError):
-    """Raised if one email cannot currently be sent, for example because of a full mailbox. Others may be accepted."""
+    """Raised if one email cannot currently be sent, for example because of a full mailbox. Other emails may be
+    accepted.
+    """
 
 
 class MailRefusedError(MailError):
