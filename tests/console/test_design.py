@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from starlette.testclient import TestClient
 from tests.browser import PHONE, Window
 from tests.console.load import small_design
 
 from keyplan import connect
 from keyplan.cli.designs import loaded
-from keyplan.console import Source, WatchedDesign
+from keyplan.console import Console, Source, WatchedDesign
 from keyplan.design.declaring.design import Design
 from keyplan.diff.programs import load_isolated
 from keyplan.engine.engine import Engine
@@ -477,6 +478,20 @@ def test_a_changed_design_is_shown_without_a_restart(visit: Visit, engine: Engin
         "close_task"
     )
     expect(alert).to_have_count(0)
+
+
+def test_a_changed_design_stops_the_work_on_the_previous_one(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "tasks.py"
+    text = (ROOT / "examples" / "tasks.py").read_text()
+    path.write_text(text)
+    console = Console(Source.of_engine(engine), design=WatchedDesign(lambda: loaded(str(path), load_isolated)))
+    stopped: list[str] = []
+    with TestClient(console.site(), base_url="http://127.0.0.1:8001") as client:
+        client.get(console.url(""))
+        console.frame.stop_work = lambda: stopped.append("previous")
+        path.write_text(text.replace("tasks_due", "due_soon"))
+        assert "due_soon" in client.get("/console/design/patterns").text
+    assert stopped == ["previous"]
 
 
 def test_without_a_design_the_room_says_how_to_give_one(visit: Visit, engine: Engine) -> None:

@@ -82,6 +82,7 @@ class Console:
 
     def _use(self, design: Design) -> None:
         """Show a changed design."""
+        self.frame.stop_work()
         self.frame.design = design
         self.load.use([design, *self._designs.values()])
         self._inner = self._rooms()

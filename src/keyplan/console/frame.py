@@ -85,6 +85,8 @@ class Frame:
         """Other versions of the design to compare it with, by name."""
         self.watched = watched
         """The design with the error of its latest change, or None if its files are not watched."""
+        self.stop_work: Callable[[], None] = lambda: None
+        """Function that stops the background work on the design before another design is shown."""
         self.overview = overview
         """Function that returns the systems for the home page, or None if the home page shows only the source."""
         self.load = load if load is not None else LoadRoom(source, () if design is None else (design,))

@@ -69,6 +69,8 @@ class _Pages:
     def __init__(self, console: Frame) -> None:
         self._console = console
         self._room = None if console.design is None else Room(console.design, console.source)
+        if self._room is not None:
+            console.stop_work = self._room.stop
         if self._room is not None and not console.up:  # of several designs, warm only those that a user opens
             self._room.warm()
 

@@ -131,6 +131,11 @@ class Room:
         """The background verification of the design."""
         return Verification(self.design, self.book)
 
+    def stop(self) -> None:
+        """Stop a verification that runs in the background."""
+        if "verification" in self.__dict__:
+            self.verification.stop()
+
     @cached_property
     def runner(self) -> PatternRunner:
         """The runner of patterns on the source."""
