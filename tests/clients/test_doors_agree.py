@@ -220,7 +220,7 @@ def test_damaged_requests_fail_alike(
         engine.call("CreateTable", orders)
     try:
         for method, params in requests:
-            _assert_alike(*twin_clients, method, params)
+            _assert_equal_outcomes(*twin_clients, method, params)
         inner, outer = (engine.call("Scan", {"TableName": "orders"}) for engine in twins)
         assert inner == outer
     finally:
@@ -228,7 +228,7 @@ def test_damaged_requests_fail_alike(
             engine.call("DeleteTable", {"TableName": "orders"})
 
 
-def _assert_alike(inside: Any, over_http: Any, method: str, params: dict[str, Any]) -> None:
+def _assert_equal_outcomes(inside: Any, over_http: Any, method: str, params: dict[str, Any]) -> None:
     try:
         expected = outcome(over_http, method, params)
     except STUMBLES:

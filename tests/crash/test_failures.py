@@ -169,7 +169,7 @@ def settled(engine: Engine) -> dict[str, Any]:
     return state(engine)
 
 
-def _alike(left: dict[str, Any], right: dict[str, Any]) -> bool:
+def _is_equivalent(left: dict[str, Any], right: dict[str, Any]) -> bool:
     """Return True if two states are the same except for random names."""
     return bool(without_ids(left) == without_ids(right))
 
@@ -190,7 +190,7 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
         before = settled(engine)
         operation(engine)
         after = settled(engine)
-    assert not _alike(before, after)
+    assert not _is_equivalent(before, after)
     messages: list[str] = []
     for number in range(1, MOST_CALLS):
         path = fresh(prepared, tmp_path, number)
@@ -204,13 +204,15 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
                 messages.append(str(error))
             assert fsck.check(engine) == []
             left = settled(engine)
-            assert _alike(left, before) or _alike(left, after), f"half done after failing at call {number}"
-            if _alike(left, before):
+            assert _is_equivalent(left, before) or _is_equivalent(left, after), (
+                f"half done after failing at call {number}"
+            )
+            if _is_equivalent(left, before):
                 operation(engine)
-                assert _alike(settled(engine), after)
+                assert _is_equivalent(settled(engine), after)
             assert fsck.check(engine) == []
         with opened(path) as engine:
-            assert _alike(settled(engine), after)
+            assert _is_equivalent(settled(engine), after)
         assert str(path) in messages.pop()
         path.unlink()
     raise AssertionError("the operation never came to an end")

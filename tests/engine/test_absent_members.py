@@ -161,7 +161,7 @@ def plain(_shape: Shape, content: Any) -> Any:
     return content
 
 
-def lived(filled: Callable[[Shape, Any], Any], *, wire: bool) -> list[Any]:
+def all_responses(filled: Callable[[Shape, Any], Any], *, wire: bool) -> list[Any]:
     """Return the answers to all requests in order, each as changed by `filled`."""
     responses: list[Any] = []
     entries: dict[str, str] = {}
@@ -186,7 +186,7 @@ def lived(filled: Callable[[Shape, Any], Any], *, wire: bool) -> list[Any]:
 @pytest.mark.parametrize("wire", [True, False], ids=["wire", "python"])
 def test_none_equals_an_absent_member(wire: bool) -> None:
     for (operation, _), with_them, without in zip(
-        LIFE, lived(with_nones, wire=wire), lived(plain, wire=wire), strict=True
+        LIFE, all_responses(with_nones, wire=wire), all_responses(plain, wire=wire), strict=True
     ):
         assert with_them == without, operation
 

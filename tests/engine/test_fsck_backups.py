@@ -36,7 +36,7 @@ def _elsewhere(transaction: Transaction, tree: Tree) -> None:
     transaction.move(tree, key, b"\xff" + key, size, body)
 
 
-def _gone(transaction: Transaction, tree: Tree) -> None:
+def _without_row(transaction: Transaction, tree: Tree) -> None:
     transaction.delete(tree, first(transaction, tree)[0])
 
 
@@ -59,7 +59,7 @@ def harness() -> Harness:
         (_wrong_size, "recorded size is not the item's"),
         (_unreadable, "item cannot be read"),
         (_elsewhere, "row lies under another key than its item's"),
-        (_gone, "recorded number or size of items is wrong"),
+        (_without_row, "recorded number or size of items is wrong"),
     ],
 )
 def test_a_damaged_backup_is_found(harness: Harness, damage: Damage, message: str) -> None:

@@ -28,7 +28,7 @@ _PARTS = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "Con
 
 
 @dataclass(frozen=True)
-class Asked:
+class AccessRequest:
     """One action that a request needs, on one resource, with the context's keys."""
 
     action: str
@@ -36,12 +36,12 @@ class Asked:
     context: Mapping[str, tuple[str, ...]]
 
 
-def allows(policy: Mapping[str, Any], request: Asked, principal: Mapping[str, str] | None = None) -> bool:
+def allows(policy: Mapping[str, Any], request: AccessRequest, principal: Mapping[str, str] | None = None) -> bool:
     """Whether some statement allows it. `principal`: the variables that are known of the caller."""
     return any(_matches(statement, request, principal or {}) for statement in policy["Statement"])
 
 
-def _matches(statement: Mapping[str, Any], request: Asked, principal: Mapping[str, str]) -> bool:
+def _matches(statement: Mapping[str, Any], request: AccessRequest, principal: Mapping[str, str]) -> bool:
     assert statement["Effect"] == "Allow"
     if f"dynamodb:{request.action}" not in statement["Action"]:
         return False
@@ -89,7 +89,9 @@ def _like(pattern: str, value: str, variables: Mapping[str, str]) -> bool:
 # Permissions that a request requires.
 
 
-def asked_by(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Iterator[list[Asked]]:
+def access_requests(
+    operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]
+) -> Iterator[list[AccessRequest]]:
     """Yield the permissions of a request twice: for each item separately, and for all items of one action together.
 
     AWS's documentation does not say which of the two the service checks.
@@ -101,10 +103,10 @@ def asked_by(operation: str, request: Mapping[str, Any], schemas: Mapping[str, S
         context = together.setdefault((member.action, member.resource), {})
         for key, values in member.context.items():
             context[key] = tuple(dict.fromkeys((*context.get(key, ()), *values)))
-    yield [Asked(action, resource, context) for (action, resource), context in together.items()]
+    yield [AccessRequest(action, resource, context) for (action, resource), context in together.items()]
 
 
-def _single(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Iterator[Asked]:
+def _single(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Iterator[AccessRequest]:
     if operation in {"TransactWriteItems", "TransactGetItems"}:
         for action in request["TransactItems"]:
             ((kind, members),) = action.items()
@@ -117,7 +119,7 @@ def _single(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Sc
     elif operation.endswith("Item"):
         yield _item(operation, request, schemas)
     else:
-        yield Asked(operation, _resource(request), {})
+        yield AccessRequest(operation, _resource(request), {})
 
 
 def _batched(by_table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -135,7 +137,7 @@ def _resource(request: Mapping[str, Any]) -> str:
 
 def _item(
     action: str, members: Mapping[str, Any], schemas: Mapping[str, Schema], enclosing: str | None = None
-) -> Asked:
+) -> AccessRequest:
     table = members["TableName"]
     item = members.get("Key") or members["Item"]
     context = {_KEYS[0]: (_text(item[schemas[table].partition]),)}
@@ -143,10 +145,10 @@ def _item(
         context["dynamodb:EnclosingOperation"] = (enclosing,)
     if action in {"GetItem", "BatchGetItem"}:
         context["dynamodb:Select"] = ("ALL_ATTRIBUTES",)
-    return Asked(action, ARN + table, context)
+    return AccessRequest(action, ARN + table, context)
 
 
-def _range(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Asked:
+def _range(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> AccessRequest:
     table, name = request["TableName"], request.get("IndexName")
     index = None if name is None else schemas[table].index(name)
     names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
@@ -157,7 +159,7 @@ def _range(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Sch
         equal = {names.get(placeholder, placeholder): values[value] for placeholder, value in matches}
         partition = (schemas[table].partition,) if index is None else index.partition
         context |= {key: (_text(equal[placeholder]),) for key, placeholder in zip(_KEYS, partition, strict=False)}
-    return Asked(operation, ARN + table + ("" if name is None else f"/index/{name}"), context)
+    return AccessRequest(operation, ARN + table + ("" if name is None else f"/index/{name}"), context)
 
 
 def _select(request: Mapping[str, Any]) -> str:

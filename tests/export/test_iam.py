@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.export import diary
-from tests.export.iam_policies import ARN, Asked, allows, asked_by
+from tests.export.iam_policies import ARN, AccessRequest, access_requests, allows
 from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, Seen, design_of, requests_of, schemas_of
 
 from keyplan import Entity, Inserted, ItemWrite, Table, connect, item
@@ -57,7 +57,7 @@ def denied(
     policy: Mapping[str, Any], request: Seen, design: Design, principal: Mapping[str, str] | None = None
 ) -> bool:
     """Whether something of a request is denied, whether its items are looked at one by one or together."""
-    ways = asked_by(request.operation, request.request, schemas_of(design))
+    ways = access_requests(request.operation, request.request, schemas_of(design))
     items = [all(allows(policy, access, principal) for access in way) for way in ways]
     assert len(set(items)) == 1, "both ways agree"
     return not items[0]
@@ -90,11 +90,13 @@ def test_nothing_that_no_pattern_does_is_allowed(name: str) -> None:
     requests_sent = {(request.operation, request.request.get("TableName")) for request in requests_of(name)}
     for table in design.tables:
         for action in ("DeleteTable", "UpdateTable", "CreateTable", "DescribeTable", "PartiQLSelect", "GetRecords"):
-            assert not allows(document, Asked(action, ARN + table.name, {}))
+            assert not allows(document, AccessRequest(action, ARN + table.name, {}))
         for action in ("Scan", "BatchWriteItem", "BatchGetItem"):
             used = {entry for entry in requests_sent if entry[0] == action and entry[1] in {table.name, None}}
-            assert used or not allows(document, Asked(action, ARN + table.name, {"dynamodb:LeadingKeys": ("x",)}))
-    assert not allows(document, Asked("GetItem", ARN + "other", {"dynamodb:LeadingKeys": ("USER#x",)}))
+            assert used or not allows(
+                document, AccessRequest(action, ARN + table.name, {"dynamodb:LeadingKeys": ("x",)})
+            )
+    assert not allows(document, AccessRequest("GetItem", ARN + "other", {"dynamodb:LeadingKeys": ("USER#x",)}))
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -143,7 +145,7 @@ def test_cfn_lint_reports_a_damaged_policy(lint: Callable[[str], list[Any]]) -> 
 
 
 def partitions(request: Seen, design: Design) -> set[str]:
-    ways = asked_by(request.operation, request.request, schemas_of(design))
+    ways = access_requests(request.operation, request.request, schemas_of(design))
     return {key for access in next(iter(ways)) for key in access.context.get("dynamodb:LeadingKeys", ())}
 
 
@@ -214,14 +216,14 @@ def test_a_scan_has_no_condition() -> None:
 def test_steps_of_a_transaction_are_allowed_only_in_a_transaction() -> None:
     document = policy_of([diary.write_counted])
     leading = {"dynamodb:LeadingKeys": ("AUTHOR#ada",)}
-    put = Asked("PutItem", ARN + "diary", leading)
+    put = AccessRequest("PutItem", ARN + "diary", leading)
     assert not allows(document, put)
     enclosed = {**leading, "dynamodb:EnclosingOperation": ("TransactWriteItems",)}
-    assert allows(document, Asked("PutItem", ARN + "diary", enclosed))
+    assert allows(document, AccessRequest("PutItem", ARN + "diary", enclosed))
 
 
 def test_a_missing_key_does_not_grant_permission() -> None:
-    assert not allows(policy_of([diary.entry]), Asked("GetItem", ARN + "diary", {}))
+    assert not allows(policy_of([diary.entry]), AccessRequest("GetItem", ARN + "diary", {}))
 
 
 def test_partitions_of_several_attributes_are_not_mixed() -> None:
@@ -232,7 +234,7 @@ def test_partitions_of_several_attributes_are_not_mixed() -> None:
 
     def is_allowed(first: str, second: str) -> bool:
         context = {"dynamodb:LeadingKeys": (first,), "dynamodb:SecondPartitionKeyValues": (second,)}
-        return allows(document, Asked("Query", ARN + "t/index/i", context))
+        return allows(document, AccessRequest("Query", ARN + "t/index/i", context))
 
     assert [is_allowed("a", "x"), is_allowed("b", "y"), is_allowed("c", "z")] == [True, True, True]
     assert [is_allowed("a", "y"), is_allowed("b", "x"), is_allowed("d", "z")] == [False, False, False]
@@ -288,11 +290,11 @@ def test_every_request_of_a_runner_is_allowed() -> None:
         if operation == "GetRecords":
             continue  # an iterator does not say which stream's it is
         built_request = {**request, "StreamArn": f"{ARN}diary/stream/x"} if "StreamArn" in request else request
-        ways = asked_by(operation, built_request, schemas)
+        ways = access_requests(operation, built_request, schemas)
         assert all(allows(document, access) for way in ways for access in way), operation
-    assert allows(document, Asked("GetRecords", f"{ARN}diary/stream/x", {}))
+    assert allows(document, AccessRequest("GetRecords", f"{ARN}diary/stream/x", {}))
     other = {"dynamodb:LeadingKeys": ("diary/other",)}
-    assert not allows(document, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
+    assert not allows(document, AccessRequest("PutItem", f"{ARN}keyplan-checkpoints", other))
 
 
 class Sent:
@@ -313,7 +315,7 @@ class Sent:
             # An iterator does not say which stream's it is; ListStreams has no resource in the authorization reference.
             of_stream = operation == "GetRecords" or "StreamArn" in request
             built_request = {**request, "StreamArn": f"{ARN}{stream_of}/stream/x"} if of_stream else request
-            ways = asked_by(operation, built_request, self.schemas)
+            ways = access_requests(operation, built_request, self.schemas)
             if not all(allows(document, access) for way in ways for access in way):
                 refused.add(operation)
         return refused
@@ -404,7 +406,7 @@ def test_an_undeclared_consumer_may_read_the_stream_and_write_only_its_tables_ch
     document = policy(grants, ACCOUNT)
     assert sent.denied(document, table.name) == set()
     other = {"dynamodb:LeadingKeys": ("forum/x",)}
-    assert not allows(document, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
+    assert not allows(document, AccessRequest("PutItem", f"{ARN}keyplan-checkpoints", other))
 
 
 class Kept:

@@ -138,7 +138,7 @@ class Read:
         self.request.update(placeholders.members(), ReturnConsumedCapacity="INDEXES")
         filtered = set() if test is None else {str(test[1][0])}
         if self._is_incomplete(projected) or (
-            operation == "Query" and self._is_part() and not filtered <= self._held()
+            operation == "Query" and self._is_part() and not filtered <= self._stored_names()
         ):
             self._refused(operation)
             return
@@ -168,7 +168,7 @@ class Read:
         if kind == "paths":
             names = set(data.draw(st.lists(st.sampled_from(["p", "n", "x", "m", "g"]), min_size=1, unique=True)))
             self.request["ProjectionExpression"] = ", ".join(placeholders.path((name,)) for name in sorted(names))
-            return names, self._is_local_part() and not names <= self._held()
+            return names, self._is_local_part() and not names <= self._stored_names()
         if kind:
             self.request["Select"] = kind
         return None, kind == "ALL_ATTRIBUTES" and self._is_local_part()
@@ -179,7 +179,7 @@ class Read:
     def _is_local_part(self) -> bool:
         return self.index is not None and not self.index.is_global and self._is_part()
 
-    def _held(self) -> set[str]:
+    def _stored_names(self) -> set[str]:
         assert self.index is not None
         return {name for name, _ in self.table.key_attributes + self.index.attributes} | set(self.index.included)
 
@@ -189,7 +189,7 @@ class Read:
             return False
         if projected is None:
             return self.request.get("Select") == "ALL_ATTRIBUTES"
-        return not projected <= self._held()
+        return not projected <= self._stored_names()
 
     def _filter(self, data: st.DataObject, placeholders: Placeholders) -> Condition | None:
         if not data.draw(st.booleans()):

@@ -22,7 +22,7 @@ class Stage:
     def __init__(self, log: EventLog, clock: ManualClock) -> None:
         self.log, self.clock = log, clock
         self.hub = Hub(log, clock)
-        self.heard: dict[str, list[dict[str, Any]]] = {}
+        self.received: dict[str, list[dict[str, Any]]] = {}
         self.pumps: list[asyncio.Task[None]] = []
         self.begun = 0
         """Number of started sends."""
@@ -31,7 +31,7 @@ class Stage:
 
     def connect(self, name: str, user_id: str = "13") -> Pipe:
         """Return a connection that accepts messages while the gate is open."""
-        messages = self.heard[name] = []
+        messages = self.received[name] = []
 
         async def send(message: dict[str, Any]) -> None:
             self.begun += 1
@@ -58,12 +58,12 @@ class Stage:
 
     def seqs(self, name: str) -> list[int]:
         """Return the numbers that were sent to a connection."""
-        return [message["seq"] for message in self.heard[name] if "seq" in message]
+        return [message["seq"] for message in self.received[name] if "seq" in message]
 
     async def until(self, name: str, count: int) -> None:
         """Wait until a connection has received this number of events, and a little longer, to detect more."""
         async with asyncio.timeout(PATIENCE_S):
-            while len(self.heard[name]) < count:
+            while len(self.received[name]) < count:
                 await asyncio.sleep(0.001)
         for _ in range(5):
             await asyncio.sleep(0)

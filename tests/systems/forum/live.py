@@ -169,7 +169,7 @@ class Socket:
     async def notify(self, action: str, **fields: Any) -> None:
         await self.connection.send(json.dumps({"action": action, **fields}))
 
-    async def hear(self) -> dict[str, Any]:
+    async def receive(self) -> dict[str, Any]:
         """Return the next message; fail after a timeout."""
         async with asyncio.timeout(PATIENCE_S):
             message: dict[str, Any] = json.loads(await self.connection.recv())
@@ -177,7 +177,7 @@ class Socket:
 
     async def ask(self, action: str, **fields: Any) -> dict[str, Any]:
         await self.notify(action, **fields)
-        return await self.hear()
+        return await self.receive()
 
     async def watch(self, token: str, **fields: Any) -> dict[str, Any]:
         """Subscribe and check the success."""

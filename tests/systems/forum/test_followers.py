@@ -123,10 +123,10 @@ def test_a_watcher_is_not_notified_and_a_user_who_left_is(live: Live) -> None:
         async with live.socket(ANN) as ann, live.socket(TUTOR) as tutor:
             await ann.watch(live.token(ANN))
             live.writer(TEACHER).say("while ann watches")
-            assert (await ann.hear())["text"] == "while ann watches"
+            assert (await ann.receive())["text"] == "while ann watches"
             with live.notifier() as runner:
                 runner.run_once()
-            pushed = [await tutor.hear() for _ in range(2)]
+            pushed = [await tutor.receive() for _ in range(2)]
             assert {message["action"] for message in pushed} == {"forum.notification.new"}
             assert pushed[-1]["excerpt"] == "while ann watches"
 

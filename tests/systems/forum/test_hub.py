@@ -123,7 +123,7 @@ def test_events_stored_while_a_watch_starts_are_delivered(log: EventLog, clock: 
         top = log.last_seq(PLACE)
         stage.hub.events(stage.write(2))
         await asyncio.sleep(0)
-        assert stage.heard["a"] == []
+        assert stage.received["a"] == []
         stage.hub.begin(watch, top, top)
         await stage.until("a", 2)
         assert stage.seqs("a") == [1, 2]
@@ -217,7 +217,7 @@ def test_responses_do_not_wait_for_a_lagging_index(
                 await asyncio.sleep(0.001)
         pipe.say({"action": "heartbeat"})
         await stage.until("a", 1)
-        assert stage.heard["a"] == [{"action": "heartbeat"}]
+        assert stage.received["a"] == [{"action": "heartbeat"}]
         is_behind = False
         await stage.until("a", 2)
         assert stage.seqs("a") == [1]
@@ -236,7 +236,7 @@ def test_a_reader_who_left_receives_nothing_more(log: EventLog, clock: ManualClo
         stage.hub.events(stage.write(2) + stage.write(1, OTHER))
         await stage.until("b", 3)
         await stage.until("a", 1)
-        assert [message["participant_id"] for message in stage.heard["a"]] == ["43"]
+        assert [message["participant_id"] for message in stage.received["a"]] == ["43"]
         stage.hub.close(second)
         assert stage.hub.connections == 1
 
@@ -256,7 +256,7 @@ def test_a_reader_who_leaves_during_a_page_receives_no_more_of_it(log: EventLog,
         pipe.say({"action": "forum.unsubscribed"})
         stage.gate.set()
         await stage.until("a", 2)
-        assert [message["action"] for message in stage.heard["a"]] == ["forum.message.new", "forum.unsubscribed"]
+        assert [message["action"] for message in stage.received["a"]] == ["forum.message.new", "forum.unsubscribed"]
 
     play(log, clock, story)
 
@@ -272,8 +272,8 @@ def test_notifications_are_sent_to_all_connections_of_their_user(log: EventLog, 
         stage.hub.notifications([notification])
         for name in "ab":
             await stage.until(name, 1)
-            assert stage.heard[name][0]["action"] == "forum.notification.new"
-        assert stage.heard["c"] == []
+            assert stage.received[name][0]["action"] == "forum.notification.new"
+        assert stage.received["c"] == []
 
     play(log, clock, story)
 

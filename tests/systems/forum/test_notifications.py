@@ -58,7 +58,7 @@ def test_a_watcher_that_starts_from_nothing_gets_the_whole_thread(live: Live) ->
     async def story() -> None:
         async with live.socket(ANN) as ann:
             result = await ann.watch(live.token(ANN), since=0)
-            received = [await ann.hear() for _ in range(result["last_seq"])]
+            received = [await ann.receive() for _ in range(result["last_seq"])]
             assert [message["seq"] for message in received] == list(range(1, result["last_seq"] + 1))
 
     asyncio.run(story())
@@ -77,6 +77,6 @@ def test_a_heartbeat_finds_events_that_the_stream_did_not_deliver(live: Live, mo
             await ann.watch(live.token(ANN))
             message = live.writer(TUTOR).say("not in the stream")
             assert await ann.ask("heartbeat") == {"action": "heartbeat"}
-            assert (await ann.hear())["seq"] == message["seq"]
+            assert (await ann.receive())["seq"] == message["seq"]
 
     asyncio.run(story())

@@ -35,12 +35,12 @@ def test_a_watcher_receives_events_written_after_it_subscribed(live: Live) -> No
             result = await tutor.watch(live.token(TUTOR))
             writer = live.writer()
             messages = [writer.say(text) for text in ("one", "two")]
-            received = [await tutor.hear() for _ in messages]
+            received = [await tutor.receive() for _ in messages]
             assert [{"action": "forum.message.new", **message} for message in messages] == received
             assert [message["seq"] for message in received] == [result["last_seq"] + 1, result["last_seq"] + 2]
             message_id = str(uuid.uuid4())
             assert writer.post("three", message_id).status_code == 201
-            result = await tutor.hear()
+            result = await tutor.receive()
             assert (result["participant_id"], result["item_id"], result["author_id"]) == (ANN, sample.LOOPS, ANN)
             assert (result["text"], result["uuid"], result["time"] >= received[1]["time"]) == (
                 "three",
@@ -68,7 +68,7 @@ def test_every_kind_of_event_is_pushed_including_zero_and_false(live: Live) -> N
             assert response.json()["new"] == 3
             live.person(ANN).put(f"/items/{sample.LOOPS}/participant/{ANN}/thread", json={"status": "closed"})
             live.service.carry_log()
-            received = [await ann.hear() for _ in range(4)]
+            received = [await ann.receive() for _ in range(4)]
             assert [message["action"] for message in received] == [
                 "forum.attempt.started", "forum.submission.new", "forum.grade.update", "forum.thread.closed",
             ]  # fmt: skip
@@ -86,13 +86,13 @@ def test_reconnecting_returns_missed_and_back_filled_events(live: Live) -> None:
         async with live.socket(TUTOR) as tutor:
             await tutor.watch(live.token(TUTOR))
             writer.say("before")
-            last = (await tutor.hear())["seq"]
+            last = (await tutor.receive())["seq"]
         past = {"type": "attempt_started", "time": 1_500_000_000_000, "attempt_id": "77"}
         live.person("9", "platform").post(f"/thread/{sample.LOOPS}/{ANN}/events", json={"events": [past]})
         writer.say("meanwhile")
         async with live.socket(TUTOR) as again:
             await again.watch(live.token(TUTOR), since=last)
-            received = [await again.hear(), await again.hear()]
+            received = [await again.receive(), await again.receive()]
             assert [(message["action"], message["seq"]) for message in received] == [
                 ("forum.attempt.started", last + 1),
                 ("forum.message.new", last + 2),
@@ -148,7 +148,7 @@ def test_a_rejected_subscriber_does_not_count_as_watching(live: Live) -> None:
             live.writer(TUTOR).say("notified all the same")
             with live.notifier() as runner:
                 runner.run_once()
-            pushed = [await ann.hear() for _ in range(2)]
+            pushed = [await ann.receive() for _ in range(2)]
             assert {message["action"] for message in pushed} == {"forum.notification.new"}
             assert pushed[-1]["excerpt"] == "notified all the same"
 
@@ -162,9 +162,9 @@ def test_an_invalid_message_is_answered_and_the_connection_continues(live: Live)
             longest = '{"action": "heartbeat"}'.ljust(32 * 1024)
             for text in ("{", "[]", '{"action": "sing"}', '{"action": "forum.subscribe"}', longest + " "):
                 await ann.connection.send(text)
-                assert (await ann.hear())["status"] == 400
+                assert (await ann.receive())["status"] == 400
             await ann.connection.send(longest)
-            assert await ann.hear() == {"action": "heartbeat"}
+            assert await ann.receive() == {"action": "heartbeat"}
             for since in (-1, 10**6, "1"):
                 response = await ann.ask("forum.subscribe", token=token, since=since)
                 assert response["status"] == 400, response
@@ -187,11 +187,11 @@ def test_two_tabs_both_receive_everything_and_one_can_leave(live: Live) -> None:
             await second.watch(token)
             assert len(items(live, "THREADSUB#")) == 2
             message = writer.say("to both")
-            assert (await first.hear())["seq"] == (await second.hear())["seq"] == message["seq"]
+            assert (await first.receive())["seq"] == (await second.receive())["seq"] == message["seq"]
             response = await first.ask("forum.unsubscribe", participant_id=ANN, item_id=sample.LOOPS)
             assert response["action"] == "forum.unsubscribed"
             writer.say("to one")
-            assert (await second.hear())["text"] == "to one"
+            assert (await second.receive())["text"] == "to one"
             await first.nothing()
             (left,) = items(live, "THREADSUB#")
             assert left["PK"]["S"] == f"THREADSUB#{ANN}#{sample.LOOPS}"
@@ -214,7 +214,7 @@ def test_a_lost_connection_is_removed_without_affecting_other_subscriptions(live
             (left,) = items(live, "THREADSUB#")
             assert left["user_id"]["S"] == TUTOR
             live.writer().say("still there")
-            assert (await tutor.hear())["text"] == "still there"
+            assert (await tutor.receive())["text"] == "still there"
         await settled(live, 0)
         assert items(live, "THREADSUB#") == []
 
@@ -248,7 +248,7 @@ def test_pushed_events_keep_a_silent_reader_connected(live: Live) -> None:
             for text in ("one", "two", "three"):
                 live.clock.advance(400)
                 writer.say(text)
-                assert (await ann.hear())["text"] == text
+                assert (await ann.receive())["text"] == text
 
     asyncio.run(story())
 
@@ -267,7 +267,7 @@ def test_every_connection_ends_after_two_hours_and_can_be_resumed(live: Live) ->
         await settled(live, 0)
         async with live.socket(ANN) as again:
             await again.watch(live.token(ANN), since=1)
-            assert (await again.hear())["seq"] == 2
+            assert (await again.receive())["seq"] == 2
 
     asyncio.run(story())
 
@@ -286,7 +286,7 @@ def test_a_watch_ends_with_the_validity_of_its_token(live: Live) -> None:
             assert code == 1001
             assert "token has expired" in reason
             live.writer().say("for who may still read it")
-            assert (await ann.hear())["text"] == "for who may still read it"
+            assert (await ann.receive())["text"] == "for who may still read it"
 
     asyncio.run(story())
 
@@ -329,11 +329,11 @@ def test_presence_reports_watchers_and_statuses_on_request(live: Live) -> None:
             await ann.watch(live.token(ANN), presence=True)
             async with live.socket(TEACHER) as teacher:
                 await teacher.watch(live.token(TEACHER))
-                await heard_action(ann, "forum.watchers.changed")
-            await heard_action(ann, "forum.watchers.changed")
+                await receive_action(ann, "forum.watchers.changed")
+            await receive_action(ann, "forum.watchers.changed")
             body = {"status": "waiting_for_participant"}
             live.person(ANN).put(f"/items/{sample.LOOPS}/participant/{ANN}/thread", json=body)
-            changed = await heard_action(ann, "forum.status.changed")
+            changed = await receive_action(ann, "forum.status.changed")
             assert (changed["status"], changed["item_id"], changed["participant_id"]) == (
                 *body.values(),
                 sample.LOOPS,
@@ -344,9 +344,9 @@ def test_presence_reports_watchers_and_statuses_on_request(live: Live) -> None:
     asyncio.run(story())
 
 
-async def heard_action(socket: Socket, action: str) -> dict[str, Any]:
+async def receive_action(socket: Socket, action: str) -> dict[str, Any]:
     """Return the next message with this action; other reports of presence may come before it."""
-    while (message := await socket.hear())["action"] != action:
+    while (message := await socket.receive())["action"] != action:
         assert message["action"] == "forum.watchers.changed"
     return message
 

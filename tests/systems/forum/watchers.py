@@ -179,7 +179,7 @@ async def _one_connection(course: Course, watcher: Watcher, chance: random.Rando
             await socket.watch(token, since=watcher.last)
         while not (course.written.is_set() and _has_all(course, watcher)):
             try:
-                result = await asyncio.wait_for(socket.hear(), 0.5)
+                result = await asyncio.wait_for(socket.receive(), 0.5)
             except TimeoutError:
                 continue
             _note(course.lives[0], watcher, result)

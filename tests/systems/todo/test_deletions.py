@@ -187,14 +187,14 @@ def test_a_worker_that_meets_another_on_the_same_job_leaves_it(
     ada.delete("/users")
     run = stage.connection.run
 
-    def met(call: Any, **options: Any) -> Any:
+    def fail(call: Any, **options: Any) -> Any:
         if call.pattern.name == "remove_tasks":
             reasons = [WriteConflictError("being written"), NotFoundError("not there")]
             raise TransactionFailedError("nothing was applied", reasons=reasons)
         return run(call, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stage.connection, "run", met)
+        patch.setattr(stage.connection, "run", fail)
         assert stage.service.deletions.run_once() == 0
     assert stage.service.deletions.run_once() == 1
 

@@ -125,13 +125,13 @@ def test_a_change_with_two_kinds_of_conflicts_is_retried(
         [WriteConflictError("being written"), NotFoundError("not there")],
     ]
 
-    def met(*calls: Any, **options: Any) -> None:
+    def fail(*calls: Any, **options: Any) -> None:
         if reasons:
             raise TransactionFailedError("nothing was applied", reasons=reasons.pop())
         transact(*calls, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stage.connection, "transact", met)
+        patch.setattr(stage.connection, "transact", fail)
         response = ada.put(path, {"title": "new"})
     assert (response.status_code, reasons) == (200, [])
 

@@ -48,7 +48,7 @@ pytestmark = pytest.mark.usefixtures("the_shelf")
 
 
 @contextmanager
-def nobody() -> Iterator[str]:
+def unused_address() -> Iterator[str]:
     """Yield a URL that nothing listens on, and that no other process can bind."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -386,7 +386,7 @@ def test_a_locked_database_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.
 def test_an_unreachable_endpoint_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    with nobody() as url, ExitStack() as stack, pytest.raises(UpError) as raised:
+    with unused_address() as url, ExitStack() as stack, pytest.raises(UpError) as raised:
         prepare(Settings(tmp_path, url=url), stack, lambda _line: None)
     assert url in str(raised.value)
 
@@ -438,7 +438,7 @@ def test_the_demo_plays_every_part() -> None:
 
 
 def test_a_demo_without_a_running_server_is_a_clear_error(tmp_path: Path) -> None:
-    with nobody() as url:
+    with unused_address() as url:
         command = [sys.executable, "-m", "keyplan", "demo", "--url", url, "--folder", str(tmp_path)]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert result.returncode == 1
