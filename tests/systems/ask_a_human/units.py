@@ -35,45 +35,57 @@ def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], 
     stage.person("ada")
     return [
         ("ask", "agent, key record, counter; transaction of 5 items", lambda: stage.ask(key="k", agent="agent-9")),
-        ("ask again under the key", "agent, key record, question", lambda: stage.ask(key="k", agent="agent-9")),
-        ("poll", "agent, counter, question, its two responses", lambda: stage.poll(ids[0])),
-        ("the agent's list", "agent, counter, index", lambda: stage.client.get("/agent/questions", headers=agent)),
-        ("feed of 20", "counter, 8 shards of the index", lambda: stage.get("/questions")),
+        ("ask again with the same key", "agent, key record, question", lambda: stage.ask(key="k", agent="agent-9")),
+        ("poll", "agent, counter, question and its two responses", lambda: stage.poll(ids[0])),
         (
-            "look at a question",
+            "list an agent's questions",
+            "agent, counter, index",
+            lambda: stage.client.get("/agent/questions", headers=agent),
+        ),
+        ("list 20 questions", "counter, 8 index partitions", lambda: stage.get("/questions")),
+        (
+            "view a question",
             "counter, device, question, own response",
             lambda: stage.get(f"/questions/{ids[0]}", "ada"),
         ),
         (
-            "answer, a person's first",
+            "answer for the first time",
             "device, question, own response, record, notice, 3 counters; transaction of 7 items",
             lambda: stage.answer(ids[0], "ada", answer="words of ada"),
         ),
         (
-            "answer, a later one",
-            "the same with the record replaced",
+            "answer again later",
+            "as above, but the user's record is replaced",
             lambda: stage.answer(ids[1], "person-3", answer="other words"),
         ),
-        ("answer refused: already answered", "device, question, own response", lambda: stage.answer(ids[0], "ada")),
+        ("answer a question twice (rejected)", "device, question, own response", lambda: stage.answer(ids[0], "ada")),
         (
-            "own record with rank",
+            "view one's record with the rank",
             "counter, device, record, row, 8 histograms, 8 counts",
             lambda: stage.get("/stats", "ada"),
         ),
-        ("board of 10 with own rank", "counter, device, 8 shards, row, rank", lambda: stage.get("/leaderboard", "ada")),
+        (
+            "view a leaderboard of 10 rows with one's rank",
+            "counter, device, 8 index partitions, row, rank",
+            lambda: stage.get("/leaderboard", "ada"),
+        ),
         (
             "subscribe",
-            "counter, device, subscription; transaction with the token's guard",
+            "counter, device, subscription; transaction with the uniqueness guard item for the token",
             lambda: stage.subscribe("t", "ada"),
         ),
-        ("counting two people's moves", "stream's checkpoints, marks, histograms", stage.rank),
-        ("push: 21 rounds, 41 notified subscribers", "errands, index, 41 claims", pusher.run_once),
+        (
+            "count two users in the histograms",
+            "checkpoints of the stream, records of counted changes, histograms",
+            stage.rank,
+        ),
+        ("run 21 rounds of pushes to 41 subscribers", "tasks, index, 41 claims", pusher.run_once),
     ]
 
 
 def table() -> str:
     """Return the measured units as a table."""
-    lines = ["| use | read units | write units | what it asks |", "|---|---|---|---|"]
+    lines = ["| operation | read units | write units | items and requests |", "|---|---|---|---|"]
     clock = ManualClock(NOON_S)
     with (
         Engine.memory(clock=clock, ttl_sweep_s=None) as engine,

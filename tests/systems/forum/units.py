@@ -79,22 +79,22 @@ def rows() -> list[tuple[str, int, float]]:
     with house() as of:
         service, log = of.service, of.service.log
         stored = of.measure("store a message", lambda: log.append(_draft(50)))
-        of.measure("the same message again", lambda: log.append(_draft(50)))
-        of.measure("the last 10 messages", lambda: log.messages(PLACE, 10, None))
-        of.measure("the last 20 events", lambda: log.history(PLACE, 20, None))
-        of.measure("how far a thread has come", lambda: log.last_seq(PLACE))
-        of.measure("5 events since", lambda: log.since(PLACE, 46))
+        of.measure("store the same message again", lambda: log.append(_draft(50)))
+        of.measure("read the last 10 messages", lambda: log.messages(PLACE, 10, None))
+        of.measure("read the last 20 events", lambda: log.history(PLACE, 20, None))
+        of.measure("read the number of the newest event", lambda: log.last_seq(PLACE))
+        of.measure("read 5 new events", lambda: log.since(PLACE, 46))
         of.measure("connect", lambda: service.connections.opened("c", sample.TEACHER))
         of.measure("subscribe", lambda: service.connections.subscribe("c", sample.TEACHER, PLACE))
         change = Inserted(new=stored.event, sequence_number="1", event_id="1", at_s=0.0)
-        of.measure("notify 1 of 3 followers, 2 watching", lambda: service.notify(change))
+        of.measure("notify 1 of 3 followers (2 are watching)", lambda: service.notify(change))
         of.measure("disconnect", lambda: service.connections.closed("c"))
-        of.measure("the last 20 notifications", lambda: service.followers.notifications(sample.TUTOR, 20, None))
+        of.measure("read the last 20 notifications", lambda: service.followers.notifications(sample.TUTOR, 20, None))
         return of.rows
 
 
 def table() -> str:
     """Return the table of the README."""
-    lines = ["| Use | Requests | Units |", "| --- | --- | --- |"]
+    lines = ["| Operation | Requests | Units |", "| --- | --- | --- |"]
     lines += [f"| {name} | {sent} | {units:g} |" for name, sent, units in rows()]
     return "\n".join(lines) + "\n"

@@ -32,16 +32,16 @@ def lines_of(monthly: Estimate) -> dict[str, float]:
     attempts, profiles, scenarios = (table_of(monthly, name) for name in ("Attempts", "Profiles", "Scenarios"))
     own, *indexes = attempts.parts
     return {
-        "Attempts: writes and reads of the table, ledger and marks included": own.on_demand,
+        "Attempts: reads and writes of the table, including ledgers and marks": own.on_demand,
         "Attempts: the three indexes": sum(part.on_demand for part in indexes),
-        "Profiles: snapshots written and read": profiles.requests,
-        "Scenarios: 5 read and 1 write units per second, used or not": scenarios.parts[0].provisioned,
-        "Scenarios: the index's own 10 and 5": scenarios.parts[1].provisioned,
-        "Storage of a year's attempts and snapshots, of which the account's free 25 GB are taken off": sum(
+        "Profiles: reads and writes of snapshots": profiles.requests,
+        "Scenarios: provisioned capacity of the table (5 RCU, 1 WCU)": scenarios.parts[0].provisioned,
+        "Scenarios: provisioned capacity of the index (10 RCU, 5 WCU)": scenarios.parts[1].provisioned,
+        "Storage of the attempts and snapshots of a year, minus the free 25 GB of the account": sum(
             table.storage for table in monthly.tables
         )
         - monthly.free_storage,
-        "Point-in-time recovery, Attempts and Profiles": sum(table.point_in_time for table in monthly.tables),
+        "Point-in-time recovery of Attempts and Profiles": sum(table.point_in_time for table in monthly.tables),
     }
 
 
@@ -49,4 +49,4 @@ def table() -> str:
     """Return the monthly cost as Markdown."""
     result = month()
     lines = [[name, f"{abs(round(dollars, 2)):.2f}"] for name, dollars in lines_of(result).items()]
-    return rows(["What", "$ a month"], [*lines, ["Sum", f"{result.total:.2f}"]]) + "\n"
+    return rows(["Part", "$ per month"], [*lines, ["Total", f"{result.total:.2f}"]]) + "\n"

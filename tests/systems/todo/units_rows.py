@@ -106,15 +106,20 @@ def _keys_and_values() -> list[Row]:
             _get(_PATH),
             "consistent",
         ),
-        _listed("all tasks", design.tasks_of_user("ada"), "consistent: shows what was just written"),
-        _listed("tasks by status", design.tasks_by_status("ada"), "all tasks, in the order of letters", order="status"),
+        _listed("all tasks", design.tasks_of_user("ada"), "consistent, so it includes the latest writes"),
+        _listed(
+            "tasks by status",
+            design.tasks_by_status("ada"),
+            "all tasks, grouped by status in alphabetical order",
+            order="status",
+        ),
         _listed("specific status", design.tasks_with_status("ada", Status.PENDING), _EXACT, status="pending"),
         _listed("tasks by due date", design.tasks_by_due_date("ada"), "", order="due_date"),
         _listed("specific due date", design.tasks_due_on("ada", _DAY), _EXACT, due_on=str(_DAY)),
         _listed(
             "date range",
             design.tasks_due_between("ada", _FIRST, _LAST),
-            "up to behind the last day",
+            "the range ends after the last day",
             due_from=str(_FIRST),
             due_to=str(_LAST),
         ),
@@ -129,12 +134,12 @@ def _orders_and_filters() -> list[Row]:
             "cursor",
             _paged,
             _pages,
-            "the list of a status in pages of 3: each page is rounded up by itself",
+            "a list by status in pages of 3; each page is rounded up separately",
         ),
         _listed(
             "tasks by priority",
             design.tasks_by_priority("ada"),
-            "order=urgency asks four times, in rank order",
+            "order=urgency sends four queries, most urgent first",
             order="priority",
         ),
         _listed("specific priority", design.tasks_with_priority("ada", Priority.URGENT), _EXACT, priority="urgent"),
@@ -143,7 +148,7 @@ def _orders_and_filters() -> list[Row]:
         _listed(
             "completed tasks",
             design.tasks_with_status("ada", Status.COMPLETED),
-            "by the status index, not a filter",
+            "with the status index instead of a filter",
             status="completed",
         ),
         Row(
@@ -152,7 +157,7 @@ def _orders_and_filters() -> list[Row]:
             "overdue_tasks",
             _run(design.overdue_tasks("ada", date(2025, 11, 20))),
             _get("/tasks/overdue"),
-            "pending and in progress; finished ones are read too",
+            "returns pending and in-progress tasks; finished tasks are read but filtered out",
         ),
         _listed("tasks with due dates", design.tasks_by_due_date("ada"), "", order="due_date"),
     ]
@@ -166,7 +171,7 @@ def _counts_bulk_search() -> list[Row]:
             "count_with_status",
             _run(design.count_with_status("ada", Status.PENDING)),
             _get("/tasks/counts"),
-            "one user's, in the index; the request counts all statuses and priorities",
+            "counts one user's tasks in the index; the request counts all statuses and priorities",
         ),
         Row(
             "count by priority",
@@ -174,7 +179,7 @@ def _counts_bulk_search() -> list[Row]:
             "count_with_priority",
             _run(design.count_with_priority("ada", Priority.LOW)),
             _get("/tasks/counts"),
-            "over all users: the lake",
+            "for counts of all users, query the lake",
         ),
         Row(
             "bulk update of status",
@@ -182,7 +187,7 @@ def _counts_bulk_search() -> list[Row]:
             "change_status",
             _run(_MOVED),
             lambda a: good(a.post("/tasks/bulk/status", _IDS)),
-            "conditional update of each; the request: two tasks",
+            "a conditional update per task; the request updates two tasks",
         ),
         Row(
             "bulk delete of completed",
@@ -190,7 +195,7 @@ def _counts_bulk_search() -> list[Row]:
             "delete_completed_task",
             _run(design.delete_completed_task("ada", task_of(2).task_id)),
             lambda a: good(a.post("/tasks/bulk/delete-completed")),
-            "conditional delete of each; the request: five tasks",
+            "a conditional delete per task; the request deletes five tasks",
         ),
         Row(
             "search title/description",
@@ -198,15 +203,15 @@ def _counts_bulk_search() -> list[Row]:
             "search_of_user",
             _run(design.search_of_user("ada", "Task 7")),
             _get("/tasks/search", q="Task 7"),
-            "one user's tasks",
+            "searches one user's tasks",
         ),
         Row(
-            "the same over all",
+            "search all users' tasks",
             "~50-500 RCU",
             "search_of_all",
             _run(design.search_of_all("Task 7")),
             _get("/admin/tasks/search", q="Task 7"),
-            "the documented scan; the lake answers it without the table",
+            "the published scan; the lake runs the search without reading the table",
         ),
     ]
 
@@ -219,7 +224,7 @@ def _writes_of_tasks() -> list[Row]:
             "create_task",
             _run(design.create_task(_FRESH)),
             lambda a: good(a.post("/tasks", _body(_FRESH))),
-            "1 and 1 for each index; the request: a transaction with answer and user",
+            "1 for the table and 1 per index; the request runs a transaction with the response and the user",
         ),
         Row(
             "update task",
@@ -227,7 +232,7 @@ def _writes_of_tasks() -> list[Row]:
             "replace_task",
             _run(design.replace_task(_CHANGED)),
             lambda a: good(a.put(_PATH, {"title": "New"})),
-            "the indexes hold the title too",
+            "the indexes also contain the title",
         ),
         Row(
             "update of a status",
@@ -235,7 +240,7 @@ def _writes_of_tasks() -> list[Row]:
             "replace_task",
             _run(design.replace_task(_FIRST_TASK.model_copy(update={"status": Status.CANCELLED}))),
             lambda a: good(a.put(_PATH, {"status": "cancelled"})),
-            "the entry of the status index moves: two writes",
+            "the entry in the status index moves, which takes two writes",
         ),
     ]
 
@@ -256,7 +261,7 @@ def _the_rest() -> list[Row]:
             "answer_given",
             _run(design.answer_given("ada", "none")),
             lambda a: good(a.post("/tasks", _body(_FRESH), "again")),
-            "by PK and SK, consistent; the request: a replay",
+            "by PK and SK, consistent; the request returns a stored response",
         ),
         Row("idempotency cleanup", "0 RCU", "expiry", None, None, "deleted by the service, without consumed capacity"),
         Row(
@@ -265,7 +270,7 @@ def _the_rest() -> list[Row]:
             "create_user",
             _run(design.create_user(_BOB)),
             lambda a: good(a.post("/users", {})),
-            "with the guard of the e-mail address, in a transaction",
+            "in a transaction with the uniqueness guard item for the email address",
         ),
         Row(
             "update user",
@@ -281,7 +286,7 @@ def _the_rest() -> list[Row]:
             "replace_user",
             None,
             lambda a: good(a.delete("/users")),
-            "the request begins the job",
+            "the request starts the job",
         ),
         Row(
             "list all users",

@@ -98,13 +98,13 @@ def uses(of: House) -> Iterator[tuple[str, int, float]]:
     last = NOVEMBER + timedelta(days=29)
     closure = {"date": last, "duration": "FULL_DAY", "kind": "closure", "title": "Works"}
     works: list[tuple[str, Callable[[], Any]]] = [
-        ("ask for the venue", lambda: _request(of.service, 21)),
+        ("request a booking", lambda: _request(of.service, 21)),
         ("approve a full day", lambda: bookings.decide(ROOT, of.waiting, Action.APPROVE)),
         ("cancel an approved full day", lambda: bookings.decide(ROOT, of.waiting, Action.CANCEL, known=2)),
         ("close a full day", lambda: calendar.create(ROOT, closure)),
-        ("look at a month", lambda: calendar.availability(NOVEMBER, last)),
-        ("look at the own history", lambda: bookings.of_user(ADA.actor, 25, None)),
-        ("change the e-mail address", lambda: of.service.users.change(ADA, {"email": "new@example.org"})),
+        ("view a month", lambda: calendar.availability(NOVEMBER, last)),
+        ("list one's bookings", lambda: bookings.of_user(ADA.actor, 25, None)),
+        ("change the email address", lambda: of.service.users.change(ADA, {"email": "new@example.org"})),
     ]
     for name, work in works:
         yield (name, *of.cost(work))
@@ -112,7 +112,7 @@ def uses(of: House) -> Iterator[tuple[str, int, float]]:
 
 def table() -> str:
     """Return both as one Markdown table."""
-    lines = ["| what | requests | units |", "| --- | --- | --- |"]
+    lines = ["| operation | requests | units |", "| --- | --- | --- |"]
     with house() as built:
         lines += [f"| {number}. `{name}` | 1 | {units:g} |" for number, (name, units) in enumerate(patterns(built), 1)]
         lines += [f"| {name} | {requests} | {units:g} |" for name, requests, units in uses(built)]

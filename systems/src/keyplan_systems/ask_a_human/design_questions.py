@@ -64,15 +64,13 @@ def open_questions_for(now_s: int, audience: str) -> KeyCondition:
 
 @questions.query(Question, index="ByNeed", rate=Rate(average=20, peak=100), expected_items=20, expected_scanned=160)
 def needy_questions(now_s: int) -> KeyCondition:
-    """List answerable questions, sorted by the percentage of required answers received, lowest first."""
+    """List answerable questions, sorted by the percentage of required answers that were received, lowest first."""
     return pk(question_id=every_shard()).filter(F.expires_at > now_s)
 
 
 @questions.query(Question, index="ByNeed", rate=Rate(average=5, peak=30), expected_items=20, expected_scanned=160)
 def needy_questions_for(now_s: int, audience: str) -> KeyCondition:
-    """List answerable questions for an audience, sorted by the percentage of required answers received,
-    lowest first.
-    """
+    """List answerable questions for an audience, sorted by the percentage of required answers, lowest first."""
     return pk(question_id=every_shard()).filter((F.expires_at > now_s) & F.audience.contains(audience))
 
 
@@ -96,9 +94,7 @@ def add_question(question: Question) -> ItemWrite:
 
 @questions.create(KeyRecord)
 def keep_key(record: KeyRecord, over: Timestamp) -> ItemWrite:
-    """Store an idempotency key. An existing record is replaced if it was created at or before the time `over`; if it is
-    newer, the write fails.
-    """
+    """Store an idempotency key, if it has no record or only one that was created at or before the time `over`."""
     return item(record).replace_if(F.created <= over)
 
 
@@ -173,8 +169,9 @@ def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, d
 
 @questions.delete(Errand, rate=Rate(average=10, peak=100))
 def claim_last_round(kind: str, question: str, seen: int) -> ItemWrite:
-    """Claim the last round of push notifications for a question by deleting its task. Only one of several workers
-    succeeds.
+    """Claim the last round of push notifications for a question by deleting its task.
+
+    Only one of several workers succeeds.
     """
     return item(kind=kind, question=question).condition(F.rounds_done == seen)
 
@@ -236,9 +233,7 @@ def ask(
 
 @transaction(rate=Rate(average=1, peak=10))
 def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCall[Any]]:
-    """Expire a question: set its status to EXPIRED, decrement the agent's number of open questions, and delete the
-    task.
-    """
+    """Set a question to EXPIRED, decrement its agent's number of open questions, and delete the task."""
     return [store_expiry(question_id, now_s), end_one(agent), take_errand(kind, question_id)]
 
 

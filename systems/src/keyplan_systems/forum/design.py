@@ -273,9 +273,7 @@ def followers(place: Place) -> KeyCondition:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
-    """Make a follow record permanent after its thread was opened, unless a later status change was already applied to
-    it.
-    """
+    """Make a follow record permanent after its thread was opened, unless a later status change was applied to it."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=None)
@@ -285,9 +283,7 @@ def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWrite:
-    """Set the expiry of a follow record after its thread was closed, unless a later status change was already applied
-    to it.
-    """
+    """Set the expiry of a follow record after its thread was closed, unless a later status change was applied."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=ttl)

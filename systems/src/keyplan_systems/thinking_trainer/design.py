@@ -146,8 +146,9 @@ def attempt_by_id(attempt_id: str) -> ItemKey:
     StoredAttempt, index="UserAttempts", descending=True, expected_items=20, limit=20, rate=Rate.monthly(20_000)
 )
 def submitted_attempts(user_id: str) -> KeyCondition:
-    """Read a user's submitted attempts, newest first. In version 0.9, this index also contained unsubmitted
-    attempts.
+    """Read a user's submitted attempts, newest first.
+
+    In version 0.9, the index also contained unsubmitted attempts.
     """
     return pk(user_id=user_id).filter(F.status == Status.COMPLETED)
 

@@ -175,16 +175,18 @@ def search_of_user(user_id: str, text: str) -> KeyCondition:
 
 @app.scan(Task, rate=Rate.monthly(30), expected_items=50, expected_scanned=1_000_000)
 def search_of_all(text: str) -> KeyCondition:
-    """Search all tasks by title or description by reading the whole table, as in the published design. Querying the
-    lake is cheaper.
+    """Search all tasks by title or description by reading the whole table, as in the published design.
+
+    Querying the lake is cheaper.
     """
     return everything().filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(4), expected_items=1_000_000)
 def all_tasks() -> KeyCondition:
-    """Read the tasks of all users by reading the whole table, as in the published design. Querying the lake
-    is cheaper.
+    """Read the tasks of all users by reading the whole table, as in the published design.
+
+    Querying the lake is cheaper.
     """
     return everything()
 
@@ -200,9 +202,7 @@ def create_user(user: User) -> ItemWrite:
 
 @app.replace(User, rate=Rate(average=0.1))
 def replace_user(user: User) -> ItemWrite:
-    """Update a user if it is unchanged since it was read. If the email address changes, the uniqueness guard item for
-    the address changes too.
-    """
+    """Update a user and the uniqueness guard item for the email address if the user is unchanged since it was read."""
     return item(user)
 
 
@@ -342,9 +342,7 @@ def end_deletion(user_id: str, since: datetime) -> ItemWrite:
 
 @transaction(rate=Rate.monthly(100))
 def finish_deletion(user_id: str, since: datetime) -> list[WriteCall[Any]]:
-    """Delete a user, the uniqueness guard item for the email address and the deletion job after all tasks have been
-    deleted.
-    """
+    """Delete a user, the guard item for the email address and the deletion job, after all tasks were deleted."""
     return [remove_user(user_id, since), end_deletion(user_id, since)]
 
 

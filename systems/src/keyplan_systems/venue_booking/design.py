@@ -134,9 +134,7 @@ def write_request(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, by_user: LetterCountItem,
     most_by_user: int, to_address: LetterCountItem, most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a booking request, its copy in the user's partition and its emails, and count the emails against the
-    limits.
-    """
+    """Store a booking request, its copy and its emails, and count the emails against the limits."""
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),

@@ -34,9 +34,7 @@ def create_user(user: UserItem) -> ItemWrite:
 
 @venue.replace(UserItem, rate=FEW)
 def replace_user(user: UserItem) -> ItemWrite:
-    """Replace a user, if it is unchanged since it was read. If the email address changes, the uniqueness guard item for
-    the address changes too.
-    """
+    """Replace a user and the guard item for the email address, if the user is unchanged since it was read."""
     return item(user)
 
 
@@ -69,8 +67,9 @@ def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> ItemWrite:
 
 @venue.update(EmailCodeItem, rate=FEW)
 def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
-    """Count an attempt to enter a code, if the maximum is not reached. The attempt is counted before the code is
-    compared.
+    """Count an attempt to enter a code, if the maximum is not reached.
+
+    The attempt is counted before the code is compared.
     """
     return item(user_id=user_id, claim_id=claim_id).condition(F.tries < allowed).add(tries=1)
 
