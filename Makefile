@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 FOLDER ?= keyplan-data
 PORT ?= 8000
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
-# One more than there are processors: tests of servers also wait.
-WORKERS ?= $(shell expr $(PROCESSORS) + 1)
+# Two more than there are processors: tests of servers, browsers and processes wait about half of their time. Each worker
+# collects all tests, which takes 20 s of a processor, and needs up to 1.5 GB.
+WORKERS ?= $(shell expr $(PROCESSORS) + 2)
 # Of laws: `thorough` tests more examples of each.
 PROFILE ?= steady
 CHECKED := src systems tests bench docs examples conftest.py
@@ -66,14 +67,18 @@ $(VENV)/.dev: $(VENV)/.pip pyproject.toml systems/pyproject.toml
 	@$(PIP) -e ".[$(EXTRAS)]" -e "./systems[lake,mcp]" --group dev
 	@touch $@
 
-# Chromium for the tests of pages; without it they are skipped, or fail if KEYPLAN_REQUIRE_BROWSER is set.
+# Chromium for the tests of pages; without it they are skipped, or fail if KEYPLAN_REQUIRE_BROWSER is set. Its headless
+# shell needs less than half of the processor time of the whole browser, which is also needed: it shows notifications.
+BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome
+APT_INSTALL := apt-get install -q -y --no-install-recommends fonts-dejavu-core
 $(VENV)/.browser: $(VENV)/.dev
-	@if command -v chromium || command -v chromium-browser || command -v google-chrome; then echo "Pages are tested in the installed browser"; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "Installing Chromium for the tests of pages: about a minute"; \
-		apt-get update -q >/dev/null && apt-get install -q -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
-	else echo "Downloading Chromium for the tests of pages"; $(BIN)/python -m playwright install chromium; \
-	fi && touch $@ || echo "No Chromium: the tests of pages will be skipped"
+	@if ! command -v chromium-headless-shell >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium and its headless shell for the tests of pages: about a minute"; \
+		{ apt-get update -q; $(APT_INSTALL) chromium chromium-headless-shell || $(APT_INSTALL) chromium; } >/dev/null 2>&1; \
+	fi; \
+	for browser in $(BROWSERS); do command -v $$browser && break; done \
+	|| { echo "Downloading Chromium for the tests of pages"; $(BIN)/python -m playwright install chromium; } \
+	&& touch $@ || echo "No Chromium: the tests of pages will be skipped"
 
 $(VENV)/.bench: $(VENV)/.pip pyproject.toml
 	@echo "Installing keyplan and its benchmarks into $(VENV): one to three minutes"

@@ -18,7 +18,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,6 +38,7 @@ SCREENSHOTS_VARIABLE: Final = "KEYPLAN_SCREENSHOTS"
 """Environment variable of a folder in which tests leave their screenshots; without it they take none."""
 PHONE, DESKTOP = 390, 1280
 _TIMEOUT_MS: Final = 60_000  # generous for busy machines
+_START_TIMEOUT_MS: Final = 240_000  # a browser that does not start in time would skip all tests of a file
 expect.set_options(timeout=_TIMEOUT_MS)
 _ARGUMENTS: Final = (
     "--disable-gpu",
@@ -179,18 +180,23 @@ def _watch(page: Page, window: Window) -> None:
     page.on("console", lambda line: window.errors.append(f"console: {line.text}") if line.type == "error" else None)
 
 
-def launched(playwright: Playwright) -> Browser:
-    """Return a headless Chromium. Raises playwright.sync_api.Error where none is installed."""
+def launched(playwright: Playwright, *, whole: bool = False) -> Browser:
+    """Return a Chromium without windows: its headless shell if installed, or else, or if `whole`, the whole browser.
+
+    Raises playwright.sync_api.Error where none is installed.
+    """
     arguments = [*_ARGUMENTS, *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [])]
-    return playwright.chromium.launch(executable_path=chromium_path(), args=arguments)
+    path = chromium_path(headless=not whole)
+    channel = "chromium" if whole and path is None else None  # otherwise Playwright starts its own headless shell
+    return playwright.chromium.launch(executable_path=path, channel=channel, args=arguments, timeout=_START_TIMEOUT_MS)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Yield a headless Chromium. Skips the test, or fails it if a browser is required, where none is installed."""
+@contextmanager
+def installed_browser(*, whole: bool = False) -> Iterator[Browser]:
+    """Yield a Chromium. Skips the test, or fails it if a browser is required, where none is installed."""
     with sync_playwright() as playwright:
         try:
-            browser = launched(playwright)
+            browser = launched(playwright, whole=whole)
         except Error as error:
             reason = f"Chromium cannot start; `make test` installs it: {error}"
             if os.environ.get(REQUIRED_VARIABLE):
@@ -198,6 +204,13 @@ def browser() -> Iterator[Browser]:
             pytest.skip(reason)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Yield a headless Chromium for all tests of a file."""
+    with installed_browser() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session", autouse=True)

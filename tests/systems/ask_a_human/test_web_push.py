@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import expect
-from tests.browser import Window, Windows
+from playwright.sync_api import Browser, expect
+from tests.browser import Window, Windows, installed_browser
 from tests.systems.ask_a_human.fake_push_service import ENDPOINT, FakeBrowser, FakePushService
 from tests.systems.ask_a_human.page_site import PageSite, page_site
 from tests.systems.ask_a_human.stage import Stage
@@ -29,6 +29,13 @@ from keyplan_systems.web.files import KeyFileError
 from keyplan_systems.web.secret import Secret
 
 NOW_S = 1_770_033_600.0
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Yield the whole browser, because the headless shell does not show notifications."""
+    with installed_browser(whole=True) as browser:
+        yield browser
 
 
 @pytest.fixture

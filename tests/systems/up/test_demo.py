@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from tests.browser import REQUIRED_VARIABLE
 from tests.systems.up.running_up import PATIENCE_S, get
 
 from keyplan_systems.up import registry
-from keyplan_systems.web.tour import BrowserMissingError, started
+from keyplan_systems.web.tour import BrowserMissingError, chromium_path, started
 
 
 @contextmanager
@@ -84,3 +85,19 @@ def test_without_a_display_the_demo_names_the_option(monkeypatch: pytest.MonkeyP
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(BrowserMissingError, match=r"--headless|playwright install"), started(headless=False):
         pass
+
+
+@pytest.mark.parametrize(
+    ("installed", "headless", "name"),
+    [
+        ({"chromium", "chromium-headless-shell"}, True, "chromium-headless-shell"),
+        ({"chromium", "chromium-headless-shell"}, False, "chromium"),
+        ({"chromium-headless-shell"}, False, None),
+        ({"google-chrome"}, True, "google-chrome"),
+    ],
+)
+def test_the_headless_shell_is_preferred_without_a_window(
+    monkeypatch: pytest.MonkeyPatch, installed: set[str], headless: bool, name: str | None
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda program: program if program in installed else None)
+    assert chromium_path(headless=headless) == name

@@ -178,7 +178,9 @@ def started(*, headless: bool) -> Iterator[Browser]:
         options = [_NO_ROOT_SANDBOX] if is_root else []
         try:
             browser = playwright.chromium.launch(
-                headless=headless, executable_path=chromium_path(), args=["--no-first-run", "--disable-sync", *options]
+                headless=headless,
+                executable_path=chromium_path(headless=headless),
+                args=["--no-first-run", "--disable-sync", *options],
             )
         except Error as error:
             if "XServer" in error.message or "DISPLAY" in error.message:
@@ -193,6 +195,10 @@ def started(*, headless: bool) -> Iterator[Browser]:
                 browser.close()
 
 
-def chromium_path() -> str | None:
-    """Return the path of Chromium or Chrome on this system, or None to use Playwright's own browser."""
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+def chromium_path(*, headless: bool = True) -> str | None:
+    """Return the path of Chromium or Chrome on this system, or None to use Playwright's own browser.
+
+    Without a window, Chromium's headless shell is preferred: it needs less than half of the processor time.
+    """
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names if headless else names[1:])), None)
