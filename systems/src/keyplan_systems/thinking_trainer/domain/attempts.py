@@ -5,7 +5,7 @@
                    │     ▼
     start ──▶ in-progress ──submit──▶ completed
                    │
-                   └──abandon, or 24 h of silence──▶ abandoned
+                   └──abandon, or 24 h without activity──▶ abandoned
 
 Completed and abandoned are final. Only a completed attempt has a `timestamp` (when it was submitted), an evaluation and
 a duration, so an index by `timestamp` contains only completed attempts. `scored_key` sorts them.

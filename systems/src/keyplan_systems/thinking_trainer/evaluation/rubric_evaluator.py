@@ -6,7 +6,7 @@ It needs no model and no network, and the same answers always get the same score
 * relevance: words shared with each question and with the situation, length compared with the requested length;
 * logic: reasons, conclusions, conditions, and how many sentences are linked by a connective;
 * evidence: words for data and sources, a fact taken from the situation, doubts about quality, examples;
-* assumptions: what is assumed, in how many sentences, what it rests on, how it could be tested;
+* assumptions: what is assumed, in how many sentences, what it is based on, how it could be tested;
 * alternatives: other explanations, in how many sentences, objections, weighing;
 * quantitative-reasoning: numbers, three different figures, rates and estimates, a calculation;
 * humility-uncertainty: hedged sentences, unknowns, confidence or what would change it, sweeping words.
