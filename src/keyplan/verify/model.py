@@ -279,7 +279,7 @@ class StoredEntities:
         return groups.get(_hashable(values), [])
 
     def exists(self, spec: EntitySpec, entity: Entity) -> bool:
-        """Return True if an object of any entity is stored under the key of the given object."""
+        """Return True if the key of `entity` is in use, by an item of any entity type."""
         place = place_of(spec, entity)
         return any(place in live for other, live in self._live.items() if other.schema is spec.schema)
 

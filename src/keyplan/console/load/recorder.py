@@ -358,7 +358,7 @@ class LoadRecorder:
         return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.form))
 
     def _bucket(self, now: float) -> Bucket:
-        """Return the current bucket of the finest span. Complete buckets are first added to the other spans."""
+        """Return the current bucket of the shortest span. Its complete buckets are first added to the longer spans."""
         finest = self._rings[0]
         last = finest.last()
         bucket = finest.bucket(now)

@@ -43,7 +43,7 @@ WALK_VALUE = "*walked*"
 
 
 def reader(source: Source) -> Reader:
-    """Return a function that gets the value of a parameter or constant from the arguments of a call."""
+    """Return a function of a call's arguments that returns the argument for a parameter, or the constant."""
     if isinstance(source, (Each, EveryShard)):
         return itemgetter(WALK_VALUE)
     if not isinstance(source, Param):

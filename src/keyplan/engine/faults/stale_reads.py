@@ -149,7 +149,7 @@ class SeenView:
         return self._view.totals(tree, low, high)
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count some of the rows after the row number `last`. `StoreView.count_part` documents the result."""
+        """Count the next batch of rows after row number `last`. See `StoreView.count_part` for the result."""
         return self._view.count_part(tree, last)
 
     def newest(self, tree: Tree) -> int:

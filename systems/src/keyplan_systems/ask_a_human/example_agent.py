@@ -41,7 +41,7 @@ def drafts(facts: Facts) -> list[str]:
 
 
 def question(facts: Facts) -> str:
-    """Return the text of the question about the drafts, with the context that people need."""
+    """Return the text of a question that asks people to compare the drafts, with the context that they need."""
     return (
         f"A new version of a bookkeeping program solves this problem: {facts.reason}."
         " Which release note tells you best whether you should update?"

@@ -28,7 +28,7 @@ def upgraded_values(kind: Kind, values: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """Return the value with field names converted to attribute names. No record contains a map with arbitrary keys."""
+    """Return the value with field names converted to attribute names. Records contain no other map keys."""
     if isinstance(value, Mapping):
         return {to_camel(name): _stored(part) for name, part in value.items()}
     return [_stored(part) for part in value] if isinstance(value, list) else value

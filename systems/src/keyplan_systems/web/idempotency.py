@@ -143,7 +143,7 @@ class IdempotencyKeys(ABC):
     def stored_answer(self, request: Request) -> Answer | None:
         """Return the stored response to a request, or None.
 
-        Raises the system's exception if the key was already used for a different request.
+        If the idempotency key was already used for a different request, raises the exception that `key_reused` returns.
         """
         record = self._connection.run(self.read_record(request))
         answer = None if record is None else self.replay(record, request)

@@ -152,7 +152,7 @@ def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms
 
 
 def fresh(fingerprint_hash: str, now_ms: int) -> Stats:
-    """Return the record of a user who has not answered any question."""
+    """Return the initial record of a user who has not answered any questions."""
     return Stats(fingerprint_hash, created_at_ms=now_ms, updated_at_ms=now_ms, scored_at_ms=now_ms)
 
 

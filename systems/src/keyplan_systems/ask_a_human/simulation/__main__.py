@@ -48,7 +48,7 @@ class Played:
 
 
 def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int) -> Played:
-    """Simulate and audit a day in the connected database. The connection must use the same `clock`."""
+    """Simulate a day of activity in the connected database, then audit it. The connection must use the same `clock`."""
     connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
     service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
     started_s = time.perf_counter()

@@ -71,7 +71,7 @@ class Weakness(Record):
 
 
 class Improvement(Record):
-    """A dimension that improved from the older half of the window to the newer, serialized as `from` and `to`."""
+    """A dimension whose mean rose from the older half of the window (`from` in JSON) to the newer half (`to`)."""
 
     dimension: Dimension
     improvement: Figure

@@ -66,8 +66,9 @@ class _Graded(BaseModel):
 
 
 def assessment_in(text: str, model_id: str) -> Assessment:
-    """Return the assessment in a model's text, whatever surrounds its JSON object. Raises ReplyUnusable if the text
-    contains no valid assessment.
+    """Return the assessment in a model's reply, ignoring the text around the JSON object.
+
+    Raises ReplyUnusable if the reply does not contain a valid assessment.
     """
     if len(text) > MAX_REPLY_CHARACTERS:
         raise ReplyUnusable(f"it has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}")
