@@ -31,9 +31,9 @@ def client(engine: Engine, clock: ManualClock) -> Iterator[TestClient]:
 
 
 def test_the_printed_link_is_exchanged_for_a_strict_cookie_that_scripts_cannot_read(client: TestClient) -> None:
-    answer = client.get(f"/console/?token={TOKEN}&tab=items")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/console/?tab=items")
-    cookie = answer.headers["set-cookie"]
+    response = client.get(f"/console/?token={TOKEN}&tab=items")
+    assert (response.status_code, response.headers["location"]) == (303, "/console/?tab=items")
+    cookie = response.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert "Path=/console" in cookie
@@ -42,15 +42,15 @@ def test_the_printed_link_is_exchanged_for_a_strict_cookie_that_scripts_cannot_r
 
 
 def test_a_page_without_the_cookie_is_refused(client: TestClient) -> None:
-    answer = client.get(PAGE)
-    assert answer.status_code == 401
-    assert "printed in its terminal" in answer.text
+    response = client.get(PAGE)
+    assert response.status_code == 401
+    assert "printed in its terminal" in response.text
 
 
 def test_a_wrong_token_is_refused(client: TestClient) -> None:
-    answer = client.get("/console/?token=of-an-earlier-start")
-    assert answer.status_code == 401
-    assert "set-cookie" not in answer.headers
+    response = client.get("/console/?token=of-an-earlier-start")
+    assert response.status_code == 401
+    assert "set-cookie" not in response.headers
 
 
 def test_an_expired_session_is_refused(client: TestClient, clock: ManualClock) -> None:
@@ -69,9 +69,9 @@ def test_a_forged_cookie_is_refused(client: TestClient) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8001", "", "192.168.0.1"])
 def test_a_foreign_host_is_refused_even_with_the_token(client: TestClient, host: str) -> None:
-    answer = client.get(f"/console/?token={TOKEN}", headers={"Host": host})
-    assert answer.status_code == 403
-    assert "set-cookie" not in answer.headers
+    response = client.get(f"/console/?token={TOKEN}", headers={"Host": host})
+    assert response.status_code == 403
+    assert "set-cookie" not in response.headers
 
 
 @pytest.mark.parametrize("host", ["localhost:8001", "[::1]:8001", "127.0.0.1:8001"])
@@ -135,6 +135,6 @@ def test_a_failure_of_the_console_is_a_page(engine: Engine) -> None:
 
     console = Console(Source("broken", call, kind="endpoint"))
     with TestClient(console.site(), base_url=BASE, raise_server_exceptions=False) as client:
-        answer = client.get(console.url(BASE).replace("/console/?", "/console/data/?"))
-    assert answer.status_code == 500
-    assert "RuntimeError: out of order &lt;b&gt;" in answer.text
+        response = client.get(console.url(BASE).replace("/console/?", "/console/data/?"))
+    assert response.status_code == 500
+    assert "RuntimeError: out of order &lt;b&gt;" in response.text

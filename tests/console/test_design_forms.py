@@ -76,7 +76,7 @@ def errors(pattern: Any, fields: dict[str, str]) -> dict[str, str]:
 
 
 def widgets(parameters: list[ParameterFields]) -> dict[str, str]:
-    return {one.label: one.widget for parameter in parameters for one in parameter.inputs}
+    return {field.label: field.widget for parameter in parameters for field in parameter.inputs}
 
 
 def test_each_type_has_its_widget_and_times_of_writes_have_none() -> None:
@@ -92,8 +92,8 @@ def test_an_entity_is_read_from_its_fields() -> None:
         "size": "l", "done": "true", "words": "one\n\n two ", "picture": "AAE=", "home": '{"street": "S", "number": 1}',
         "reference": "00000000-0000-0000-0000-000000000001",
     }  # fmt: skip
-    found = arguments(save, **{f"thing.{name}": text for name, text in fields.items()})["thing"]
-    assert found == Thing(
+    entity = arguments(save, **{f"thing.{name}": text for name, text in fields.items()})["thing"]
+    assert entity == Thing(
         name="x", number=7, color=Color.BLUE, day=date(2026, 1, 31), at=datetime(2026, 1, 31, 12, tzinfo=UTC),
         price=Decimal("2.50"), size="l", done=True, words=["one", "two"], picture=b"\0\1",
         home=Address(street="S", number=1), reference=UUID(int=1),
@@ -101,8 +101,8 @@ def test_an_entity_is_read_from_its_fields() -> None:
 
 
 def test_empty_fields_are_defaults_or_no_value() -> None:
-    found = arguments(save, **{"thing.name": "x", "thing.number": "7"})["thing"]
-    assert found == Thing(name="x", number=7)
+    entity = arguments(save, **{"thing.name": "x", "thing.number": "7"})["thing"]
+    assert entity == Thing(name="x", number=7)
 
 
 def test_arguments_fill_the_form_that_reads_them_again() -> None:
@@ -123,8 +123,8 @@ def test_defaults_of_parameters_are_shown_and_used() -> None:
 
 
 def test_a_patch_leaves_empty_fields_unchanged_and_null_removes_a_value() -> None:
-    found = arguments(change, name="x", number="1", day="", price="")
-    assert (found["day"], found["price"]) == (UNSET, UNSET)
+    values = arguments(change, name="x", number="1", day="", price="")
+    assert (values["day"], values["price"]) == (UNSET, UNSET)
     assert arguments(change, name="x", number="1", day="null")["day"] is None
 
 
@@ -142,9 +142,9 @@ def test_a_patch_leaves_empty_fields_unchanged_and_null_removes_a_value() -> Non
     ],
 )
 def test_a_wrong_value_is_reported_at_its_field(name: str, text: str, message: str) -> None:
-    found = errors(save, {"thing.name": "x", "thing.number": "7", f"thing.{name}": text})
-    assert list(found) == [f"thing.{name}"]
-    assert message in found[f"thing.{name}"]
+    messages = errors(save, {"thing.name": "x", "thing.number": "7", f"thing.{name}": text})
+    assert list(messages) == [f"thing.{name}"]
+    assert message in messages[f"thing.{name}"]
 
 
 def test_limits_of_a_parameter_are_checked() -> None:

@@ -42,12 +42,12 @@ def tasks() -> Design:
 @pytest.mark.parametrize("target", DESIGNS)
 def test_every_pattern_is_in_the_picture_and_each_line_ends_at_a_row(target: str) -> None:
     design = Design.load(target)
-    found = panels(design)
-    assert {box.name for panel in found for box in panel.boxes} == {pattern.name for pattern in design.patterns}
-    for number, panel in enumerate(found):
+    found_panels = panels(design)
+    assert {box.name for panel in found_panels for box in panel.boxes} == {pattern.name for pattern in design.patterns}
+    for number, panel in enumerate(found_panels):
         picture = ElementTree.fromstring(str(draw(panel, number)))
         ids = {part.get("id") for part in picture.iter() if part.get("id")}
-        touched = {one for part in picture.iter() for one in (part.get("data-touches") or "").split()}
+        touched = {place_name for part in picture.iter() for place_name in (part.get("data-touches") or "").split()}
         assert touched <= ids
         spots = {(section.key, row.name) for section in panel.sections for row in section.rows}
         assert {spot for box in panel.boxes for spot in box.touches} <= spots
@@ -89,11 +89,11 @@ def test_generated_items_fill_the_collections_of_every_table_and_index(target: s
         entities = collections.EntityFinder(table.entities)
         for index in (None, *table.schema.indexes):
             entries = collections.entries(table.schema, index, sample.items(table))
-            found = collections.collections(table.schema, index, entries, entities)
-            named = {row.entity for one in found for row in one.rows}
-            held = {spec.name for spec in table.entities if spec.key_in(index) is not None}
-            assert named - {"unique value"} <= held
-            keys = [tuple(part.text for part in one.partition) for one in found]
+            found_collections = collections.collections(table.schema, index, entries, entities)
+            named = {row.entity for collection in found_collections for row in collection.rows}
+            expected_entities = {spec.name for spec in table.entities if spec.key_in(index) is not None}
+            assert named - {"unique value"} <= expected_entities
+            keys = [tuple(part.text for part in collection.partition) for collection in found_collections]
             assert len(keys) == len(set(keys)), "each collection is shown once"
 
 
@@ -122,9 +122,9 @@ def test_a_larger_load_costs_more_and_the_declared_estimate_stays(tasks: Design)
 
 
 def test_the_rate_of_one_pattern_changes_its_price_and_its_share(tasks: Design) -> None:
-    found = costs(tasks, book(), WhatIf(load=2.0, rates=(("tasks_due", 10.0), ("finish", 0.0))))
-    rates = {choice.name: choice for choice in found.rates}
-    declared = {cost.name: cost.requests for cost in found.declared.patterns}
+    month = costs(tasks, book(), WhatIf(load=2.0, rates=(("tasks_due", 10.0), ("finish", 0.0))))
+    rates = {choice.name: choice for choice in month.rates}
+    declared = {cost.name: cost.requests for cost in month.declared.patterns}
     assert rates["tasks_due"].cost == pytest.approx(20 * declared["tasks_due"])
     assert rates["add"].cost == pytest.approx(2 * declared["add"])
     assert (rates["finish"].cost, rates["finish"].value) == (0.0, "0")
@@ -143,8 +143,11 @@ def test_low_rates_are_shown_per_a_longer_time(rate: float, text: str) -> None:
 def test_items_that_a_scan_returns_apart_are_one_collection(tasks: Design) -> None:
     (table,) = tasks.tables
     items = [{"PK": {"S": user}, "SK": {"S": f"TASK#{number}"}} for number in range(2) for user in ("a", "b")]
-    found = collections.collections(table.schema, None, items, collections.EntityFinder(table.entities))
-    assert [(one.partition[0].text, len(one.rows)) for one in found] == [("a", 2), ("b", 2)]
+    found_collections = collections.collections(table.schema, None, items, collections.EntityFinder(table.entities))
+    assert [(collection.partition[0].text, len(collection.rows)) for collection in found_collections] == [
+        ("a", 2),
+        ("b", 2),
+    ]
 
 
 def test_a_design_is_loaded_again_only_if_a_file_of_it_has_changed(tmp_path: Path) -> None:
@@ -245,7 +248,7 @@ def test_every_pattern_runs_on_its_generated_items_or_says_why_not(target: str) 
             rehearsed = runner.run(pattern, sample.arguments(pattern), expected(pattern), rehearses=True)
             assert not rehearsed.error, (pattern.name, rehearsed.error)
             assert rehearsed.is_done is pattern.plan.reading, pattern.name
-            assert all(one.text for one in rehearsed.sent)
+            assert all(request.text for request in rehearsed.sent)
 
 
 def test_a_rehearsal_writes_nothing_and_the_run_has_a_receipt(tasks: Design) -> None:
@@ -256,7 +259,7 @@ def test_a_rehearsal_writes_nothing_and_the_run_has_a_receipt(tasks: Design) -> 
         runner = PatternRunner(Source.of_engine(engine), book(), b"key")
         pattern = tasks.pattern("add")
         rehearsed = runner.run(pattern, {"task": task}, expected(pattern), rehearses=True)
-        assert [one.operation for one in rehearsed.sent] == ["PutItem"]
+        assert [request.operation for request in rehearsed.sent] == ["PutItem"]
         assert engine.call("Scan", {"TableName": "app"})["Count"] == 0
         outcome = runner.run(pattern, {"task": task}, expected(pattern))
         assert outcome.spent.write == {"app": 1.0, "app/open": 1.0}

@@ -48,7 +48,10 @@ ENGINES = {
     "ministack": (
         replace(
             peer_named("ministack"),
-            environment=(*(one for one in peer_named("ministack").environment if one[0] != STREAMS[0]), STREAMS),
+            environment=(
+                *(variable for variable in peer_named("ministack").environment if variable[0] != STREAMS[0]),
+                STREAMS,
+            ),
         ),
         frozenset[str](),
     ),

@@ -118,9 +118,9 @@ def test_a_nested_value_with_the_name_of_a_key_leads_to_no_item(engine: Engine, 
         page = client.get(console.url("")).text
         csrf = page.partition('name="csrf" content="')[2].partition('"')[0]
         statement = f'SELECT {selected} FROM "orders"'
-        answer = client.post("/console/data/partiql", data={"csrf": csrf, "statement": statement})
-    assert "1 item" in answer.text
-    assert "item?key=" not in answer.text
+        response = client.post("/console/data/partiql", data={"csrf": csrf, "statement": statement})
+    assert "1 item" in response.text
+    assert "item?key=" not in response.text
 
 
 def test_a_wrong_statement_or_parameter_is_explained(engine: Engine, visit: Visit) -> None:
@@ -272,10 +272,10 @@ def test_a_stream_that_the_database_does_not_serve_names_the_refused_operation(e
     base = "http://127.0.0.1:8001"
     with TestClient(console.site(), base_url=base) as client:
         client.get(console.url(base))
-        answer = client.get(f"{ORDERS}stream")
-    assert answer.status_code == 200
-    assert "The stream cannot be read: other engine refused DescribeStream (400)." in answer.text
-    assert "Follow live" not in answer.text
+        response = client.get(f"{ORDERS}stream")
+    assert response.status_code == 200
+    assert "The stream cannot be read: other engine refused DescribeStream (400)." in response.text
+    assert "Follow live" not in response.text
 
 
 def test_a_table_without_a_stream_says_how_to_turn_it_on(engine: Engine, visit: Visit) -> None:

@@ -117,9 +117,9 @@ def test_a_console_shows_the_design_of_a_changed_file(
         design.write_text(text.replace("tasks_due", "due_soon"))
         assert "due_soon" in visit.get("/console/design/patterns").text
         design.write_text(text.replace("from datetime import date", "from datetime import day"))
-        answer = visit.get("/console/design/patterns").text
-        assert "cannot import name" in answer
-        assert "due_soon" in answer
+        page = visit.get("/console/design/patterns").text
+        assert "cannot import name" in page
+        assert "due_soon" in page
 
 
 def test_the_console_runs_alone_against_an_endpoint(
@@ -149,9 +149,9 @@ def test_the_console_runs_alone_against_an_endpoint(
     ],
 )
 def test_a_console_that_cannot_start_says_why(arguments: list[str], message: str) -> None:
-    done = subprocess.run([*RUN, "console", *arguments], check=False, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 2
-    assert message in done.stderr
+    process = subprocess.run([*RUN, "console", *arguments], check=False, capture_output=True, text=True, timeout=240)
+    assert process.returncode == 2
+    assert message in process.stderr
 
 
 def test_the_aws_cli_code_of_a_query_returns_the_same_items(tmp_path: Path) -> None:
@@ -173,8 +173,8 @@ def test_the_aws_cli_code_of_a_query_returns_the_same_items(tmp_path: Path) -> N
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_CONFIG_FILE": str(tmp_path / "none"),
         }
-        done = subprocess.run(
+        process = subprocess.run(
             command, shell=True, check=False, env=environment, capture_output=True, text=True, timeout=240
         )
-    assert done.returncode == 0, done.stderr
-    assert [item["number"]["N"] for item in json.loads(done.stdout)["Items"]] == ["2", "1"]
+    assert process.returncode == 0, process.stderr
+    assert [item["number"]["N"] for item in json.loads(process.stdout)["Items"]] == ["2", "1"]

@@ -23,12 +23,12 @@ def test_each_call_leaves_a_receipt(engine: Engine, is_remote: bool) -> None:
         item = {"customer": {"S": "Ada"}, "number": {"N": "1"}, "status": {"S": "open"}, "raw": {"B": b"\x00"}}
         with recorded() as receipts:
             source.call("PutItem", {"TableName": "orders", "Item": item})
-            found = source.call("Scan", {"TableName": "orders"})["Items"]
+            items = source.call("Scan", {"TableName": "orders"})["Items"]
             with pytest.raises(ResourceNotFoundError):
                 source.call("DescribeTable", {"TableName": "nothing"})
             assert receipts_of_page() == receipts
         source.close()
-    assert found == [item]
+    assert items == [item]
     written, scanned, failed = receipts
     assert (written.operation, written.table, written.units) == ("PutItem", "orders", 2.0)
     assert written.index_units == {"by-status": 1.0}

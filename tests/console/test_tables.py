@@ -273,9 +273,9 @@ def test_an_engine_that_reports_no_capacity_or_size_is_not_shown_as_free_or_empt
     fill(engine)
 
     def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        answer = engine.call(operation, request)
-        answer.pop("ConsumedCapacity", None)
-        return {"Table": {**answer["Table"], "TableSizeBytes": 0}} if operation == "DescribeTable" else answer
+        response = engine.call(operation, request)
+        response.pop("ConsumedCapacity", None)
+        return {"Table": {**response["Table"], "TableSizeBytes": 0}} if operation == "DescribeTable" else response
 
     window = visit(Source("other engine", call, kind="endpoint"))
     page = window.goto("/console/data/tables/orders/")
@@ -307,9 +307,9 @@ def test_a_change_that_a_database_does_not_support_is_named_although_its_form_is
             ("restore", "RestoreTableFromBackup", {"arn": "arn:backup", "target": "copy"}),
             ("settings", "TagResource", {"setting": "tag", "tag_key": "team", "tag_value": "a"}),
         ):
-            answer = client.post(f"{table}/{path}", data={"csrf": token[1], **fields})
-            assert answer.status_code == 400
-            assert f"{operation} is not supported" in answer.text
+            response = client.post(f"{table}/{path}", data={"csrf": token[1], **fields})
+            assert response.status_code == 400
+            assert f"{operation} is not supported" in response.text
 
 
 def test_an_endpoint_that_fails_during_a_change_is_reported(engine: Engine, visit: Visit) -> None:

@@ -89,8 +89,8 @@ class Console:
 
     def _rooms(self) -> Starlette:
         mounts = [
-            Mount(f"/designs/{name}", app=_rooms(Frame(self.source, self.access, one, load=self.load, depth=2)))
-            for name, one in self._designs.items()
+            Mount(f"/designs/{name}", app=_rooms(Frame(self.source, self.access, design_name, load=self.load, depth=2)))
+            for name, design_name in self._designs.items()
         ]
         return _rooms(self.frame, *mounts)
 

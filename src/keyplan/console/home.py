@@ -109,14 +109,14 @@ def _start(console: Frame) -> Callable[[Request], Response]:
         source, load = console.source, console.load
         window = load.window("1h")
         try:
-            answer, failure = source.call("ListTables", {"Limit": _TABLES}), ""
+            response, failure = source.call("ListTables", {"Limit": _TABLES}), ""
         except KeyplanError as error:
-            answer, failure = {}, str(error)
+            response, failure = {}, str(error)
         return console.render(
             request,
             "home/start.html.j2",
-            tables=[(name, quote(name, safe="")) for name in answer.get("TableNames", [])],
-            has_more="LastEvaluatedTableName" in answer,
+            tables=[(name, quote(name, safe="")) for name in response.get("TableNames", [])],
+            has_more="LastEvaluatedTableName" in response,
             failure=failure,
             window=window,
             total=window.total,

@@ -133,16 +133,16 @@ class Source:
         tables, streams = BotoTransport(client), BotoTransport(streams_client(client))
 
         def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
-            answer = (streams if operation in STREAM_OPERATIONS else tables).call(operation, request)
-            answer.pop("ResponseMetadata", None)
-            return answer
+            response = (streams if operation in STREAM_OPERATIONS else tables).call(operation, request)
+            response.pop("ResponseMetadata", None)
+            return response
 
         def close() -> None:
             tables.close()
             streams.close()
 
-        found = region or str(client.meta.region_name)
-        return cls(name, call, kind=kind, close=close, endpoint=endpoint, region=found)
+        region_name = region or str(client.meta.region_name)
+        return cls(name, call, kind=kind, close=close, endpoint=endpoint, region=region_name)
 
     @property
     def option(self) -> str:
@@ -175,14 +175,14 @@ class Source:
             sent.setdefault("ReturnConsumedCapacity", "INDEXES")
         started = time.perf_counter()
         try:
-            answer = self._call(operation, sent)
+            response = self._call(operation, sent)
         except ServiceError as error:
             if isinstance(error, UnknownOperationError):
                 self._unsupported[operation] = error.message
             self._keep(operation, sent, started, {}, error.code)
             raise
-        self._keep(operation, sent, started, answer, "")
-        return answer
+        self._keep(operation, sent, started, response, "")
+        return response
 
     def write_batch(self, table: str, requests: Sequence[Mapping[str, Any]]) -> int:
         """Put or delete items, 25 per call, and return the number of written items. Unprocessed items are retried."""
@@ -191,18 +191,18 @@ class Source:
             left = list(requests[start : start + limits.BATCH_WRITE_ITEMS])
             written += len(left)
             for _ in range(_ATTEMPTS):
-                answer = self.call("BatchWriteItem", {"RequestItems": {table: left}})
-                left = (answer.get("UnprocessedItems") or {}).get(table, [])
+                response = self.call("BatchWriteItem", {"RequestItems": {table: left}})
+                left = (response.get("UnprocessedItems") or {}).get(table, [])
                 if not left:
                     break
             written -= len(left)
         return written
 
     def _keep(
-        self, operation: str, request: dict[str, Any], started: float, answer: dict[str, Any], error: str
+        self, operation: str, request: dict[str, Any], started: float, response: dict[str, Any], error: str
     ) -> None:
-        capacity = answer.get("ConsumedCapacity") or ()
-        items = answer.get("Items", answer.get("Records"))
+        capacity = response.get("ConsumedCapacity") or ()
+        items = response.get("Items", response.get("Records"))
         receipt = CallReceipt(
             operation,
             str(request.get("TableName", "")),
@@ -210,7 +210,7 @@ class Source:
             (capacity,) if isinstance(capacity, dict) else tuple(capacity),
             error,
             None if items is None else len(items),
-            answer.get("ScannedCount"),
+            response.get("ScannedCount"),
             request,
         )
         self.receipts.append(receipt)

@@ -61,7 +61,7 @@ class WatchedDesign:
 
         While a change cannot be loaded, the cause may be in a new file, so that all modules next to the files count.
         """
-        near = {one for file in self._files for one in file.parent.glob("*.py")} if self.problem else ()
+        near = {source_file for file in self._files for source_file in file.parent.glob("*.py")} if self.problem else ()
         return {file: _stamp(file) for file in {*self._files, *near}}
 
 

@@ -26,8 +26,8 @@ class FieldError(ValueError):
 class _Definitions:
     """Collector of the types of key attributes."""
 
-    def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self._types = dict(known or {})
+    def __init__(self, known_types: Mapping[str, str] | None = None) -> None:
+        self._types = dict(known_types or {})
 
     def add(self, field: str, name: str, kind: str) -> None:
         if self._types.setdefault(name, kind) != kind:
@@ -120,8 +120,8 @@ def _ttl(facts: TableFacts, posted: PostedForm) -> Change:
     if not attribute:
         raise FieldError("ttl", "enter the attribute with the time of expiry, in seconds of the epoch")
     specification = {"Enabled": not facts.ttl_attribute, "AttributeName": attribute}
-    done = f"Time to live is {'off' if facts.ttl_attribute else f'on: {attribute}'}."
-    return "UpdateTimeToLive", {"TableName": facts.name, "TimeToLiveSpecification": specification}, done
+    message = f"Time to live is {'off' if facts.ttl_attribute else f'on: {attribute}'}."
+    return "UpdateTimeToLive", {"TableName": facts.name, "TimeToLiveSpecification": specification}, message
 
 
 def _stream(facts: TableFacts, posted: PostedForm) -> Change:

@@ -112,21 +112,24 @@ def plain_value(value: Mapping[str, Any]) -> str:
     return "".join(_plain(value, None, 0))
 
 
-def read_plain(text: str, known: Mapping[str, Any] | None = None) -> Item:
+def read_plain(text: str, known_attributes: Mapping[str, Any] | None = None) -> Item:
     """Parse an item in plain JSON. Raises DocumentError if the text is not a valid item.
 
     `known` is the stored item. Arrays and strings that replace sets or binary values of this item keep its types.
     """
-    return {name: _of_plain(value, (known or {}).get(name), name) for name, value in _members(_parse(text)).items()}
+    return {
+        name: _of_plain(value, (known_attributes or {}).get(name), name)
+        for name, value in _members(_parse(text)).items()
+    }
 
 
 def _parse(text: str) -> Any:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        members_read = dict(pairs)
+        if len(members_read) < len(pairs):
             names = [name for name, _ in pairs]
             raise DocumentError(f"duplicate name: {next(name for name in names if names.count(name) > 1)!r}")
-        return found
+        return members_read
 
     def constant(name: str) -> Any:
         raise DocumentError(f"{name} is not a number that DynamoDB stores")
@@ -209,8 +212,8 @@ def _number(text: str) -> str:
     return text if _JSON_NUMBER.fullmatch(text) else json.dumps(text)
 
 
-def _of_plain(value: Any, known: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
-    kind = next(iter(known)) if known else ""
+def _of_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
+    kind = next(iter(known_attributes)) if known_attributes else ""
     if isinstance(value, _Number):
         return {"N": str(value)}
     if isinstance(value, str):
@@ -220,11 +223,11 @@ def _of_plain(value: Any, known: Mapping[str, Any] | None, path: str) -> dict[st
     if value is None:
         return {"NULL": True}
     if isinstance(value, dict):
-        inner = known["M"] if known and kind == "M" else {}
+        inner = known_attributes["M"] if known_attributes and kind == "M" else {}
         return {"M": {name: _of_plain(member, inner.get(name), f"{path}.{name}") for name, member in value.items()}}
     if kind in SETS and _fits_set(value, kind):
         return {kind: [_bytes(member, path) if kind == "BS" else str(member) for member in value]}
-    places = known["L"] if known and kind == "L" else []
+    places = known_attributes["L"] if known_attributes and kind == "L" else []
     return {
         "L": [
             _of_plain(member, places[place] if place < len(places) else None, f"{path}[{place}]")

@@ -67,9 +67,9 @@ def _pages(
     source: Source, operation: str, call: dict[str, Any], *, is_whole: bool
 ) -> Iterator[list[Mapping[str, Any]]]:
     while True:
-        answer = source.call(operation, call)
-        yield answer.get("Items", [])
-        last = answer.get("LastEvaluatedKey")
+        response = source.call(operation, call)
+        yield response.get("Items", [])
+        last = response.get("LastEvaluatedKey")
         if not last or not is_whole:
             return
         call = {**call, "ExclusiveStartKey": last}

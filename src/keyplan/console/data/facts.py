@@ -76,12 +76,12 @@ class TableFacts:
     @property
     def indexes(self) -> list[IndexKeys]:
         """Return the keys of the indexes."""
-        found = []
+        details = []
         for kind, member in (("global", "GlobalSecondaryIndexes"), ("local", "LocalSecondaryIndexes")):
             for index in self.description.get(member, None) or ():
                 pk, sk = _key_names(index["KeySchema"])
                 projection = index.get("Projection", {})
-                found.append(
+                details.append(
                     IndexKeys(
                         index["IndexName"],
                         pk,
@@ -94,7 +94,7 @@ class TableFacts:
                         index.get("IndexSizeBytes", 0),
                     )
                 )
-        return found
+        return details
 
     def keys_of(self, index: str) -> IndexKeys | None:
         """Return the keys of an index, or of the table for an empty name. Return None for an unknown index."""
@@ -182,8 +182,8 @@ def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFact
     backups = attempt(source, facts.missing, "DescribeContinuousBackups", {"TableName": name})
     facts.backups = backups.get("ContinuousBackupsDescription") or {}
     if tags and facts.arn:
-        found = attempt(source, facts.missing, "ListTagsOfResource", {"ResourceArn": facts.arn})
-        facts.tags = found.get("Tags") or []
+        response = attempt(source, facts.missing, "ListTagsOfResource", {"ResourceArn": facts.arn})
+        facts.tags = response.get("Tags") or []
     return facts
 
 

@@ -98,21 +98,21 @@ class _ItemPages:
         facts = describe(self._source, request.path_params["table"])
         search = Search.of(request.query_params)
         errors: dict[str, str] = {}
-        failure, code, answer, total = "", None, {}, None
+        failure, code, response, total = "", None, {}, None
         try:
             operation, call = search.request(facts)
             code = code_of(self._source, operation, call)
-            answer = self._source.call(operation, call)
+            response = self._source.call(operation, call)
             if request.query_params.get("count") == "yes":
                 total = _counted(self._source, operation, call)
         except SearchError as error:
             errors[error.name] = error.message
         except ServiceError as error:
             failure = refusal(error)
-        items = answer.get("Items", [])
+        items = response.get("Items", [])
         keys = facts.keys_of(search.index) or facts.keys
         columns = columns_of(items, list(dict.fromkeys([*keys.names, *facts.keys.names])), search.columns)
-        last = answer.get("LastEvaluatedKey")
+        last = response.get("LastEvaluatedKey")
         return self._console.render(
             request,
             "data/items.html.j2",
@@ -127,7 +127,7 @@ class _ItemPages:
             code=code,
             count=len(items),
             total=total,
-            scanned=answer.get("ScannedCount", len(items)),
+            scanned=response.get("ScannedCount", len(items)),
             columns=columns,
             groups=groups_of(items, columns, search, keys, facts),
             next=search.link(start=encoded_key(last)) if last else "",
@@ -327,10 +327,10 @@ class _ItemPages:
 
 def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
     """Return the current item, or None."""
-    found: Item | None = source.call("GetItem", {"TableName": facts.name, "Key": key, "ConsistentRead": True}).get(
+    stored: Item | None = source.call("GetItem", {"TableName": facts.name, "Key": key, "ConsistentRead": True}).get(
         "Item"
     )
-    return found
+    return stored
 
 
 def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[str, Any] | str | None:
@@ -387,12 +387,12 @@ def _counted(source: Source, operation: str, call: Mapping[str, Any]) -> tuple[i
         count.pop("ExpressionAttributeNames", None)
     matching = read = 0
     for _ in range(_COUNTED_PAGES):
-        answer = source.call(operation, count)
-        matching += answer["Count"]
-        read += answer.get("ScannedCount", answer["Count"])
-        if not answer.get("LastEvaluatedKey"):
+        response = source.call(operation, count)
+        matching += response["Count"]
+        read += response.get("ScannedCount", response["Count"])
+        if not response.get("LastEvaluatedKey"):
             return matching, read, True
-        count["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        count["ExclusiveStartKey"] = response["LastEvaluatedKey"]
     return matching, read, False
 
 
@@ -406,9 +406,9 @@ def _is_large(item: Item) -> bool:
     return len(item) > FORM_ATTRIBUTES or bytes_of(item) > FORM_BYTES
 
 
-def _view(asked: str | None, item: Item) -> str:
-    known = {name for name, _ in _VIEWS}
-    view = asked if asked in known else "form"
+def _view(requested: str | None, item: Item) -> str:
+    views = {name for name, _ in _VIEWS}
+    view = requested if requested in views else "form"
     return "dynamodb" if view == "form" and _is_large(item) else view
 
 
@@ -427,16 +427,16 @@ def _draft_of(posted: PostedForm) -> Draft:
     return Draft(view, text=posted["text"], digest=posted["digest"])
 
 
-def _item_of(posted: PostedForm, draft: Draft, known: Item) -> Item:
+def _item_of(posted: PostedForm, draft: Draft, stored_item: Item) -> Item:
     """Return the item of a posted form. Raises DocumentError if the form does not contain a valid item."""
     if draft.view == "dynamodb":
         return read_typed(draft.text)
     if draft.view == "plain":
-        return read_plain(draft.text, known)
+        return read_plain(draft.text, stored_item)
     item, draft.fields = read_fields(
         posted.all("a_name"), posted.all("a_type"), posted.all("a_value"), posted.all("a_remove")
     )
-    wrong = [one for one in draft.fields if one.error]
+    wrong = [input_field for input_field in draft.fields if input_field.error]
     if wrong:
         raise DocumentError(f"{wrong[0].name or 'a field without a name'}: {wrong[0].error}")
     return item
@@ -446,9 +446,9 @@ def _tolerant(draft: Draft, current: Item) -> Item:
     """Return the item of a draft, ignoring invalid form fields. Any JSON in the draft must be valid."""
     if draft.view == "form":
         return read_fields(
-            [one.name for one in draft.fields],
-            [one.kind for one in draft.fields],
-            [one.text for one in draft.fields],
+            [input_field.name for input_field in draft.fields],
+            [input_field.kind for input_field in draft.fields],
+            [input_field.text for input_field in draft.fields],
             (),
         )[0]
     return read_typed(draft.text) if draft.view == "dynamodb" else read_plain(draft.text, current)

@@ -62,7 +62,7 @@ def routes(console: Frame) -> list[Route]:
         elif fields["table"]:
             name = fields["table"].replace('"', '""')
             statement = f'SELECT * FROM "{name}"'  # noqa: S608 - a text for the editor
-        shown: dict[str, Any] = {
+        page_values: dict[str, Any] = {
             "errors": {},
             "failure": "",
             "items": None,
@@ -75,9 +75,9 @@ def routes(console: Frame) -> list[Route]:
             "several": False,
             **context,
         }
-        status = 400 if shown["errors"] or shown["failure"] else 200
-        shown |= {"statement": statement, "parameters": parameters, "together": together}
-        return console.render(request, "data/partiql.html.j2", status, **shown)
+        status = 400 if page_values["errors"] or page_values["failure"] else 200
+        page_values |= {"statement": statement, "parameters": parameters, "together": together}
+        return console.render(request, "data/partiql.html.j2", status, **page_values)
 
     return [console.route("/data/partiql", partiql, methods=("GET", "POST"))]
 
@@ -97,12 +97,14 @@ def _run(console: Frame, operation: str, call: dict[str, Any], start: str, *, is
         return {"code": code, "failure": refusal(error)}
     responses = answer.get("Responses", [])
     statements = [part["Statement"] for part in call.get("TransactStatements", call.get("Statements", [call]))]
-    found = [(item, statements[0]) for item in answer.get("Items", [])]
-    found += [
-        (response["Item"], one) for response, one in zip(responses, statements, strict=False) if "Item" in response
+    pairs = [(item, statements[0]) for item in answer.get("Items", [])]
+    pairs += [
+        (response["Item"], statement_of_item)
+        for response, statement_of_item in zip(responses, statements, strict=False)
+        if "Item" in response
     ]
-    items = [item for item, _ in found]
-    tables = _tables(console.source, dict.fromkeys(one for _, one in found))
+    items = [item for item, _ in pairs]
+    tables = _tables(console.source, dict.fromkeys(statement_of_item for _, statement_of_item in pairs))
     keys = dict.fromkeys(name for facts in tables.values() for name in facts.keys.names)
     columns = columns_of(items, [name for name in keys if any(name in item for item in items)], ())
     return {
@@ -114,21 +116,23 @@ def _run(console: Frame, operation: str, call: dict[str, Any], start: str, *, is
             if response.get("Error")
         ],
         "columns": columns,
-        "groups": [ItemGroup(None, [row_of(item, columns, tables.get(one)) for item, one in found])],
+        "groups": [
+            ItemGroup(None, [row_of(item, columns, tables.get(statement_of_item)) for item, statement_of_item in pairs])
+        ],
         "next": answer.get("NextToken", ""),
     }
 
 
 def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
     """Return the table of each statement whose results are stored items."""
-    known: dict[str, TableFacts | None] = {}
+    known_tables: dict[str, TableFacts | None] = {}
     tables = {}
     for statement in statements:
         name, nested = _source_of(statement)
-        if name and name not in known:
-            answer = attempt(source, {}, "DescribeTable", {"TableName": name})
-            known[name] = TableFacts(name, answer["Table"]) if answer else None
-        facts = known.get(name)
+        if name and name not in known_tables:
+            response = attempt(source, {}, "DescribeTable", {"TableName": name})
+            known_tables[name] = TableFacts(name, response["Table"]) if response else None
+        facts = known_tables.get(name)
         if facts is not None and nested.isdisjoint(facts.keys.names):
             tables[statement] = facts
     return tables
@@ -145,8 +149,8 @@ def _source_of(statement: str) -> tuple[str, set[str]]:
         return "", set()
     if not isinstance(parsed, SelectStatement | UpdateStatement):
         return "", set()
-    shown = parsed.shown or () if isinstance(parsed, SelectStatement) else ()
-    return parsed.source.table.rpartition("/")[2], {str(path.parts[-1]) for path in shown if len(path.parts) > 1}
+    selected = parsed.shown or () if isinstance(parsed, SelectStatement) else ()
+    return parsed.source.table.rpartition("/")[2], {str(path.parts[-1]) for path in selected if len(path.parts) > 1}
 
 
 def _request(text: str, parameters: str, together: str) -> tuple[str, dict[str, Any]]:

@@ -58,9 +58,9 @@ def columns_of(items: Sequence[Mapping[str, Any]], first: Sequence[str], chosen:
     """
     counts = Counter(name for item in items for name in item)
     others = sorted((name for name in counts if name not in first), key=lambda name: (-counts[name], name))
-    shown = [name for name in chosen if name not in first] if chosen else others[:_COLUMNS]
-    offered = list(dict.fromkeys([*others[:_OFFERED], *shown]))
-    return Columns([*first, *shown], offered, frozenset(first))
+    chosen_columns = [name for name in chosen if name not in first] if chosen else others[:_COLUMNS]
+    offered = list(dict.fromkeys([*others[:_OFFERED], *chosen_columns]))
+    return Columns([*first, *chosen_columns], offered, frozenset(first))
 
 
 def groups_of(

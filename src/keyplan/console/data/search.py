@@ -143,8 +143,13 @@ class Search:
             ("sk", values["sk"]),
             ("sk_high", values["sk_high"] if values["sk"] else ""),
         ]
-        for one in values["filters"]:
-            pairs += [("f_name", one.attribute), ("f_op", one.operator), ("f_type", one.kind), ("f_value", one.value)]
+        for filter_row in values["filters"]:
+            pairs += [
+                ("f_name", filter_row.attribute),
+                ("f_op", filter_row.operator),
+                ("f_type", filter_row.kind),
+                ("f_value", filter_row.value),
+            ]
         pairs += [
             ("limit", str(values["limit"] or "")),
             ("order", "desc" if values["descending"] else ""),
@@ -171,7 +176,9 @@ class Search:
         elif self.sk:
             raise SearchError("pk", f"enter a value of the partition key {keys.pk}: a query needs it")
         if self.filters:
-            request["FilterExpression"] = " AND ".join(_condition(one, names, values) for one in self.filters)
+            request["FilterExpression"] = " AND ".join(
+                _condition(attribute_filter, names, values) for attribute_filter in self.filters
+            )
         self._project(request, [*facts.keys.names, *keys.names], names)
         names.add_to(request)
         values.add_to(request)
@@ -285,34 +292,36 @@ class _Values:
         return name
 
 
-def _condition(one: AttributeFilter, names: _Names, values: _Values) -> str:
-    path, operator = names.path(one.attribute), one.operator
+def _condition(attribute_filter: AttributeFilter, names: _Names, values: _Values) -> str:
+    path, operator = names.path(attribute_filter.attribute), attribute_filter.operator
     if operator == "exists":
         return f"attribute_exists({path})"
     if operator == "not_exists":
         return f"attribute_not_exists({path})"
     if operator == "type":
-        return f"attribute_type({path}, {values.add({'S': one.value.strip().upper()})})"
+        return f"attribute_type({path}, {values.add({'S': attribute_filter.value.strip().upper()})})"
     if operator in {"between", "in"}:
-        parts = [_filter_value(one, part.strip()) for part in one.value.split(",")]
+        parts = [_filter_value(attribute_filter, part.strip()) for part in attribute_filter.value.split(",")]
         if operator == "in":
             return f"{path} IN ({', '.join(values.add(part) for part in parts)})"
         if len(parts) != 2:
-            raise SearchError("f_value", f"{one.attribute}: enter the lowest and highest value, with a comma between")
+            raise SearchError(
+                "f_value", f"{attribute_filter.attribute}: enter the lowest and highest value, with a comma between"
+            )
         return f"{path} BETWEEN {values.add(parts[0])} AND {values.add(parts[1])}"
-    value = values.add(_filter_value(one, one.value))
+    value = values.add(_filter_value(attribute_filter, attribute_filter.value))
     if operator in {"begins_with", "contains"}:
         return f"{operator}({path}, {value})"
     if operator == "not_contains":
         return f"NOT contains({path}, {value})"
-    if operator not in {known for known, _ in FILTERS}:
+    if operator not in {operator_name for operator_name, _ in FILTERS}:
         raise SearchError("f_op", f"unknown comparison {operator!r}")
     return f"{path} {operator} {value}"
 
 
-def _filter_value(one: AttributeFilter, text: str) -> dict[str, Any]:
+def _filter_value(attribute_filter: AttributeFilter, text: str) -> dict[str, Any]:
     try:
-        return scalar(one.kind, text, one.attribute)
+        return scalar(attribute_filter.kind, text, attribute_filter.attribute)
     except DocumentError as error:
         raise SearchError("f_value", str(error)) from None
 

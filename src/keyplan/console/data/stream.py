@@ -79,11 +79,11 @@ def _shards(source: Source, facts: TableFacts) -> list[dict[str, Any]]:
     shards: list[dict[str, Any]] = []
     request: dict[str, Any] = {"StreamArn": facts.stream_arn}
     while len(shards) < _MOST_SHARDS:
-        answer = source.call("DescribeStream", request)["StreamDescription"]
-        shards += answer.get("Shards", [])
-        if not answer.get("LastEvaluatedShardId"):
+        description = source.call("DescribeStream", request)["StreamDescription"]
+        shards += description.get("Shards", [])
+        if not description.get("LastEvaluatedShardId"):
             break
-        request["ExclusiveStartShardId"] = answer["LastEvaluatedShardId"]
+        request["ExclusiveStartShardId"] = description["LastEvaluatedShardId"]
     return shards
 
 
@@ -104,14 +104,14 @@ def _read(
             following[shard] = ""
             continue
         try:
-            answer = source.call("GetRecords", {"ShardIterator": position, "Limit": _RECORDS})
+            response = source.call("GetRecords", {"ShardIterator": position, "Limit": _RECORDS})
         except ServiceError as error:
             if error.code not in {"ExpiredIteratorException", "TrimmedDataAccessException"}:
                 raise
             following[shard] = iterator(source, facts, shard, "LATEST")
             continue
-        following[shard] = answer.get("NextShardIterator") or ""
-        records += [_record(record, facts) for record in answer.get("Records", [])]
+        following[shard] = response.get("NextShardIterator") or ""
+        records += [_record(record, facts) for record in response.get("Records", [])]
     records.sort(key=lambda record: (record["at"] is not None, record["at"], record["sequence"]), reverse=True)
     return records, following
 
@@ -140,9 +140,9 @@ def _record(record: Mapping[str, Any], facts: TableFacts) -> dict[str, Any]:
 
 def _read_iterators(text: str) -> dict[str, str]:
     try:
-        found = json.loads(text) if text else {}
+        iterators = json.loads(text) if text else {}
     except json.JSONDecodeError:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(iterators, dict):
         return {}
-    return {str(shard): str(position) for shard, position in found.items() if isinstance(position, str)}
+    return {str(shard): str(position) for shard, position in iterators.items() if isinstance(position, str)}

@@ -55,11 +55,11 @@ class _TablePages:
         """Show the list of tables, page by page."""
         after = request.query_params.get("after", "")
         start = {"ExclusiveStartTableName": after} if after else {}
-        answer = self._source.call("ListTables", {"Limit": _TABLES, **start})
-        names: list[str] = answer.get("TableNames", [])
-        wanted = request.query_params.get("name", "").strip().lower()
-        if wanted:
-            names = [name for name in names if wanted in name.lower()]
+        response = self._source.call("ListTables", {"Limit": _TABLES, **start})
+        names: list[str] = response.get("TableNames", [])
+        searched = request.query_params.get("name", "").strip().lower()
+        if searched:
+            names = [name for name in names if searched in name.lower()]
 
         def facts_of(name: str) -> TableFacts:
             try:
@@ -75,7 +75,7 @@ class _TablePages:
             tables=tables,
             missing=missing,
             wanted=request.query_params.get("name", ""),
-            next=answer.get("LastEvaluatedTableName", ""),
+            next=response.get("LastEvaluatedTableName", ""),
             after=after,
         )
 
@@ -117,13 +117,13 @@ class _TablePages:
         facts = describe_fully(self._source, name)
         setting = posted["setting"]
         try:
-            operation, call, done = change_of(facts, setting, posted)
+            operation, call, message = change_of(facts, setting, posted)
             self._source.call(operation, call)
         except FieldError as error:
             return self._about(request, name, {error.field: str(error)})
         except ServiceError as error:
             return self._about(request, name, {setting: refusal(error)})
-        return redirect(f"{request.url.path.removesuffix('settings')}about", done)
+        return redirect(f"{request.url.path.removesuffix('settings')}about", message)
 
     def restore(self, request: Request) -> Response:
         """Restore a backup, or the table as of a time, to a new table."""
@@ -332,12 +332,12 @@ def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
     }
     deleted = 0
     while deleted < _EMPTIED:
-        answer = source.call("Scan", scan)
-        now = source.write_batch(facts.name, [{"DeleteRequest": {"Key": key}} for key in answer["Items"]])
+        response = source.call("Scan", scan)
+        now = source.write_batch(facts.name, [{"DeleteRequest": {"Key": key}} for key in response["Items"]])
         deleted += now
-        if now < len(answer["Items"]):
+        if now < len(response["Items"]):
             return deleted, False
-        if not answer.get("LastEvaluatedKey"):
+        if not response.get("LastEvaluatedKey"):
             return deleted, True
-        scan["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        scan["ExclusiveStartKey"] = response["LastEvaluatedKey"]
     return deleted, False

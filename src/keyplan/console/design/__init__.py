@@ -109,17 +109,19 @@ class _Pages:
         index = _index(table, query.get("index", ""))
         is_stored = query.get("from") == "stored"
         problem, problems, read, start = "", [], None, query.get("start", "")
-        found: list[collections.Collection] = []
+        found_collections: list[collections.Collection] = []
         partition = (table.schema.partition,) if index is None else index.partition
         keys = [query.get(f"key{number}", "") for number in range(len(partition))]
         try:
             if is_stored:
                 read, following = self._stored(table, index, keys, start)
-                found = collections.collections(table.schema, index, read, collections.EntityFinder(table.entities))
+                found_collections = collections.collections(
+                    table.schema, index, read, collections.EntityFinder(table.entities)
+                )
             else:
                 following, sample = "", self._room.sample()
                 problems = sample.problems
-                found = self._room.collections(table, index)
+                found_collections = self._room.collections(table, index)
         except MissingGeneratorError as error:
             following, problem = "", str(error)
         except ServiceError as error:
@@ -128,17 +130,19 @@ class _Pages:
             following, problem = "", f"{self._console.source.name} has no table {table.name}."
         entity = query.get("entity", "")
         if entity:
-            found = [kept for one in found if (kept := _only(one, entity)).rows]
+            found_collections = [
+                restricted for collection in found_collections if (restricted := _only(collection, entity)).rows
+            ]
         return self._render(
             request,
             "items",
             "items",
             table=table,
             index=index,
-            collections=found[:COLLECTIONS_SHOWN],
-            total=len(found),
-            count=sum(len(one.rows) for one in found),
-            columns=collections.columns(found[:COLLECTIONS_SHOWN]) if entity else [],
+            collections=found_collections[:COLLECTIONS_SHOWN],
+            total=len(found_collections),
+            count=sum(len(collection.rows) for collection in found_collections),
+            columns=collections.columns(found_collections[:COLLECTIONS_SHOWN]) if entity else [],
             entity=entity,
             is_stored=is_stored,
             partition=partition,
@@ -168,9 +172,9 @@ class _Pages:
                 request |= collections.of_partition(table, index, keys)
             except ValueError:
                 raise HTTPException(400, "The partition key is binary: enter base64.") from None
-        answer = self._console.source.call(operation, request)
-        last = answer.get("LastEvaluatedKey")
-        return answer["Items"], json.dumps(_key_json(last)) if last else ""
+        response = self._console.source.call(operation, request)
+        last = response.get("LastEvaluatedKey")
+        return response["Items"], json.dumps(_key_json(last)) if last else ""
 
     def store(self, request: Request) -> Response:
         """Create the design's tables in the source, and store the generated items if requested."""
@@ -219,7 +223,7 @@ class _Pages:
             "patterns",
             422 if errors else 200,
             pattern=pattern,
-            summary=next(one for one in room.summaries if one.name == pattern.name),
+            summary=next(summary for summary in room.summaries if summary.name == pattern.name),
             plan=room.plan(pattern),
             findings=room.about(pattern.name),
             parameters=parameters,
@@ -267,7 +271,11 @@ class _Pages:
         rule = rule_of(request.path_params["code"])
         if rule is None:
             raise HTTPException(404, "This rule does not exist.")
-        mine = [] if self._room is None else [one for one in self._room.report.findings if one.code == rule.code]
+        mine = (
+            []
+            if self._room is None
+            else [finding for finding in self._room.report.findings if finding.code == rule.code]
+        )
         return self._render(request, "rule", "findings", rule=rule, text=rule_page(rule), findings=mine)
 
     # Costs.
@@ -275,8 +283,8 @@ class _Pages:
     def cost(self, request: Request) -> Response:
         if self._room is None:
             return self._missing(request)
-        found = self._room.costs(costs.WhatIf.read(request.query_params, self._room.design))
-        return self._render(request, "cost", "cost", costs=found, factors=costs.FACTORS, shown=costs.BARS)
+        month = self._room.costs(costs.WhatIf.read(request.query_params, self._room.design))
+        return self._render(request, "cost", "cost", costs=month, factors=costs.FACTORS, shown=costs.BARS)
 
     # Claims.
 
@@ -289,8 +297,8 @@ class _Pages:
             if "stop" in fields:
                 verification.stop()
             else:
-                asked = fields["items"]
-                verification.start(int(asked) if asked in {str(count) for count in ITEMS} else ITEMS[0])
+                count_text = fields["items"]
+                verification.start(int(count_text) if count_text in {str(count) for count in ITEMS} else ITEMS[0])
             return redirect(str(request.url.path))
         declared = [
             (pattern.name, claim) for pattern in self._room.design.patterns for claim in pattern.facts.claims
@@ -363,8 +371,8 @@ def _index(table: Table, name: str) -> Index | None:
     return index
 
 
-def _only(one: collections.Collection, entity: str) -> collections.Collection:
-    return collections.Collection(one.partition, tuple(row for row in one.rows if row.entity == entity))
+def _only(collection: collections.Collection, entity: str) -> collections.Collection:
+    return collections.Collection(collection.partition, tuple(row for row in collection.rows if row.entity == entity))
 
 
 def _key_json(key: Mapping[str, Any]) -> dict[str, Any]:

@@ -126,8 +126,8 @@ def _size(item: Item) -> int:
 def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[Item]:
     """Return items, or their entries in an index, in the order in which a query returns them."""
     stored = [canonical(item) for item in items]
-    held = [(entry, item) for item in stored if (entry := item if index is None else entry_of(schema, index, item))]
-    return [entry for entry, item in sorted(held, key=lambda pair: place_in(schema, index, pair[1]))]
+    pairs = [(entry, item) for item in stored if (entry := item if index is None else entry_of(schema, index, item))]
+    return [entry for entry, item in sorted(pairs, key=lambda pair: place_in(schema, index, pair[1]))]
 
 
 def of_partition(table: Table, index: Index | None, values: Sequence[str]) -> dict[str, Any]:
@@ -149,16 +149,18 @@ def _typed(kind: str, text: str) -> str | bytes:
     return b64decode(text) if kind == "B" else text
 
 
-def by_variety(found: Sequence[Collection]) -> list[Collection]:
+def by_variety(unsorted: Sequence[Collection]) -> list[Collection]:
     """Return the collections in descending order of their number of entities, then of their number of items."""
-    return sorted(found, key=lambda one: (-len({row.entity for row in one.rows}), -len(one.rows)))
+    return sorted(
+        unsorted, key=lambda collection: (-len({row.entity for row in collection.rows}), -len(collection.rows))
+    )
 
 
-def columns(found: Sequence[Collection]) -> list[str]:
+def columns(item_collections: Sequence[Collection]) -> list[str]:
     """Return the attributes of all items, the most frequent first."""
     counts: dict[str, int] = {}
-    for one in found:
-        for row in one.rows:
+    for collection in item_collections:
+        for row in collection.rows:
             for part in row.cells:
                 counts[part.name] = counts.get(part.name, 0) + 1
     return sorted(counts, key=lambda name: -counts[name])

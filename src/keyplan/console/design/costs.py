@@ -106,7 +106,7 @@ class Costs:
     @property
     def rates(self) -> list[RateChoice]:
         """Return the rate of each pattern, the most expensive at the declared rates first."""
-        whole = sum(cost.requests for cost in self.month.patterns) or 1.0
+        total = sum(cost.requests for cost in self.month.patterns) or 1.0
         prices = {cost.name: cost.requests for cost in self.month.patterns}
         chosen = dict(self.what_if.rates)
         return [
@@ -116,7 +116,7 @@ class Costs:
                 f"{chosen[cost.name]:g}" if cost.name in chosen else "",
                 tuple(_unrated_options() if cost.name in self.unrated else _options(cost.calls / SECONDS_A_MONTH)),
                 prices[cost.name],
-                prices[cost.name] / whole,
+                prices[cost.name] / total,
             )
             for cost in sorted(self.declared.patterns, key=lambda cost: -cost.requests)
         ]
@@ -125,9 +125,9 @@ class Costs:
     def bars(self) -> list[tuple[str, float]]:
         """Return the most expensive patterns, and the sum of all others."""
         costs = [cost for cost in self.by_pattern if cost.requests > 0]
-        shown = [(cost.name, cost.requests) for cost in costs[:BARS]]
+        top = [(cost.name, cost.requests) for cost in costs[:BARS]]
         rest = sum(cost.requests for cost in costs[BARS:])
-        return [*shown, (f"{len(costs) - BARS} others", rest)] if rest else shown
+        return [*top, (f"{len(costs) - BARS} others", rest)] if rest else top
 
     @property
     def parts(self) -> list[tuple[str, float]]:
@@ -144,8 +144,8 @@ def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
     month = estimate(design, book, what_if.as_load(design))
     curve = []
     for factor in _CURVE:
-        found = estimate(design, book, what_if.as_load(design, factor))
-        curve.append((factor, found.total, sum(table.requests for table in found.tables)))
+        estimated = estimate(design, book, what_if.as_load(design, factor))
+        curve.append((factor, estimated.total, sum(table.requests for table in estimated.tables)))
     declared = month if what_if.is_declared else estimate(design, book)
     unrated = frozenset(pattern.name for pattern in design.patterns if pattern.facts.rate is None)
     return Costs(what_if, month, declared, tuple(curve), unrated)

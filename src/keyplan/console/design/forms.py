@@ -135,20 +135,20 @@ def _default_of(info: Any, *, written: bool) -> Any:
 
 
 def _input(name: str, label: str, annotation: Any, default: Any, example: Any) -> Input:
-    known = without_unset(annotation)
-    bare, optional = without_none(known)
+    type_ = without_unset(annotation)
+    bare, optional = without_none(type_)
     widget, choices = _widget(bare)
     return Input(
         name,
         label,
-        known,
+        type_,
         widget,
         _type_text(bare),
         choices,
         _REQUIRED if default is UNSET else default,
         may_be_none=optional,
-        may_be_unset=known is not annotation or default is UNSET,
-        example="" if example is None or widget == "select" else _text_of(widget, known, example),
+        may_be_unset=type_ is not annotation or default is UNSET,
+        example="" if example is None or widget == "select" else _text_of(widget, type_, example),
     )
 
 
@@ -203,14 +203,14 @@ def read(parameters: list[ParameterFields], fields: Mapping[str, str]) -> FormRe
     errors: dict[str, str] = {}
     for parameter in parameters:
         values: dict[str, Any] = {}
-        for one in parameter.inputs:
+        for field in parameter.inputs:
             try:
-                values[one.label] = _value(one, fields.get(one.name, ""))
+                values[field.label] = _value(field, fields.get(field.name, ""))
             except ValueError as error:
-                errors[one.name] = _message(error)
+                errors[field.name] = _message(error)
         if parameter.model is None:
             arguments.update(values)
-        elif not any(one.name in errors for one in parameter.inputs):
+        elif not any(input_field.name in errors for input_field in parameter.inputs):
             _build(parameter, parameter.model, values, arguments, errors)
     return FormReading(arguments, errors)
 
@@ -222,50 +222,50 @@ def _build(
     arguments: dict[str, Any],
     errors: dict[str, str],
 ) -> None:
-    given = {name: value for name, value in values.items() if value is not UNSET and value is not _REQUIRED}
+    members = {name: value for name, value in values.items() if value is not UNSET and value is not _REQUIRED}
     try:
-        arguments[parameter.name] = model.model_validate(given, by_name=True)
+        arguments[parameter.name] = model.model_validate(members, by_name=True)
     except ValidationError as error:
-        names = {one.label for one in parameter.inputs}
+        names = {input_field.label for input_field in parameter.inputs}
         for problem in error.errors():
             field = str(problem["loc"][0]) if problem["loc"] else ""
             name = f"{parameter.name}.{field}" if field in names else parameter.inputs[0].name
             errors.setdefault(name, problem["msg"])
 
 
-def _value(one: Input, typed: str) -> Any:
+def _value(field: Input, typed: str) -> Any:
     """Return the value of a field. Raises ValueError if the text is invalid."""
     if not typed.strip():
-        if one.may_be_unset:
+        if field.may_be_unset:
             return UNSET
-        if one.default is not _REQUIRED:
-            return one.default
-        if one.may_be_none:
+        if field.default is not _REQUIRED:
+            return field.default
+        if field.may_be_none:
             return None
-        if one.widget == "lines":
-            return TypeAdapter(one.annotation).validate_python([])
+        if field.widget == "lines":
+            return TypeAdapter(field.annotation).validate_python([])
         raise ValueError("Enter a value.")
-    if one.may_be_unset and one.may_be_none and typed.strip() == "null":
+    if field.may_be_unset and field.may_be_none and typed.strip() == "null":
         return None
-    if one.widget == "select":
-        if typed not in one.choices:
-            raise ValueError(f"Choose one of {', '.join(one.choices)}.")
-        return one.choices[typed]
-    return _parsed(one, typed)
+    if field.widget == "select":
+        if typed not in field.choices:
+            raise ValueError(f"Choose one of {', '.join(field.choices)}.")
+        return field.choices[typed]
+    return _parsed(field, typed)
 
 
-def _parsed(one: Input, typed: str) -> Any:
-    bare, _ = without_none(one.annotation)
+def _parsed(field: Input, typed: str) -> Any:
+    bare, _ = without_none(field.annotation)
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(one.annotation)
+        adapter: TypeAdapter[Any] = TypeAdapter(field.annotation)
     except PydanticUserError:  # a class that pydantic does not know: only its attributes matter
         return _namespace(orjson.loads(typed))
-    if one.widget == "json":
+    if field.widget == "json":
         return adapter.validate_json(typed)
-    if one.widget == "lines":
+    if field.widget == "lines":
         element = get_args(bare)[0] if get_args(bare) else str
         return adapter.validate_python([_scalar(element, line.strip()) for line in typed.splitlines() if line.strip()])
-    return adapter.validate_python(_scalar(bare, typed if one.widget == "text" else typed.strip()))
+    return adapter.validate_python(_scalar(bare, typed if field.widget == "text" else typed.strip()))
 
 
 def _scalar(annotation: Any, text: str) -> Any:
@@ -309,20 +309,23 @@ def _texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> I
     for parameter in parameters:
         if parameter.name in arguments:
             value = arguments[parameter.name]
-            for one in parameter.inputs:
-                yield one.name, text_of(one, value if parameter.model is None else getattr(value, one.label, None))
+            for field in parameter.inputs:
+                yield (
+                    field.name,
+                    text_of(field, value if parameter.model is None else getattr(value, field.label, None)),
+                )
 
 
-def text_of(one: Input, value: Any) -> str:
+def text_of(field: Input, value: Any) -> str:
     """Return a value as a user would enter it."""
     if value is None or value is UNSET or value is _REQUIRED:
         return ""
-    return _text_of(one.widget, one.annotation, value)
+    return _text_of(field.widget, field.annotation, value)
 
 
 def defaults(parameters: list[ParameterFields]) -> dict[str, str]:
     """Return the fields of a form that shows only defaults."""
-    return {one.name: text_of(one, one.default) for parameter in parameters for one in parameter.inputs}
+    return {field.name: text_of(field, field.default) for parameter in parameters for field in parameter.inputs}
 
 
 def _text_of(widget: Widget, annotation: Any, value: Any) -> str:

@@ -117,9 +117,9 @@ def worst_by_subject(findings: Sequence[Finding]) -> dict[str, str]:
     worst: dict[str, str] = {}
     for severity in SEVERITIES:
         for finding in findings:
-            for one in (finding, *finding.alike):
-                if one.severity == severity:
-                    worst.setdefault(one.subject, severity)
+            for listed in (finding, *finding.alike):
+                if listed.severity == severity:
+                    worst.setdefault(listed.subject, severity)
     return worst
 
 
@@ -144,9 +144,11 @@ def _section(table: Table, index: Index | None) -> PanelSection:
         notes = [f"expires by {ttl.attribute}" for ttl in schema.ttls]
         notes += [f"{schema.provisioned.read}/{schema.provisioned.write} units/s"] if schema.provisioned else []
         return PanelSection("", "table", table.name, " + ".join(schema.key), ", ".join(notes), rows)
-    held = f"{len(index.project)} attributes" if isinstance(index.project, tuple) else index.project or "not stated"
+    attributes_text = (
+        f"{len(index.project)} attributes" if isinstance(index.project, tuple) else index.project or "not stated"
+    )
     keys = " + ".join([", ".join(index.partition), *([", ".join(index.sort)] if index.sort else [])])
-    return PanelSection(index.name, index.kind, index.name, keys, f"holds {held}", rows)
+    return PanelSection(index.name, index.kind, index.name, keys, f"holds {attributes_text}", rows)
 
 
 def key_text(bound: BoundKey) -> str:
@@ -299,7 +301,7 @@ class _Drawn:
 
 def draw(panel: Panel, number: int, *, linked: bool = True) -> Markup:
     """Return a panel as SVG. `number` makes element IDs unique in the page. `linked` adds links."""
-    drawn = _Drawn(f"p{number}")
+    drawing = _Drawn(f"p{number}")
     reads = [box for box in panel.boxes if box.is_read]
     writes = [box for box in panel.boxes if not box.is_read]
     left = _SIDE + _LANE if reads else 0.0
@@ -308,10 +310,10 @@ def draw(panel: Panel, number: int, *, linked: bool = True) -> Markup:
     height = max(middle_height, side_height) + 2 * _INSET
     y = (height - middle_height) / 2
     for section in panel.sections:
-        _draw_section(drawn, panel, section, left, y, linked=linked)
+        _draw_section(drawing, panel, section, left, y, linked=linked)
         y += _height(section) + _GAP
-    _draw_side(drawn, reads, 0.0, left, height, linked=linked)
-    _draw_side(drawn, writes, left + _MIDDLE + _LANE, left + _MIDDLE, height, linked=linked)
+    _draw_side(drawing, reads, 0.0, left, height, linked=linked)
+    _draw_side(drawing, writes, left + _MIDDLE + _LANE, left + _MIDDLE, height, linked=linked)
     width = left + _MIDDLE + (_LANE + _SIDE if writes else 0.0)
     title = f"Table {panel.table}: entities, indexes and access patterns"
     return Markup(
@@ -321,8 +323,8 @@ def draw(panel: Panel, number: int, *, linked: bool = True) -> Markup:
         title=title,
         width=width + 2,
         height=height + 2,
-        lines=Markup("").join(drawn.lines),
-        parts=Markup("").join(drawn.parts),
+        lines=Markup("").join(drawing.lines),
+        parts=Markup("").join(drawing.parts),
     )
 
 
@@ -339,7 +341,7 @@ def _fits(row: PanelRow) -> bool:
     return cells(f"{row.name}  {row.text}") * _CELL <= _MIDDLE - 40
 
 
-def _draw_section(drawn: _Drawn, panel: Panel, section: PanelSection, x: float, y: float, *, linked: bool) -> None:
+def _draw_section(drawing: _Drawn, panel: Panel, section: PanelSection, x: float, y: float, *, linked: bool) -> None:
     parts = [
         _rect(x, y, _MIDDLE, _height(section), f"section {_kind_class(section)} {section.mark}"),
         _text(x + 14, y + 19, f"{_SIGNS[section.mark]}{section.name}", "name", most=_MIDDLE - 120),
@@ -352,16 +354,16 @@ def _draw_section(drawn: _Drawn, panel: Panel, section: PanelSection, x: float, 
     if linked and section.kind != "stream":
         address = f"items?{urlencode({'table': panel.table, 'index': section.key})}"
         group = _link(address, group, f"Items of {section.name}")
-    drawn.parts.append(group)
+    drawing.parts.append(group)
     top = y + _HEAD
     for number, row in enumerate(section.rows):
-        identity = f"{drawn.prefix}-{panel.sections.index(section)}-{number}"
-        drawn.spots[section.key, row.name] = (top + _ROW / 2, identity)
-        drawn.parts.append(_row(panel, section, row, identity, (x, top), linked=linked))
+        identity = f"{drawing.prefix}-{panel.sections.index(section)}-{number}"
+        drawing.spots[section.key, row.name] = (top + _ROW / 2, identity)
+        drawing.parts.append(_row(panel, section, row, identity, (x, top), linked=linked))
         top += _row_height(row)
     if not section.rows:
         empty = "no consumers" if section.kind == "stream" else "no entity"
-        drawn.parts.append(_text(x + 14, top + 16, empty, "dim"))
+        drawing.parts.append(_text(x + 14, top + 16, empty, "dim"))
 
 
 def _kind_class(section: PanelSection) -> str:
@@ -391,31 +393,31 @@ def _row(
 
 
 def _draw_side(
-    drawn: _Drawn, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
+    drawing: _Drawn, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
 ) -> None:
     """Draw the patterns of one side near their rows, with lines from `edge`, the side of the table's box."""
-    wanted = {box.name: _wanted(drawn, box) for box in boxes}
-    ordered = sorted(boxes, key=lambda box: wanted[box.name])
-    tops = _spread([wanted[box.name] - _PILL / 2 for box in ordered], _INSET, height - _INSET)
+    heights = {box.name: _wanted(drawing, box) for box in boxes}
+    ordered = sorted(boxes, key=lambda box: heights[box.name])
+    tops = _spread([heights[box.name] - _PILL / 2 for box in ordered], _INSET, height - _INSET)
     for box, y in zip(ordered, tops, strict=True):
-        identity = f"{drawn.prefix}-{'r' if box.is_read else 'w'}{boxes.index(box)}"
-        ids = [drawn.spots[spot][1] for spot in sorted(box.touches) if spot in drawn.spots]
+        identity = f"{drawing.prefix}-{'r' if box.is_read else 'w'}{boxes.index(box)}"
+        ids = [drawing.spots[spot][1] for spot in sorted(box.touches) if spot in drawing.spots]
         start = x + _SIDE if box.is_read else x
         for spot in box.links:
-            if spot in drawn.spots:
-                drawn.lines.append(_line((start, y + _PILL / 2), (edge, drawn.spots[spot][0]), box, identity))
-        drawn.parts.append(_pill(box, identity, ids, (x, y), linked=linked))
+            if spot in drawing.spots:
+                drawing.lines.append(_line((start, y + _PILL / 2), (edge, drawing.spots[spot][0]), box, identity))
+        drawing.parts.append(_pill(box, identity, ids, (x, y), linked=linked))
 
 
-def _wanted(drawn: _Drawn, box: PatternBox) -> float:
-    rows = [drawn.spots[spot][0] for spot in box.links if spot in drawn.spots]
+def _wanted(drawing: _Drawn, box: PatternBox) -> float:
+    rows = [drawing.spots[spot][0] for spot in box.links if spot in drawing.spots]
     return sum(rows) / len(rows) if rows else 0.0
 
 
-def _spread(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
+def _spread(preferred: Sequence[float], top: float, bottom: float) -> list[float]:
     """Return positions that do not overlap, close to the wanted positions, which must be sorted."""
     places: list[float] = []
-    for y in wanted:
+    for y in preferred:
         places.append(max(y, places[-1] + _PITCH if places else top))
     last = bottom - _PILL
     for number in range(len(places) - 1, -1, -1):
@@ -462,9 +464,9 @@ def _rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
 
 
 def _text(x: float, y: float, text: str, kind: str, *, most: float = 0, anchor: str = "start") -> Markup:
-    shown = printable(text)
-    if most and cells(shown) * _CELL > most:
-        shown = f"{shown[: max(1, int(most / _CELL) - 1)]}\u2026"
+    clipped = printable(text)
+    if most and cells(clipped) * _CELL > most:
+        clipped = f"{clipped[: max(1, int(most / _CELL) - 1)]}\u2026"
     return Markup('<text class="{}" x="{:g}" y="{:g}" text-anchor="{}">{}{}</text>').format(
-        kind, x, y, anchor, shown, Markup("<title>{}</title>").format(text) if shown != printable(text) else ""
+        kind, x, y, anchor, clipped, Markup("<title>{}</title>").format(text) if clipped != printable(text) else ""
     )

@@ -152,12 +152,12 @@ class Room:
 
     def collections(self, table: Table, index: Index | None) -> list[Collection]:
         """Return the collections of generated items. Those with the most entities come first."""
-        known = self._collections.get((table, index))
-        if known is None:
+        cached = self._collections.get((table, index))
+        if cached is None:
             generated = entries(table.schema, index, self.sample().items(table))
-            found = collections(table.schema, index, generated, EntityFinder(table.entities))
-            known = self._collections[table, index] = by_variety(found)
-        return known
+            generated_collections = collections(table.schema, index, generated, EntityFinder(table.entities))
+            cached = self._collections[table, index] = by_variety(generated_collections)
+        return cached
 
     def pattern(self, name: str) -> Pattern[..., Any] | None:
         """Return the pattern with a name, or None."""
@@ -170,12 +170,17 @@ class Room:
 
     def counts(self) -> list[tuple[str, int]]:
         """Return the number of findings by severity, omitting severities without findings."""
-        found = [finding.severity for finding in self.report.findings]
-        return [(severity, found.count(severity)) for severity in SEVERITIES if severity in found]
+        severities = [finding.severity for finding in self.report.findings]
+        return [(severity, severities.count(severity)) for severity in SEVERITIES if severity in severities]
 
     def about(self, subject: str) -> list[Finding]:
         """Return the findings about a subject."""
-        return [one for finding in self.report.findings for one in (finding, *finding.alike) if one.subject == subject]
+        return [
+            listed
+            for finding in self.report.findings
+            for listed in (finding, *finding.alike)
+            if listed.subject == subject
+        ]
 
     # Patterns.
 
@@ -281,14 +286,14 @@ def place_text(place: Place) -> str:
 
 def grouped(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """Return findings by severity, the most severe first."""
-    groups = [(severity, [one for one in findings if one.severity == severity]) for severity in SEVERITIES]
+    groups = [(severity, [finding for finding in findings if finding.severity == severity]) for severity in SEVERITIES]
     return [group for group in groups if group[1]]
 
 
 def subjects_of(design: Design) -> Mapping[str, str]:
     """Return the path of the page for each subject of a finding, relative to the Design pages."""
     pages = {pattern.name: f"patterns/{pattern.name}" for pattern in design.patterns}
-    pages |= {one.name: "patterns#consumers" for table in design.tables for one in table.consumers}
+    pages |= {consumer.name: "patterns#consumers" for table in design.tables for consumer in table.consumers}
     return pages | dict(_tables(design))
 
 

@@ -79,12 +79,12 @@ class SourceTransport:
             raise _Stopped
         started = time.perf_counter()
         try:
-            answer = self._source.call(operation, request)
+            response = self._source.call(operation, request)
         except ServiceError as error:
             self.sent.append(Sent(operation, request, _since_ms(started), error=f"{error.code}: {error.message}"))
             raise
-        self.sent.append(Sent(operation, request, _since_ms(started), _spent(operation, answer), "", answer))
-        return answer
+        self.sent.append(Sent(operation, request, _since_ms(started), _spent(operation, response), "", response))
+        return response
 
     def close(self) -> None:
         """Do nothing, because the console closes the source."""
@@ -94,10 +94,10 @@ def _since_ms(started: float) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def _spent(operation: str, answer: Mapping[str, Any]) -> Spent:
+def _spent(operation: str, response: Mapping[str, Any]) -> Spent:
     """Return the units that a response reports. Other engines may report none, or only some of them."""
     try:
-        return of_receipts(operation, answer)
+        return of_receipts(operation, response)
     except (KeyError, TypeError):
         return Spent()
 
@@ -132,12 +132,12 @@ class RunResult:
     @property
     def spent(self) -> Spent:
         """Return the units of all requests."""
-        return total(one.spent for one in self.sent)
+        return total(request.spent for request in self.sent)
 
     @property
     def latency_ms(self) -> float:
         """Return the duration of all requests in milliseconds."""
-        return sum(one.latency_ms for one in self.sent)
+        return sum(request.latency_ms for request in self.sent)
 
     @property
     def fields(self) -> list[str]:
@@ -163,15 +163,15 @@ class PatternRunner:
         """Call a pattern. With `rehearses`, send only the reads before the first write."""
         transport = SourceTransport(self._source, rehearses=rehearses)
         connection = connection_of(transport, self._cursor_key)
-        answer: Any = None
+        result: Any = None
         error = ""
         try:
-            answer = connection.run(pattern(**arguments), **_options(pattern, cursor))
+            result = connection.run(pattern(**arguments), **_options(pattern, cursor))
         except _Stopped:
             return RunResult(tuple(transport.sent), expectation, None, is_done=False)
         except (KeyplanError, TypeError, ValueError, ArithmeticError) as failure:
             error = str(failure)
-        entities = entities_in(answer)
+        entities = entities_in(result)
         return RunResult(
             tuple(transport.sent),
             expectation,
@@ -179,13 +179,13 @@ class PatternRunner:
             tuple(_fields(entity) for entity in entities),
             tuple(type(entity).__name__ for entity in entities),
             tuple(_path(entity) for entity in entities),
-            answer if isinstance(answer, int) and not isinstance(answer, bool) else None,
-            (answer.cursor or "") if isinstance(answer, Page) else "",
+            result if isinstance(result, int) and not isinstance(result, bool) else None,
+            (result.cursor or "") if isinstance(result, Page) else "",
             error,
         )
 
     def _cost(self, pattern: Pattern[..., Any], sent: list[Sent]) -> float | None:
-        spent = total(one.spent for one in sent)
+        spent = total(request.spent for request in sent)
         if not spent.read and not spent.write:
             return None
         return self._book.on_demand(spent.reads, spent.writes, pattern.plan.schema.table_class)

@@ -132,13 +132,13 @@ class EngineLoad:
     def _shares(self, items: Sequence[Touched], read: Mapping[str, float], write: Mapping[str, float]) -> list[_Share]:
         """Divide the units of each table and index among the partition key values of the request."""
         entries: dict[str, list[tuple[str, bytes]]] = {}
-        for one in items:
-            places = [f"{one.table}/{one.index}" if one.index else one.table]
-            if one.operation == "PutItem":  # of other writes, the keys of index entries are unknown
-                places += [place for place in write if place.startswith(f"{one.table}/")]
+        for access in items:
+            places = [f"{access.table}/{access.index}" if access.index else access.table]
+            if access.operation == "PutItem":  # of other writes, the keys of index entries are unknown
+                places += [place for place in write if place.startswith(f"{access.table}/")]
             for place in places:
                 known = self.place(place)
-                values = None if known is None else known.values(one.values)
+                values = None if known is None else known.values(access.values)
                 if values is not None:
                     entries.setdefault(place, []).append((key_text(values), _stored(values)))
         shares = []
@@ -200,7 +200,7 @@ class EngineLoad:
 
 def _bookkeeping(items: Sequence[Touched]) -> str | None:
     """Return a label for requests that access keyplan's own tables, such as the checkpoints of consumers, or None."""
-    tables = {one.table for one in items}
+    tables = {access.table for access in items}
     is_own = tables and all(table.startswith(_OWN_TABLES) for table in tables)
     return f"bookkeeping in {min(tables)}" if is_own else None
 
@@ -263,7 +263,7 @@ def _units(
     counted = operation
     if operation in _STATEMENTS:
         statements = [request, *request.get("Statements", ()), *request.get("TransactStatements", ())]
-        texts = [str(one["Statement"]) for one in statements if "Statement" in one]
+        texts = [str(statement["Statement"]) for statement in statements if "Statement" in statement]
         counted = "Query" if all(text.lstrip()[:6].lower() == "select" for text in texts) else "PutItem"
     elif operation == "TransactWriteItems" and _is_repeated(receipts):
         counted = "TransactGetItems"
@@ -285,7 +285,7 @@ def _by_name(receipts: Any) -> Any:
 
 
 def _named_places(items: Iterable[Touched]) -> list[str]:
-    return [f"{one.table}/{one.index}" if one.index else one.table for one in items]
+    return [f"{access.table}/{access.index}" if access.index else access.table for access in items]
 
 
 def _is_throttled(error: ServiceError) -> bool:

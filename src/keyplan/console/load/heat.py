@@ -52,7 +52,7 @@ def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
                 busiest, busiest_units = use, counts.units / length
     totals = [sum(counts.units for counts in row if counts is not None) for row in rows]
     exceeding = sum(counts.throttled for row in rows for counts in row if counts is not None)
-    whole = sum(totals)
+    total = sum(totals)
     scale = max(
         (
             _use(counts, length)
@@ -64,7 +64,7 @@ def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
     )
     svg = _map(place, window, rows, lengths, scale)
     return Heat(
-        place, len(lows), busiest, busiest_units, exceeding, max(totals, default=0.0) / whole if whole else 0.0, svg
+        place, len(lows), busiest, busiest_units, exceeding, max(totals, default=0.0) / total if total else 0.0, svg
     )
 
 
@@ -80,19 +80,19 @@ def _map(
     lengths: Sequence[float],
     scale: float,
 ) -> Markup:
-    shown = min(len(rows), _ROWS)
-    row_height = _ROW if shown <= _TALL_ROWS else _ROW // 2
-    height = shown * row_height
+    row_count = min(len(rows), _ROWS)
+    row_height = _ROW if row_count <= _TALL_ROWS else _ROW // 2
+    height = row_count * row_height
     cell = _WIDTH / len(window.buckets)
-    drawn = [Markup('<rect class="heat-ground" x="0" y="0" width="{}" height="{}" rx="4"/>').format(_WIDTH, height)]
+    shapes = [Markup('<rect class="heat-ground" x="0" y="0" width="{}" height="{}" rx="4"/>').format(_WIDTH, height)]
     for number, row in enumerate(rows):
-        y = min(number, shown - 1) * row_height
+        y = min(number, row_count - 1) * row_height
         for place_x, (counts, length) in enumerate(zip(row, lengths, strict=True)):
             if counts is None:
                 continue
             use = _use(counts, length)
             level = "over" if counts.throttled else str(_level(use, scale))
-            drawn.append(
+            shapes.append(
                 Markup(
                     '<rect class="heat-{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}">'
                     "<title>{:.1f} units/s, {:.1%} of a partition{}</title></rect>"
@@ -109,7 +109,7 @@ def _map(
             )
     label = f"{len(rows)} partition{'' if len(rows) == 1 else 's'} of {place}: units over time"
     return Markup('<svg class="heat" role="img" aria-label="{}" viewBox="0 0 {} {}">{}</svg>').format(
-        label, _WIDTH, height, Markup("").join(drawn)
+        label, _WIDTH, height, Markup("").join(shapes)
     )
 
 

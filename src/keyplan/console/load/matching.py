@@ -132,24 +132,30 @@ class _Candidate:
     @cached_property
     def _values(self) -> tuple[KeyValue, ...]:
         assert self.plan.key is not None
-        exact = [one.low for one in self.plan.key.sort if one.op == "="]
+        exact = [condition.low for condition in self.plan.key.sort if condition.op == "="]
         return (*self.plan.key.partition, *exact)
 
     @cached_property
     def _prefixes(self) -> tuple[KeyValue, ...]:
         """Return the arguments of begins_with. A request may contain another argument with the same literal start."""
         assert self.plan.key is not None
-        return tuple(one.low for one in self.plan.key.sort if one.op == "begins_with")
+        return tuple(condition.low for condition in self.plan.key.sort if condition.op == "begins_with")
 
     @cached_property
     def sort(self) -> tuple[tuple[str, str], ...]:
-        return tuple(sorted((one.attribute, one.op) for one in self.plan.key.sort)) if self.plan.key else ()
+        return (
+            tuple(sorted((condition.attribute, condition.op) for condition in self.plan.key.sort))
+            if self.plan.key
+            else ()
+        )
 
     @cached_property
     def changes(self) -> frozenset[str]:
         """Return the attributes that the update changes."""
         fields = self.plan.entity.fields
-        return frozenset(fields[one.path.field].attribute for one in self.plan.actions if one.path.field in fields)
+        return frozenset(
+            fields[action.path.field].attribute for action in self.plan.actions if action.path.field in fields
+        )
 
     @cached_property
     def specificity(self) -> int:
@@ -171,16 +177,16 @@ class _Candidate:
             return {}
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
 
-    def score(self, one: Touched) -> int | None:
+    def score(self, access: Touched) -> int | None:
         """Return how similar a request's expressions are to the plan's, or None if the plan cannot produce them."""
-        plan, request = self.plan, one.request
-        if one.operation == "Query" and one.sort != self.sort:
+        plan, request = self.plan, access.request
+        if access.operation == "Query" and access.sort != self.sort:
             if not self.pattern.optional:
                 return None
-            if not set(dict(one.sort)) <= set(dict(self.sort)):
+            if not set(dict(access.sort)) <= set(dict(self.sort)):
                 return None
-        score = 4 if one.sort == self.sort else 0
-        if one.operation == "UpdateItem":
+        score = 4 if access.sort == self.sort else 0
+        if access.operation == "UpdateItem":
             changed = _changed(request)
             if self.changes and not changed & self.changes:
                 return None
@@ -224,8 +230,8 @@ class Matcher:
 
     def _add(self, number: int, pattern: Pattern[..., Any]) -> None:
         plan = pattern.plan
-        for each in plan.steps or (plan,):
-            self.tables.add(each.schema.name)
+        for step_plan in plan.steps or (plan,):
+            self.tables.add(step_plan.schema.name)
         if plan.steps:
             steps = tuple(_Candidate(pattern, step, number) for step in plan.steps)
             self._transactions.append((pattern, steps))
@@ -249,8 +255,8 @@ class Matcher:
         if operation == _TRANSACTION:
             return self._transaction(items)
         names: dict[str, None] = {}
-        for one in items:
-            candidate = self._best(one)
+        for access in items:
+            candidate = self._best(access)
             if candidate is None:
                 return None
             names[self.labels[candidate.pattern]] = None
@@ -261,7 +267,7 @@ class Matcher:
     def _transaction(self, items: Sequence[Touched]) -> str | None:
         best: tuple[int, str] | None = None
         for pattern, steps in self._transactions:
-            scores = [[_explained(step, one) for one in items] for step in steps]
+            scores = [[_explained(step, access) for access in items] for step in steps]
             needed = [row for row, repeated in zip(scores, pattern.plan.repeats, strict=True) if repeated is None]
             closest = [[score for row in scores if (score := row[at]) is not None] for at in range(len(items))]
             if not all(closest) or any(all(score is None for score in row) for row in needed):
@@ -271,35 +277,35 @@ class Matcher:
                 best = score, self.labels[pattern]
         if best is not None:
             return best[1]
-        candidates = [self._best(one) for one in items]
-        names = dict.fromkeys(self.labels[one.pattern] for one in candidates if one is not None)
-        unique = [one for one in candidates if one is not None and one.plan.keeps_unique]
+        candidates = [self._best(access) for access in items]
+        names = dict.fromkeys(self.labels[candidate.pattern] for candidate in candidates if candidate is not None)
+        unique = [candidate for candidate in candidates if candidate is not None and candidate.plan.keeps_unique]
         if unique:  # the other actions write its sentinels
             return self.labels[unique[0].pattern]
         return f"transact({', '.join(names)})" if all(candidates) else None
 
-    def _best(self, one: Touched) -> _Candidate | None:
-        signature = _signature(one)
+    def _best(self, access: Touched) -> _Candidate | None:
+        signature = _signature(access)
         ranked = self._ranked.get(signature)
         if ranked is None:
             if len(self._ranked) >= _CACHED:
                 self._ranked.clear()
-            ranked = self._ranked[signature] = self._rank(one)
+            ranked = self._ranked[signature] = self._rank(access)
         for candidate in ranked:
-            if candidate.explains_key(one.values):
+            if candidate.explains_key(access.values):
                 return candidate
         return None
 
-    def _rank(self, one: Touched) -> tuple[_Candidate, ...]:
-        candidates = self._candidates.get((one.operation, one.table, one.index), [])
-        scored = [(score, candidate) for candidate in candidates if (score := candidate.score(one)) is not None]
+    def _rank(self, access: Touched) -> tuple[_Candidate, ...]:
+        candidates = self._candidates.get((access.operation, access.table, access.index), [])
+        scored = [(score, candidate) for candidate in candidates if (score := candidate.score(access)) is not None]
         return tuple(candidate for _, candidate in sorted(scored, key=_closest))
 
 
 def _likeness(words: frozenset[str], text: str | None) -> int:
     """Return the share of words that an expression and a plan have in common, scaled from 0 to _EXACT."""
-    given = frozenset(_WORD.findall(text or ""))
-    return int(_EXACT * len(given & words) / (len(given | words) or 1))
+    given_words = frozenset(_WORD.findall(text or ""))
+    return int(_EXACT * len(given_words & words) / (len(given_words | words) or 1))
 
 
 def _existence(request: Request, key: str) -> str:
@@ -318,12 +324,12 @@ def _closest(scored: tuple[int, _Candidate]) -> tuple[int, int, int]:
     return -score, -candidate.specificity, candidate.number
 
 
-def _explained(step: _Candidate, one: Touched) -> int | None:
+def _explained(step: _Candidate, access: Touched) -> int | None:
     """Return how similar an action is to a step of a transaction pattern, or None if the step cannot produce the
     action.
     """
-    same = (step.plan.operation, step.plan.schema.name) == (one.operation, one.table)
-    return step.score(one) if same and step.explains_key(one.values) else None
+    same = (step.plan.operation, step.plan.schema.name) == (access.operation, access.table)
+    return step.score(access) if same and step.explains_key(access.values) else None
 
 
 _EXPRESSIONS: Final = (
@@ -337,15 +343,15 @@ _EXPRESSIONS: Final = (
 )
 
 
-def _signature(one: Touched) -> tuple[Any, ...]:
-    names = one.request.get("ExpressionAttributeNames")
+def _signature(access: Touched) -> tuple[Any, ...]:
+    names = access.request.get("ExpressionAttributeNames")
     return (
-        one.operation,
-        one.table,
-        one.index,
-        one.sort,
+        access.operation,
+        access.table,
+        access.index,
+        access.sort,
         None if names is None else tuple(names.items()),
-        *map(one.request.get, _EXPRESSIONS),
+        *map(access.request.get, _EXPRESSIONS),
     )
 
 
@@ -361,31 +367,31 @@ def _changed(request: Request) -> frozenset[str]:
 
 
 def _fits(value: KeyValue, values: Values) -> bool:
-    given = values.get(value.attribute)
-    if given is None or value.type_code not in given:
+    stored_value = values.get(value.attribute)
+    if stored_value is None or value.type_code not in stored_value:
         return False
     if value.template is None:
         return True
-    text = given["S"]
+    text = stored_value["S"]
     if value.part == "whole":
         return value.template.pieces(text) is not None
     return bool(text.startswith(value.template.literal_prefix))
 
 
 def _part_fits(part: BoundKeyAttribute, values: Values) -> bool:
-    given = values.get(part.attribute)
-    if given is None or part.type_code not in given:
+    stored_value = values.get(part.attribute)
+    if stored_value is None or part.type_code not in stored_value:
         return False
-    return part.template is None or part.template.pieces(given["S"]) is not None
+    return part.template is None or part.template.pieces(stored_value["S"]) is not None
 
 
-def detail_of(one: Touched) -> str:
+def detail_of(access: Touched) -> str:
     """Return the condition, filter and changes of a request as text, with the values of its key."""
-    request, parts = one.request, []
+    request, parts = access.request, []
     if "KeyConditionExpression" in request:
         parts.append(_with_values(request["KeyConditionExpression"], request))
-    elif one.operation not in ("Scan", "PutItem") and one.values:
-        parts.append(" and ".join(f"{name} = {_shown(value)}" for name, value in one.values.items()))
+    elif access.operation not in ("Scan", "PutItem") and access.values:
+        parts.append(" and ".join(f"{name} = {_shown(value)}" for name, value in access.values.items()))
     for member, word in (("FilterExpression", "filter"), ("UpdateExpression", ""), ("ConditionExpression", "if")):
         if member in request:
             parts.append(f"{word} {_with_values(request[member], request)}".strip())
@@ -418,24 +424,24 @@ def _shown(value: Mapping[str, Any]) -> str:
 
 def forms(items: Sequence[Touched], operation: str) -> Iterator[str]:
     """Yield the forms of a request without values, such as "Query app/open (PK OPEN#…, SK begins_with)"."""
-    yield from dict.fromkeys(_form(one, operation) for one in items)
+    yield from dict.fromkeys(_form(access, operation) for access in items)
 
 
-def _form(one: Touched, operation: str) -> str:
-    place = f"{one.table}/{one.index}" if one.index else one.table
-    ranged = dict(one.sort)
+def _form(access: Touched, operation: str) -> str:
+    place = f"{access.table}/{access.index}" if access.index else access.table
+    ranged = dict(access.sort)
     parts = [
         f"{name} {match[0]}…"
-        for name, value in one.values.items()
+        for name, value in access.values.items()
         if name not in ranged
-        and one.operation != "PutItem"
+        and access.operation != "PutItem"
         and isinstance(value.get("S"), str)
         and (match := _KEY_START.match(value["S"]))
     ]
-    parts += [f"{name} {operator}" for name, operator in one.sort]
-    if one.operation == "UpdateItem":
-        parts += [f"changes {name}" for name in sorted(_changed(one.request))[:_CHANGES_NAMED]]
-    if "FilterExpression" in one.request:
+    parts += [f"{name} {operator}" for name, operator in access.sort]
+    if access.operation == "UpdateItem":
+        parts += [f"changes {name}" for name in sorted(_changed(access.request))[:_CHANGES_NAMED]]
+    if "FilterExpression" in access.request:
         parts.append("with filter")
     return f"{operation} {place}" + (f" ({', '.join(parts)})" if parts else "")
 

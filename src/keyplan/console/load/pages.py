@@ -186,8 +186,8 @@ def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[
     """Return a chart of rates per second. The current bucket is omitted until half of its time has passed."""
     most = max((value for _, values in series for value in values), default=0.0)
     has_begun = window.now - window.times[-1] < window.span.step_s / 2
-    shown = [(name, [*values[:-1], None] if has_begun else values) for name, values in series]
-    return charts.lines(title, _labels(window), shown, digits=0 if most >= _WHOLE else 1)
+    series_shown = [(name, [*values[:-1], None] if has_begun else values) for name, values in series]
+    return charts.lines(title, _labels(window), series_shown, digits=0 if most >= _WHOLE else 1)
 
 
 def _place_path(place: str) -> str:
@@ -218,8 +218,8 @@ def _requests(
     if not named and not undeclared:
         return [("All requests", window.series(("total", ""), "requests"))]
     if len(patterns) > len(named) or undeclared:
-        whole = window.series(("total", ""), "requests")
-        rest = [max(0.0, value - sum(line[at] for _, line in lines)) for at, value in enumerate(whole)]
+        total = window.series(("total", ""), "requests")
+        rest = [max(0.0, value - sum(line[at] for _, line in lines)) for at, value in enumerate(total)]
         lines.append(("All others" if named else "All requests", rest))
     return lines
 

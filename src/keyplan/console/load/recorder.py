@@ -223,12 +223,12 @@ class LoadWindow:
         """Return the window with only the names that `keeps` accepts. The total also counts only their requests."""
         buckets = []
         for bucket in self.buckets:
-            kept = {name: counts for name, counts in bucket.items() if name != TOTAL and keeps(name)}
+            counts_kept = {name: counts for name, counts in bucket.items() if name != TOTAL and keeps(name)}
             total = LoadCounts()
-            for (kind, _), counts in kept.items():
+            for (kind, _), counts in counts_kept.items():
                 if kind in {"pattern", "undeclared"}:
                     total.add(counts)
-            buckets.append({**kept, TOTAL: total} if total.requests else kept)
+            buckets.append({**counts_kept, TOTAL: total} if total.requests else counts_kept)
         return replace(self, buckets=tuple(buckets))
 
     def totals(self, kind: Kind) -> dict[str, LoadCounts]:
@@ -377,11 +377,11 @@ class LoadRecorder:
 
 def _counts_of(bucket: Bucket, name: Name) -> LoadCounts:
     """Return the counts of a name, or those of OTHER if the bucket has too many names of this kind."""
-    known = bucket.get(name)
-    if known is not None:
-        return known
+    counts = bucket.get(name)
+    if counts is not None:
+        return counts
     kind = name[0]
-    if len(bucket) >= _NAMES and sum(each == kind for each, _ in bucket) >= _NAMES:
+    if len(bucket) >= _NAMES and sum(name_of_kind == kind for name_of_kind, _ in bucket) >= _NAMES:
         name = (kind, OTHER)
     return bucket.setdefault(name, LoadCounts())
 
