@@ -105,7 +105,7 @@ def test_empty_fields_are_defaults_or_no_value() -> None:
     assert entity == Thing(name="x", number=7)
 
 
-def test_arguments_fill_the_form_that_reads_them_again() -> None:
+def test_arguments_fill_the_form_and_are_read_back_from_it() -> None:
     thing = Thing(name="x", number=7, day=date(2026, 1, 31), at=datetime(2026, 1, 31, tzinfo=UTC), words=["a", "b"])
     parameters = parameters_of(save)
     fields = texts(parameters, {"thing": thing})

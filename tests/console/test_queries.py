@@ -278,7 +278,7 @@ def test_a_stream_that_the_database_does_not_serve_names_the_refused_operation(e
     assert "Follow live" not in response.text
 
 
-def test_a_table_without_a_stream_says_how_to_turn_it_on(engine: Engine, visit: Visit) -> None:
+def test_a_page_of_a_table_without_a_stream_shows_how_to_enable_it(engine: Engine, visit: Visit) -> None:
     create(engine)
     page = visit(engine, scripts=False).goto(f"{ORDERS}stream")
     page.get_by_role("link", name="Turn it on in the overview").click()

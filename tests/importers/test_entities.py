@@ -152,7 +152,7 @@ def test_a_value_in_a_key_is_not_stored_under_the_name_of_that_key() -> None:
         ([("1", "1"), ("2", None)], "USER#{user_id}"),
     ],
 )
-def test_a_value_is_an_attribute_if_they_are_equal_and_not_by_chance(
+def test_a_value_in_a_key_is_an_attribute_unless_they_are_equal_by_chance(
     estimate: list[tuple[str, str | None]], expected: str
 ) -> None:
     samples = [{"PK": f"USER#{at}", "SK": "x", **({} if of is None else {"userId": of})} for at, of in estimate]

@@ -32,7 +32,7 @@ EMPTY += "iNTSET=null, dECIMALSET=null, dOUBLESET=null, m=null, l=null, nULL=nul
         (String(), None, "null"),
     ],
 )
-def test_render(shape: Any, content: Any, expected: str) -> None:
+def test_values_are_written_as_in_messages_of_the_service(shape: Any, content: Any, expected: str) -> None:
     assert render(shape, content) == expected
 
 

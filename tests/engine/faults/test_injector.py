@@ -149,7 +149,7 @@ def test_versions_are_shown_in_order(open_engine: Callable[..., Engine], clock: 
     assert versions == [[], [], ["0"], ["1"], ["2"], [], [], []]
 
 
-def test_a_moved_entry_leaves_its_old_place_as_it_appears_at_the_new_one(
+def test_a_moved_entry_appears_at_its_new_place_when_it_disappears_from_the_old(
     open_engine: Callable[..., Engine], clock: ManualClock
 ) -> None:
     engine = open_engine(gsi_lag=(1, 9))

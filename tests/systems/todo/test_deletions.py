@@ -180,7 +180,7 @@ def test_a_delayed_deletion_does_not_block_others(
     assert left_of(engine, "ada") == []
 
 
-def test_a_worker_that_meets_another_on_the_same_job_leaves_it(
+def test_a_worker_skips_a_job_that_another_worker_is_running(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.task()

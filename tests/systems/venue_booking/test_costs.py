@@ -73,7 +73,7 @@ def test_pending_bookings_are_compared_with_a_month_in_one_request(count: int, s
     assert Counter(counting.sent) == {"Query": 2, "BatchGetItem": 1}
 
 
-def test_a_history_is_two_requests(stage: Stage, counting: Metered) -> None:
+def test_a_history_costs_two_requests(stage: Stage, counting: Metered) -> None:
     ada = stage.person("ada")
     for number in range(10):
         ada.request(date=(date(2025, 11, 3) + timedelta(days=number)).isoformat())
@@ -125,7 +125,7 @@ def test_a_month_of_availability_is_one_request_priced_by_its_bytes(stage: Stage
     assert counting.units <= 6
 
 
-def test_a_range_over_three_months_is_three_requests(stage: Stage, counting: Metered) -> None:
+def test_a_range_over_three_months_costs_three_requests(stage: Stage, counting: Metered) -> None:
     ada = stage.person("ada")
     counting.reset()
     ada.ask(MONTH, first="2025-11-30", last="2026-01-02")
