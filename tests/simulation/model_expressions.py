@@ -345,4 +345,4 @@ def _delete(item: Item, name: str, value: Value) -> None:
 
 
 def _in_set(kind: str, member: Any, members: list[Any]) -> bool:
-    return canon({kind[0]: member}) in (canon({kind[0]: content_of}) for content_of in members)
+    return canon({kind[0]: member}) in (canon({kind[0]: existing}) for existing in members)

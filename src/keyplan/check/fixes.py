@@ -96,7 +96,7 @@ def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
         for finding in report.findings:
             for change in (change for listed in (finding, *finding.alike) for change in _changes(design, listed)):
                 files.setdefault(change.place.file, []).append(change)
-    changes_of: list[Change] = []
+    applicable: list[Change] = []
     refused: list[tuple[Change, str]] = []
     edits = []
     for name, changes in files.items():
@@ -107,12 +107,12 @@ def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
                     raise _RefusedError(f"one call declares {count} tables or indexes")
                 source = source or _Source.read(name)
                 source.apply(change)
-                changes_of.append(change)
+                applicable.append(change)
             except _RefusedError as error:
                 refused.append((change, str(error)))
         if source is not None and source.replacements:
             edits.append(source.edited())
-    return Fixes(tuple(edits), tuple(changes_of), tuple(refused))
+    return Fixes(tuple(edits), tuple(applicable), tuple(refused))
 
 
 def _declarations(design: Design) -> Iterator[Place]:

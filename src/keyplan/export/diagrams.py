@@ -167,9 +167,7 @@ def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
         for target in targets
     }
     writes = [pattern for pattern in used if not pattern.plan.reading]
-    left = max(
-        (width_of([_pattern_line(pattern)]) for patterns_of in reads.values() for pattern in patterns_of), default=0
-    )
+    left = max((width_of([_pattern_line(pattern)]) for readers in reads.values() for pattern in readers), default=0)
     middle = max(width_of(_target_lines(table, target)) for target in targets)
     x = left + (4 * _LANE if left else 0)
     y: float = 0
@@ -206,15 +204,13 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
     return _headed(texts)
 
 
-def _pattern_boxes(
-    drawing: Drawing, patterns_of: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float
-) -> None:
+def _pattern_boxes(drawing: Drawing, readers: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
     """Draw patterns below each other, with arrows from the table or index that they read, or to the table that they
     write.
 
     `right` is the right edge of all boxes. If it is 0, the left edge of all boxes is `x`.
     """
-    for number, pattern in enumerate(patterns_of):
+    for number, pattern in enumerate(readers):
         line = _pattern_line(pattern)
         width = width_of([line])
         kind = "read" if pattern.plan.reading else "write"
@@ -231,8 +227,8 @@ def _patterns_text(
 ) -> str:
     sentences = [
         f"{f'Index {target.name}' if target else f'Table {table.name}'} is read by"
-        f" {', '.join(pattern.name for pattern in patterns_of) or 'no pattern'}."
-        for target, patterns_of in reads.items()
+        f" {', '.join(pattern.name for pattern in readers) or 'no pattern'}."
+        for target, readers in reads.items()
     ]
     return " ".join(
         [*sentences, f"The table is written by {', '.join(pattern.name for pattern in writes) or 'no pattern'}."]

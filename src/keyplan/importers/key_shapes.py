@@ -162,7 +162,7 @@ def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
     groups: dict[tuple[str, _Signature], list[Item]] = {}
     for number, item in enumerate(samples):
         texts = [item.get(attribute, {}).get("S") for attribute in key]
-        parts = tuple(_parts(text, constants_of) for text, constants_of in zip(texts, constants, strict=True))
+        parts = tuple(_parts(text, constant_words) for text, constant_words in zip(texts, constants, strict=True))
         groups.setdefault((names[number] if names else "", parts), []).append(item)
     several = [len({signature[at] for _, signature in groups}) > 1 for at in range(len(key))]
     called = _names([(name, _words(signature)) for name, signature in groups])
@@ -288,7 +288,7 @@ def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> st
     texts = [str(item.get(attribute, {}).get("S")) for item in items]
     if shape_of(texts) is not None or not any(word not in {VALUE, ""} for word in words):
         return ""
-    parts_of = list(words)
+    template_parts = list(words)
     for at, word in enumerate(words):
         if word == VALUE:
             before = re.sub(r"\W+", "_", words[at - 1]).strip("_").lower() if at else ""
@@ -296,8 +296,8 @@ def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> st
                 return ""
             field = f"{{{before}_id}}"
             turn = 2
-            while field in parts_of:  # another value follows the same word
+            while field in template_parts:  # another value follows the same word
                 field = f"{{{before}_id_{turn}}}"
                 turn += 1
-            parts_of[at] = field
-    return separator.join(parts_of)
+            template_parts[at] = field
+    return separator.join(template_parts)

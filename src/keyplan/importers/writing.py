@@ -291,7 +291,7 @@ def _collection(
 ) -> Iterator[list[str]]:
     """Yield the lines of a query pattern for a collection, if its entities have the same partition key fields."""
     fields = [_partition_fields(entity, collection.index) for entity, _ in members]
-    if not fields[0] or any(fields_of != fields[0] for fields_of in fields):
+    if not fields[0] or any(names_of_key != fields[0] for names_of_key in fields):
         return
     models = [model for _, model in members]
     options = None if collection.index is None else f"index={literal(collection.index)}"

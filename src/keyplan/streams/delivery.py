@@ -262,9 +262,9 @@ class Delivery:
 
 def _call(consumer: BoundConsumer, segment: Segment) -> int:
     """Call the consumer's function with the changes of a segment, and return the number of changes."""
-    changes_of = segment.changes
-    if changes_of is None:
-        changes_of = segment.changes = [consumer.changes(entry) for entry in segment.records]
-    changes = [change for of_record in changes_of for change in of_record]
+    changes_by_record = segment.changes
+    if changes_by_record is None:
+        changes_by_record = segment.changes = [consumer.changes(entry) for entry in segment.records]
+    changes = [change for of_record in changes_by_record for change in of_record]
     consumer.hand_over(changes)
     return len(changes)

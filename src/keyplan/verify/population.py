@@ -106,17 +106,17 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
     return max(counts, default=None)
 
 
-def _followed(amounts_of: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
+def _followed(amounts_by_entity: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
     """Return the amounts, in which undeclared numbers of items are replaced with the number of values that refer to the
     entity.
     """
-    for spec, amount in amounts_of.items():
+    for spec, amount in amounts_by_entity.items():
         if amount.declared is None and len(spec.key.fields) == 1:
             name = spec.key.fields[0]
-            counts = [other.values[name] for other in amounts_of.values() if name in other.values]
+            counts = [other.values[name] for other in amounts_by_entity.values() if name in other.values]
             if counts:
-                amounts_of[spec] = Amount(max(counts), None)
-    return amounts_of
+                amounts_by_entity[spec] = Amount(max(counts), None)
+    return amounts_by_entity
 
 
 def _number(items: Volume, name: str) -> int | None:

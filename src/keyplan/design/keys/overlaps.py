@@ -182,11 +182,11 @@ def _shared_values(
     """Return an overlap with these strings, or with the strings rendered from one side's values, or None."""
     for side in (left, right):
         for values in _possible_values(side, texts):
-            values_of_side = _rendered(side, values)
-            if values_of_side is not None:
-                ours, theirs = _values(left, values_of_side), _values(right, values_of_side)
+            rendered = _rendered(side, values)
+            if rendered is not None:
+                ours, theirs = _values(left, rendered), _values(right, rendered)
                 if ours is not None and theirs is not None:
-                    return Overlap(values_of_side, ours, theirs)
+                    return Overlap(rendered, ours, theirs)
     return None
 
 

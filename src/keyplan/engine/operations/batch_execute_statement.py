@@ -106,13 +106,13 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     if len(kinds) > 1:
         raise ValidationError(messages.MIXED_BATCH)
     requests = [
-        _statement_request(database, statement, request_part)
-        for statement, request_part in zip(prepared, request["Statements"], strict=True)
+        _statement_request(database, statement, request_entry)
+        for statement, request_entry in zip(prepared, request["Statements"], strict=True)
     ]
-    places = [asked_part.place for asked_part in requests if asked_part.place is not None]
+    places = [entry.place for entry in requests if entry.place is not None]
     if len(set(places)) < len(places):
         raise ValidationError(DUPLICATE_KEYS)
-    responses = [_answer(database, asked_part, form, costs) for asked_part in requests]
+    responses = [_answer(database, entry, form, costs) for entry in requests]
     response: dict[str, Any] = {"Responses": responses}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE" and costs.receipts:
