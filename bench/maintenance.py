@@ -176,7 +176,7 @@ def _export(engine: Engine, settings: Settings, deadline_s: float) -> int:
         return described_export
 
     lines: list[str] = []
-    with progress.shown(lines.append):
+    with progress.reporting_to(lines.append):
         ended = _ended(lambda: described()["ExportStatus"] != "IN_PROGRESS", deadline_s)
     if not ended:
         engine.jobs.close()
@@ -213,7 +213,7 @@ def _index_backfill(engine: Engine, settings: Settings, deadline_s: float) -> in
 
 def _backfilled(engine: Engine, settings: Settings, deadline_s: float) -> int:
     lines: list[str] = []
-    with progress.shown(lines.append):
+    with progress.reporting_to(lines.append):
         ended = _ended(lambda: not engine.store.view().documents("backfill:"), deadline_s)
     return settings.workload.items if ended else _share(lines, settings)
 

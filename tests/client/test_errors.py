@@ -6,7 +6,7 @@ import re
 
 from keyplan.client import errors
 from keyplan.client.errors import NoAnswerError, RunError
-from keyplan.client.requests import is_passing, is_uncertain
+from keyplan.client.requests import is_transient, is_uncertain
 from keyplan.client.transports import service_error, snake
 from keyplan.errors import KeyplanError, ProvisionedThroughputExceededError, ServiceError
 
@@ -37,7 +37,7 @@ def test_a_botocore_error_keeps_code_status_and_members() -> None:
     other = service_error({"Error": {"Code": "NewException"}, "ResponseMetadata": {"HTTPStatusCode": 503}})
     assert isinstance(other, ServiceError)
     assert (other.code, other.status) == ("NewException", 503)
-    assert is_passing(other)
+    assert is_transient(other)
     assert is_uncertain(other)
     assert not is_uncertain(NoAnswerError("refused", sent=False))
 

@@ -26,7 +26,7 @@ from keyplan.client.errors import (
     UnavailableError,
     WriteConflictError,
 )
-from keyplan.client.requests import Context, Retries, drive, is_passing
+from keyplan.client.requests import Context, Retries, drive, is_transient
 from keyplan.client.tables import create_tables
 from keyplan.client.transports import AioTransport, BotoTransport
 from keyplan.client.writes import write
@@ -344,7 +344,7 @@ def test_an_unsupported_operation_is_named_with_endpoint_and_purpose(
         "the endpoint http://there:8000 does not support UpdateTimeToLive, which is needed for the expiry (ttl=...) "
         f"(table notes){': ' + message if message else ''}"
     )
-    assert not is_passing(refused.value)
+    assert not is_transient(refused.value)
 
 
 def test_a_call_sends_the_same_requests_on_every_driver() -> None:

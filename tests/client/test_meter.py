@@ -13,7 +13,7 @@ import keyplan
 from keyplan.client.errors import AlreadyExistsError, ThrottledError
 from keyplan.client.requests import Context, Meter, Usage
 from keyplan.clock import ManualClock
-from keyplan.cost.units import Spent
+from keyplan.cost.units import ConsumedUnits
 from keyplan.engine.engine import Engine
 from keyplan.errors import ProvisionedThroughputExceededError
 
@@ -43,7 +43,7 @@ def test_each_pattern_has_its_calls_requests_and_units(db: Any, meter: Meter) ->
     assert db.run(board.task(UID, TID)) is not None
     assert db.run(board.task(UID, TaskId("none"))) is None
     used = meter.read()
-    assert used["tasks"] == Usage(1, 1, 0, Spent(read={app: 1.0}))  # five KB, each half of four
+    assert used["tasks"] == Usage(1, 1, 0, ConsumedUnits(read={app: 1.0}))  # five KB, each half of four
     assert (used["task"].calls, used["task"].requests) == (2, 2)
     assert used["task"].spent.reads == 2 * used["task"].per_call.reads
     assert (used["add_task"].calls, used["add_task"].requests) == (5, 5)

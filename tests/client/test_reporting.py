@@ -13,7 +13,7 @@ import pytest
 
 from keyplan.client.reporting import reporting
 from keyplan.client.requests import Meter, Usage, Wait
-from keyplan.cost.units import Spent
+from keyplan.cost.units import ConsumedUnits
 
 
 class Receiver(ThreadingHTTPServer):
@@ -99,5 +99,5 @@ def test_a_link_without_a_token_is_rejected(meter: Meter, url: str) -> None:
 
 
 def test_usage_adds_failed_requests_and_durations() -> None:
-    total = Usage(1, 2, 0, Spent(), failed=1, elapsed_s=0.5) + Usage(1, 1, 1, Spent(), elapsed_s=0.25)
+    total = Usage(1, 2, 0, ConsumedUnits(), failed=1, elapsed_s=0.5) + Usage(1, 1, 1, ConsumedUnits(), elapsed_s=0.25)
     assert (total.requests, total.throttled, total.failed, total.elapsed_s) == (3, 1, 1, 0.75)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyplan import GSI, Distinct, Entity, F, Table, Volume, each, key
-from keyplan.cost.selectivity import kept_share, share_in_index, shares_of
+from keyplan.cost.selectivity import matching_share, share_in_index, shares_of
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.entities import spec_of
 from keyplan.design.parameters import Param
@@ -81,7 +81,7 @@ SPEC = spec_of(Task)
     ids=str,
 )
 def test_shares_follow_from_declarations(condition: Condition, share: float) -> None:
-    assert kept_share(condition, SPEC) == pytest.approx(share)
+    assert matching_share(condition, SPEC) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_shares_follow_from_declarations(condition: Condition, share: float) -> 
     ids=str,
 )
 def test_undeclared_shares_are_unknown(condition: Condition) -> None:
-    assert kept_share(condition, SPEC) is None
+    assert matching_share(condition, SPEC) is None
 
 
 def test_the_condition_of_an_index_is_not_counted_twice() -> None:
@@ -154,7 +154,7 @@ conditions = st.recursive(
 
 @given(conditions)
 def test_a_share_is_between_zero_and_one(condition: Condition) -> None:
-    share = kept_share(condition, SPEC)
+    share = matching_share(condition, SPEC)
     assert share is None or -1e-9 <= share <= 1 + 1e-9
 
 
@@ -180,7 +180,7 @@ def test_shares_are_unknown_without_declared_numbers() -> None:
         done: bool
 
     spec = spec_of(Entry)
-    assert kept_share(F.done == True, spec) is None  # noqa: E712
+    assert matching_share(F.done == True, spec) is None  # noqa: E712
     assert shares_of(spec, "done", None) is None
     assert share_in_index(spec, spec.indexes[0]) == 1
 

@@ -109,7 +109,7 @@ def test_the_progress_of_long_jobs_is_shown_while_a_block_runs() -> None:
     lines: list[str] = []
     logger = logging.getLogger(progress.LOGGER)
     logger.info("before")
-    with progress.shown(lines.append):
+    with progress.reporting_to(lines.append):
         logger.info("%s: %s", "checking table things", "25 %")
     logger.info("after")
     assert lines == ["checking table things: 25 %"]

@@ -8,7 +8,7 @@ import pytest
 
 from keyplan.importers.documents import Document
 from keyplan.importers.entities import PlannedEntity, plan_entities
-from keyplan.importers.key_shapes import is_telling, item_kinds, shape_of
+from keyplan.importers.key_shapes import is_distinctive, item_kinds, shape_of
 from keyplan.importers.nosql_workbench import nosql_workbench
 from keyplan.importers.schemas import Item
 
@@ -89,7 +89,7 @@ def test_the_values_of_each_part_are_kept() -> None:
     ("column", "telling"), [(["1", "2"], True), (["abcdef"], True), (["abcde"], False), (["1"], False)]
 )
 def test_equal_values_are_significant_if_they_are_several_or_long(column: list[str], telling: bool) -> None:
-    assert is_telling(column) is telling
+    assert is_distinctive(column) is telling
 
 
 def items(*texts: tuple[str, ...], **more: str) -> list[Item]:

@@ -173,9 +173,9 @@ def unbounded(
 def _unbounded_fields(template: BoundTemplate, entity: EntitySpec) -> Iterator[str]:
     if template.max_bytes is not None:
         return
-    for hole in template.placeholders:
-        if hole.encoding.max_bytes is None and _is_free_text(entity.fields[hole.name]):
-            yield hole.name
+    for placeholder in template.placeholders:
+        if placeholder.encoding.max_bytes is None and _is_free_text(entity.fields[placeholder.name]):
+            yield placeholder.name
 
 
 def _unbounded_field(
@@ -207,7 +207,7 @@ def _fitting_length(template: BoundTemplate, limit: int) -> int:
 
     The length is a multiple of 10 and assumes four bytes per character.
     """
-    open_ends = sum(1 for hole in template.placeholders if hole.encoding.max_bytes is None)
+    open_ends = sum(1 for placeholder in template.placeholders if placeholder.encoding.max_bytes is None)
     return max(1, (limit - template.min_bytes) // (4 * max(1, open_ends)) // 10 * 10)
 
 
@@ -224,4 +224,6 @@ def _longest_field(part: BoundKeyAttribute, entity: EntitySpec) -> str:
         return f"{entity.name}.{part.fields[0]}"
     if not template.placeholders:
         return f"the text of {part.attribute}"
-    return f"{entity.name}.{max(template.placeholders, key=lambda hole: hole.encoding.max_bytes or 0).name}"
+    return (
+        f"{entity.name}.{max(template.placeholders, key=lambda placeholder: placeholder.encoding.max_bytes or 0).name}"
+    )

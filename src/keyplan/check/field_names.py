@@ -115,10 +115,15 @@ def own_id(entity: EntitySpec) -> StoredField | None:
 
 def is_key_of_period(entity: EntitySpec) -> bool:
     """Return True if all fields in an entity's sort key are dates, months or other periods."""
-    holes = [hole for part in entity.key.sort if part.template is not None for hole in part.template.placeholders]
+    placeholders = [
+        placeholder
+        for part in entity.key.sort
+        if part.template is not None
+        for placeholder in part.template.placeholders
+    ]
     plain = [part.field for part in entity.key.sort if part.template is None and part.field is not None]
-    periods = all(hole.spec in PERIODS_S or hole.field.type is date for hole in holes)
-    return bool(holes or plain) and periods and all(field.annotation is date for field in plain)
+    periods = all(placeholder.spec in PERIODS_S or placeholder.field.type is date for placeholder in placeholders)
+    return bool(placeholders or plain) and periods and all(field.annotation is date for field in plain)
 
 
 def is_time_by_type(field: StoredField) -> bool:

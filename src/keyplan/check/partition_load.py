@@ -79,10 +79,10 @@ def _bounded_values(field: StoredField) -> int | None:
     return most - least + 1 if 0 < most - least < _MOST_SHARDS else None
 
 
-def _hole_share(hole: BoundPlaceholder, entity: EntitySpec) -> float | None:
-    share = field_share(entity, hole.name)
-    if hole.shards:
-        return max(1 / hole.shards, share or 0.0)
+def _placeholder_share(placeholder: BoundPlaceholder, entity: EntitySpec) -> float | None:
+    share = field_share(entity, placeholder.name)
+    if placeholder.shards:
+        return max(1 / placeholder.shards, share or 0.0)
     return share
 
 
@@ -92,11 +92,11 @@ def _field_shares(
     """Return the share of the load on the most frequent value of each key field. Unknown shares are None."""
     shares: dict[str, float | None] = {}
     for part in parts:
-        holes = part.template.placeholders if part.template is not None else ()
-        for hole in holes:
-            share = 1.0 if is_constant(sources.get(hole.name)) else _hole_share(hole, entity)
-            known_share = shares.get(hole.name, 1.0)
-            shares[hole.name] = None if share is None or known_share is None else min(share, known_share)
+        placeholders = part.template.placeholders if part.template is not None else ()
+        for placeholder in placeholders:
+            share = 1.0 if is_constant(sources.get(placeholder.name)) else _placeholder_share(placeholder, entity)
+            known_share = shares.get(placeholder.name, 1.0)
+            shares[placeholder.name] = None if share is None or known_share is None else min(share, known_share)
         if part.field is not None:
             name = part.field.name
             shares[name] = 1.0 if is_constant(sources.get(name)) else field_share(entity, name)
@@ -198,8 +198,10 @@ class HotKey:
     def sharded(self) -> int:
         """The number of shards into which the key is divided, or 0 if it is not sharded."""
         templates = [part.template for part in self.bound.partition] if self.bound is not None else []
-        holes = [hole for template in templates if template is not None for hole in template.placeholders]
-        return next((hole.shards for hole in holes if hole.shards), 0)
+        placeholders = [
+            placeholder for template in templates if template is not None for placeholder in template.placeholders
+        ]
+        return next((placeholder.shards for placeholder in placeholders if placeholder.shards), 0)
 
     def write(self, *, peak: bool) -> float:
         """Return the write units per second on the key, at average or peak rates."""
@@ -239,8 +241,8 @@ def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str
         return {}
     specs: dict[str, set[str]] = {}
     for part in parts:
-        for hole in part.template.placeholders if part.template is not None else ():
-            specs.setdefault(hole.name, set()).add(hole.spec)
+        for placeholder in part.template.placeholders if part.template is not None else ():
+            specs.setdefault(placeholder.name, set()).add(placeholder.spec)
     return {
         name: "now"
         for name, fields in specs.items()

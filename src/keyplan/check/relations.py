@@ -127,7 +127,7 @@ def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:
     The write must have a condition, a version or expected values, or create the item that was looked up. In a
     transaction, one such step is enough.
     """
-    return any(states_condition(step) or _creates_found(step, read) for step in steps_in(write))
+    return any(states_condition(step) or _creates_read_item(step, read) for step in steps_in(write))
 
 
 def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
@@ -138,7 +138,7 @@ def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
     """
     looked_up = _looked_up(read)
     return any(
-        _creates_found(step, read)
+        _creates_read_item(step, read)
         or (step.keeps_unique and any(looked_up.issuperset(rule.fields) for rule in step.entity.sentinels))
         or (read.index is None and states_condition(step))
         for step in steps_in(write)
@@ -150,7 +150,7 @@ def states_condition(step: Plan) -> bool:
     return step.condition is not None or step.version is not None or bool(step.assumed)
 
 
-def _creates_found(step: Plan, read: Plan) -> bool:
+def _creates_read_item(step: Plan, read: Plan) -> bool:
     """Return True if a step creates an item whose key consists of the fields that the read looked up."""
     return step.exists == "must_not" and _looked_up(read).issuperset(step.entity.key.fields)
 

@@ -76,7 +76,7 @@ def _conflicts(finding: Finding) -> bool:
 
 
 def _line(place: Place) -> str:
-    return f"{place.shown_file}:{line_number(place)}"
+    return f"{place.display_path}:{line_number(place)}"
 
 
 def _differing(finding: Finding, first: Finding) -> str:

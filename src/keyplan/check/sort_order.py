@@ -44,9 +44,9 @@ def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
             yield Ordered(piece.name, in_order, f"{part.attribute} = {part.text}")
 
 
-def _is_text(hole: BoundPlaceholder) -> bool:
+def _is_text(placeholder: BoundPlaceholder) -> bool:
     """Return True if a placeholder contains unchanged text, so that keys sort in the order of the text."""
-    return hole.field.type is str and hole.field.choices is None and hole.encoding.keeps_order
+    return placeholder.field.type is str and placeholder.field.choices is None and placeholder.encoding.keeps_order
 
 
 def _keeps_declared_order(entity: EntitySpec, name: str) -> bool:

@@ -26,7 +26,7 @@ def fsck(
     from keyplan.engine.engine import Engine  # noqa: PLC0415
 
     try:
-        with Engine.open(file) as engine, nullcontext() if quiet else progress.shown(_print_line):
+        with Engine.open(file) as engine, nullcontext() if quiet else progress.reporting_to(_print_line):
             problems = checks.check(engine)
             tables = len(engine.catalog.known())
     except StorageError as error:

@@ -93,7 +93,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         return [*([console.hint(url)] if console is not None else ()), *(sample.hints(url) if with_sample else ())]
 
     try:
-        with progress.shown(_print_line):
+        with progress.reporting_to(_print_line):
             launch(
                 db=db,
                 host=host,

@@ -252,7 +252,7 @@ def _form(spec: EntitySpec) -> str:
 def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Prefix | Callable[[Item], bool]]:
     """Return tests of an item's key. If all of them pass, the item can belong to this entity."""
     is_alone = _is_alone(spec, candidates)
-    tests = [_fits(part, is_alone) for part in spec.key.attributes]
+    tests = [_template_test(part, is_alone) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]
     if not is_alone and any(left & right for left, right in combinations(fields, 2)):
         tests.append(_repeats_agree(spec))
@@ -292,7 +292,7 @@ def _literal_prefix(part: BoundKeyAttribute) -> str:
     return "" if part.template is None else part.template.literal_prefix
 
 
-def _fits(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
+def _template_test(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
     """Return a test of whether a key attribute matches its template. With `alone`, only the literal prefix
     is tested.
     """
@@ -304,8 +304,8 @@ def _fits(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bo
     if alone and prefix and template.fields:
         return _Prefix(attribute, prefix)
 
-    def fits(item: Item) -> bool:
+    def matches(item: Item) -> bool:
         text = item.get(attribute, {}).get("S")
         return text is not None and text.startswith(prefix) and match(text) is not None
 
-    return fits
+    return matches

@@ -26,7 +26,7 @@ from keyplan.client.errors import (
     WriteConflictError,
 )
 from keyplan.clock import Clock, check_seconds
-from keyplan.cost.units import READS, Spent, of_receipts
+from keyplan.cost.units import READS, ConsumedUnits, of_receipts
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.writes import with_time
 from keyplan.design.schema import Schema
@@ -256,7 +256,7 @@ def send(
             failed = error
         else:
             return response
-        if not is_passing(failed):
+        if not is_transient(failed):
             raise failed
         attempt += 1
         if attempt >= context.retries.attempts:
@@ -264,7 +264,7 @@ def send(
         _note(failed, outcome, repeats=repeats)
         yield Wait(context.retries.wait_s(attempt, context.clock))
     is_known = not is_uncertain(failed) and not (outcome is not None and outcome.uncertain)
-    raise given_up(failed, context.retries.attempts, is_known=is_known or operation not in WRITES) from failed
+    raise final_error(failed, context.retries.attempts, is_known=is_known or operation not in WRITES) from failed
 
 
 def _note(failed: ServiceError, outcome: Outcome | None, *, repeats: bool) -> None:
@@ -286,7 +286,7 @@ def is_uncertain(error: ServiceError) -> bool:
     return error.status >= _FAILED_STATUS
 
 
-def is_passing(error: ServiceError) -> bool:
+def is_transient(error: ServiceError) -> bool:
     """Return True if an error is transient, so that a retry of the request may succeed."""
     if error.code == CANCELLED:
         codes = {reason.get("Code", "None") for reason in reasons_of(error)} - {"None"}
@@ -310,7 +310,7 @@ def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
     return reasons
 
 
-def given_up(error: ServiceError, attempts: int, *, is_known: bool = True) -> RunError:
+def final_error(error: ServiceError, attempts: int, *, is_known: bool = True) -> RunError:
     """Return the error to raise after the last attempt of a request.
 
     `is_known` is False if the request may have written something.
@@ -338,7 +338,7 @@ class Usage:
     """The number of requests, including all pages, the reads before and after a write, and retries."""
     throttled: int = 0
     """The number of throttled requests."""
-    spent: Spent = field(default_factory=Spent)
+    spent: ConsumedUnits = field(default_factory=ConsumedUnits)
     """The consumed capacity units for each table, or "table/index" for an index."""
     failed: int = 0
     """The number of requests that failed with an error other than throttling, such as a false condition."""
@@ -356,7 +356,7 @@ class Usage:
         )
 
     @property
-    def per_call(self) -> Spent:
+    def per_call(self) -> ConsumedUnits:
         """The average number of capacity units per call."""
         return self.spent.divided_by(max(1, self.calls))
 

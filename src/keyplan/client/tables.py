@@ -183,7 +183,7 @@ def _expires(context: Context, schema: Schema) -> Program[bool]:
 
 def _keep_backups(context: Context, name: str) -> Program[None]:
     """Enable point-in-time recovery if it is disabled."""
-    if not (yield from _lacks_backups(context, name)):
+    if not (yield from _is_recovery_disabled(context, name)):
         return
     request = {"TableName": name, "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
     for poll in range(_POLLS):
@@ -198,7 +198,7 @@ def _keep_backups(context: Context, name: str) -> Program[None]:
     raise UnavailableError(f"backups of table {name} are not available after {_POLLS} attempts")
 
 
-def _lacks_backups(context: Context, name: str) -> Program[bool]:
+def _is_recovery_disabled(context: Context, name: str) -> Program[bool]:
     """Return True if point-in-time recovery is disabled, and the server supports it.
 
     Some DynamoDB-compatible servers do not support these operations. Their tables have no backups.

@@ -498,11 +498,11 @@ def _refused(
 
 def _reason(action: Action, reason: dict[str, Any]) -> RunError:
     if action.role == "take" and reason["Code"] == "ConditionalCheckFailed":
-        return _taken_error(action, reason)
+        return _unique_error(action, reason)
     return step_failed(action.plan, action.arguments, action.key, action.members, reason)
 
 
-def _taken_error(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
+def _unique_error(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
     spec = action.plan.entity
     assert action.rule is not None, "a sentinel stands for a rule"
     current = (reason.get("Item") or {}).get(OWNER)

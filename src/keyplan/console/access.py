@@ -135,7 +135,7 @@ class Access:
 
     def _refusal(self, request: Request, pages: Guarded) -> Response | None:
         """Return the response to a rejected request, or None if the request is allowed."""
-        reason = self._foreign(request)
+        reason = self._cross_site_reason(request)
         if reason is not None:
             return pages.refused(request, 403, "This address is not the console's", reason)
         if "token" in request.query_params and request.method == "GET":
@@ -150,7 +150,7 @@ class Access:
             "that the console printed in its terminal.",
         )
 
-    def _foreign(self, request: Request) -> str | None:
+    def _cross_site_reason(self, request: Request) -> str | None:
         """Return the reason why the Host or Origin header belongs to another site, or None."""
         headers = {name: value for name, value in request.scope["headers"] if name in {b"host", b"origin"}}
         if self._local is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from keyplan import limits
-from keyplan.cost.selectivity import kept_share, matching, share_in_index
+from keyplan.cost.selectivity import matching, matching_share, share_in_index
 from keyplan.cost.sizes import entry_size, item_size, read_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.conditions.conditions import UNKNOWN, paths_of
@@ -135,7 +135,7 @@ def _filtered(plan: Plan, matching_items: float) -> tuple[float, float]:
     `matching_items` is the number of items that match the key condition.
     """
     assert plan.filter is not None, "the caller looked"
-    share = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
+    share = matching_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
     returned = matching_items if share is None else matching_items * share
     if plan.limit is None:
         return matching_items, returned

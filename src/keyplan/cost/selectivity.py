@@ -49,7 +49,7 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
     for name in dict.fromkeys(bound.fields):
         if entity.fields[name].optional and name not in tested:
             share = min(share, entity.volume.present.get(name, 1.0))
-    kept_fraction = None if bound.only_if is None else kept_share(bound.only_if, entity)
+    kept_fraction = None if bound.only_if is None else matching_share(bound.only_if, entity)
     return share if kept_fraction is None else share * kept_fraction
 
 
@@ -73,7 +73,7 @@ def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[
     return {value: share / total for value, share in inside.items()} if total else inside
 
 
-def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
+def matching_share(condition: Condition, entity: EntitySpec) -> float | None:
     """Return the share of an entity's items that satisfy a condition, or None if it is unknown.
 
     The parts of a condition are assumed to be independent. If the share of a part of an AND condition is unknown, this
@@ -132,7 +132,7 @@ def _in(condition: InCondition, entity: EntitySpec) -> float | None:
 
 
 def _all(condition: AndCondition, entity: EntitySpec) -> float | None:
-    shares = [share for part in condition.parts if (share := kept_share(part, entity)) is not None]
+    shares = [share for part in condition.parts if (share := matching_share(part, entity)) is not None]
     share = 1.0
     for partial_share in shares:
         share *= partial_share
@@ -140,7 +140,7 @@ def _all(condition: AndCondition, entity: EntitySpec) -> float | None:
 
 
 def _any(condition: OrCondition, entity: EntitySpec) -> float | None:
-    return _capped([kept_share(part, entity) for part in condition.parts])
+    return _capped([matching_share(part, entity) for part in condition.parts])
 
 
 def _capped(shares: list[float | None]) -> float | None:
@@ -149,7 +149,7 @@ def _capped(shares: list[float | None]) -> float | None:
 
 
 def _not(condition: NotCondition, entity: EntitySpec) -> float | None:
-    share = None if isinstance(condition.part, AndCondition) else kept_share(condition.part, entity)
+    share = None if isinstance(condition.part, AndCondition) else matching_share(condition.part, entity)
     return None if share is None else 1 - share
 
 

@@ -103,18 +103,18 @@ def _key(index: Index, entry: Item | None) -> list[object] | None:
 
 
 @dataclass(frozen=True)
-class Spent:
+class ConsumedUnits:
     """Read and write units by the name of the table, or of the table and index (table/index). Zeros are omitted."""
 
     read: Mapping[str, float] = field(default_factory=dict)
     write: Mapping[str, float] = field(default_factory=dict)
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(_sum(self.read, other.read), _sum(self.write, other.write))
+    def __add__(self, other: ConsumedUnits) -> ConsumedUnits:
+        return ConsumedUnits(_sum(self.read, other.read), _sum(self.write, other.write))
 
-    def divided_by(self, count: int) -> Spent:
+    def divided_by(self, count: int) -> ConsumedUnits:
         """Return the units divided by a number of requests."""
-        return Spent(
+        return ConsumedUnits(
             {place: units / count for place, units in self.read.items()},
             {place: units / count for place, units in self.write.items()},
         )
@@ -147,20 +147,20 @@ def _text(units: Mapping[str, float], unit: str) -> str:
     return f"{sum(units.values()):g} {unit} ({parts})"
 
 
-def total(parts: Iterable[Spent]) -> Spent:
+def total(parts: Iterable[ConsumedUnits]) -> ConsumedUnits:
     """Return the sum of the units of several requests."""
-    spent = Spent()
+    spent = ConsumedUnits()
     for part in parts:
         spent += part
     return spent
 
 
-def average(calls: Sequence[Spent]) -> Spent:
+def average(calls: Sequence[ConsumedUnits]) -> ConsumedUnits:
     """Return the average units of several calls."""
     return total(calls).divided_by(max(1, len(calls)))
 
 
-def of_receipts(operation: str, response: Mapping[str, Any]) -> Spent:
+def of_receipts(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
     """Return the units in a response's ConsumedCapacity. The request must have set ReturnConsumedCapacity
     to INDEXES.
     """
@@ -175,4 +175,4 @@ def of_receipts(operation: str, response: Mapping[str, Any]) -> Spent:
         }
         own = receipt.get("Table", {}).get("CapacityUnits", receipt["CapacityUnits"] - sum(indexes.values()))
         units = _sum(units, {table: own, **indexes})
-    return Spent(read=units) if operation in READS else Spent(write=units)
+    return ConsumedUnits(read=units) if operation in READS else ConsumedUnits(write=units)

@@ -171,7 +171,7 @@ class EntitySpec:
         name = index.name if isinstance(index, Index) else index
         return next((bound for bound in self.indexes if bound.index.name == name), None)
 
-    def made_in(self, bound: BoundKey) -> list[BoundKeyAttribute]:
+    def index_only_attributes(self, bound: BoundKey) -> list[BoundKeyAttribute]:
         """Return the attributes of an index key that exist only for this index.
 
         Attributes that store a field and attributes of the primary key are excluded.

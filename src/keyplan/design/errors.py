@@ -73,10 +73,10 @@ class Place:
         return replace(self, text=text, offset=offset, width=width)
 
     def __str__(self) -> str:
-        return f"{self.shown_file}:{self.line}"
+        return f"{self.display_path}:{self.line}"
 
     @property
-    def shown_file(self) -> str:
+    def display_path(self) -> str:
         """The path of the file, relative to the current directory if the file is inside it."""
         try:
             return str(Path(self.file).relative_to(Path.cwd()))
@@ -130,7 +130,7 @@ def show_place(place: Place) -> str:
     if not source:
         return f"  --> {place}"
     margin = " " * len(str(number))
-    lines = [f" {margin}--> {place.shown_file}:{number}", f" {margin} |", f" {number} | {source}"]
+    lines = [f" {margin}--> {place.display_path}:{number}", f" {margin} |", f" {number} | {source}"]
     before = "".join("\t" if character == "\t" else " " for character in source[:column])
     lines.append(f" {margin} | {before}{'^' * max(1, width)}")
     return "\n".join(lines)

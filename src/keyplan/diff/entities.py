@@ -299,7 +299,7 @@ def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool
     if part.attribute in pair.old.schema.key and part.attribute in pair.new.schema.key:
         return True  # every item has it; a change of the primary key covers another form
     parts, names = (
-        [name for name in _kept_attributes(pair.old, bound) if name.attribute == part.attribute],
+        [name for name in _stored_attributes(pair.old, bound) if name.attribute == part.attribute],
         key_names(pair),
     )
     form = attribute_form(pair.new, part, names)
@@ -328,7 +328,7 @@ def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
     return (stored for name, stored in spec.fields.items() if name not in hidden)
 
 
-def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
+def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
     """Yield the attributes and key attributes that stored items have.
 
     Keys of indexes are included only if they have the same condition as `bound`.

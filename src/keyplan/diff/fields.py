@@ -77,7 +77,7 @@ def field_changes(pair: Entities) -> Iterator[DesignChange]:
     """Yield the fields that were added, removed or changed, and added validators."""
     names = field_names(pair.old, pair.new)
     for name, was in names.items():
-        yield from _kept_field(pair, pair.old.fields[was], pair.new.fields[name])
+        yield from _field_changes(pair, pair.old.fields[was], pair.new.fields[name])
     like = _lookalikes(pair)
     for name, stored in pair.new.fields.items():
         if name not in names:
@@ -106,7 +106,7 @@ def _lookalikes(pair: Entities) -> dict[str, StoredField]:
     return lookalikes(old, new, lambda stored: (stored.type_code, stored.stored, name_of(stored.info.annotation)))
 
 
-def _kept_field(pair: Entities, old: StoredField, new: StoredField) -> Iterator[DesignChange]:
+def _field_changes(pair: Entities, old: StoredField, new: StoredField) -> Iterator[DesignChange]:
     path = f"{pair.new.name}.{new.name}"
     if old.attribute != new.attribute:
         yield _realiased(pair, old, new)

@@ -26,7 +26,7 @@ def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
         how = "Callers must change too." + _cursors(before, after, renamed=True)
         yield _change("pattern renamed", new, after, before, what=what, how=how, uses=tuple(_uses(old, before)))
     for before, after in matches.kept:
-        yield from _kept_pattern(new, before, after)
+        yield from _pattern_changes(new, before, after)
     like = lookalikes(matches.removed, matches.added, _likeness)
     for pattern in matches.added:
         what, how = f"pattern {pattern.name} was added", "Only programs change."
@@ -50,7 +50,7 @@ def _likeness(pattern: Pattern[..., Any]) -> Form:
     return (pattern.kind, pattern.plan.schema.name, form["entities"], form["index"], types)
 
 
-def _kept_pattern(new: Design, before: Pattern[..., Any], after: Pattern[..., Any]) -> Iterator[DesignChange]:
+def _pattern_changes(new: Design, before: Pattern[..., Any], after: Pattern[..., Any]) -> Iterator[DesignChange]:
     changed = []
     if before.kind != after.kind:
         changed.append(f"kind ({before.kind} to {after.kind})")

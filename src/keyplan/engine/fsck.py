@@ -99,7 +99,7 @@ def _check_table(
 def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckProblem]:
     table, where = backups.table_of(document), document["arn"].split("/", 2)[2]
     yield from _check_copies(table, where, view.span(table.tree, b"", None))
-    if not backups.is_being_made(document) and view.totals(table.tree) != (document["items"], document["size_bytes"]):
+    if not backups.is_in_progress(document) and view.totals(table.tree) != (document["items"], document["size_bytes"]):
         yield FsckProblem(table.name, where, "recorded number or size of items is wrong")
 
 
@@ -174,7 +174,7 @@ class _Entries:
 
     def end(self) -> Iterator[FsckProblem]:
         for index in self._indexes:
-            expected = self._counts[index.name] + lag.shown(self._view, self._waiting, index.tree)
+            expected = self._counts[index.name] + lag.visible_entries(self._view, self._waiting, index.tree)
             yield from _check_count(self._view, self._table, index.name, index.tree, expected)
 
 

@@ -55,7 +55,7 @@ def percent(key: bytes) -> str:
 
 
 @contextmanager
-def shown(say: Callable[[str], None]) -> Iterator[None]:
+def reporting_to(say: Callable[[str], None]) -> Iterator[None]:
     """Pass each progress report to `say` while the block runs."""
     handler, level = _Lines(say), _log.level
     _log.addHandler(handler)

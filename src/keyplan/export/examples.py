@@ -95,7 +95,12 @@ def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
     """
     kind = type(value)
     return next(
-        (kind(candidate) for candidate in _near(Decimal(str(value)), bounds, kind) if _fits(candidate, bounds)), value
+        (
+            kind(candidate)
+            for candidate in _near(Decimal(str(value)), bounds, kind)
+            if _is_within_bounds(candidate, bounds)
+        ),
+        value,
     )
 
 
@@ -122,7 +127,7 @@ def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator
     yield unit
 
 
-def _fits(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
+def _is_within_bounds(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
     return (
         value >= bounds.get("ge", value)
         and value <= bounds.get("le", value)

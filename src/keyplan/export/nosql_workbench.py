@@ -124,13 +124,15 @@ def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
     A facet can contain only the template of the table's key.
     """
     parts = {part.attribute: part for bound in entity.indexes for part in bound.attributes}
-    texts = {name: text for name, part in parts.items() if (text := _shown(part)) and name not in entity.schema.key}
+    texts = {
+        name: text for name, part in parts.items() if (text := _template_text(part)) and name not in entity.schema.key
+    }
     if items and any("{" in text for text in texts.values()):
-        key = {part.attribute: _shown(part) for part in entity.key.attributes}
+        key = {part.attribute: _template_text(part) for part in entity.key.attributes}
         yield {name: {"S": text} if text else items[0][name] for name, text in (key | texts).items()}
 
 
-def _shown(part: BoundKeyAttribute) -> str:
+def _template_text(part: BoundKeyAttribute) -> str:
     """Return the template of a key attribute, or an empty string if it stores a field."""
     if part.template is not None or part.field is None:
         return "" if part.template is None else part.template.text
@@ -152,7 +154,9 @@ def _attributes(entity: EntitySpec, samples: Sequence[Mapping[str, Any]]) -> Ite
     """Yield the name and type of each non-key attribute."""
     stored = [field for field in entity.fields.values() if field.name not in entity.is_in_key_only]
     types = {field.attribute: field.type_code for field in stored}
-    index_types = {part.attribute: part.type_code for bound in entity.indexes for part in entity.made_in(bound)}
+    index_types = {
+        part.attribute: part.type_code for bound in entity.indexes for part in entity.index_only_attributes(bound)
+    }
     sample_types = {name: code for item in samples for name, value in item.items() for code in value}
     for name in dict.fromkeys((*types, *index_types, *sample_types)):
         code = (types | index_types).get(name, "ANY")

@@ -283,10 +283,10 @@ class _Reader:
             )
             fields.setdefault(attribute, SourceField(attribute, "str"))
             return
-        holes = {name: self._hole(name, _casing(node)) for name in names}
-        templates.setdefault(attribute, "".join(_braced(text) + holes.get(name, "") for text, name in pieces))
+        placeholders = {name: self._placeholder(name, _casing(node)) for name in names}
+        templates.setdefault(attribute, "".join(_braced(text) + placeholders.get(name, "") for text, name in pieces))
 
-    def _hole(self, name: str, casing: str) -> str:
+    def _placeholder(self, name: str, casing: str) -> str:
         """Return the placeholder for a composite attribute in a template."""
         padding = self._attributes[name].get("padding") if isinstance(self._attributes[name].value, Mapping) else None
         if padding is not None:
@@ -303,7 +303,7 @@ class _Reader:
         casing = _casing(node)
         template = node.get("template")
         if template is not None and template.value:
-            return [(_cased(text, casing), name) for text, name in _holes(template.text())]
+            return [(_cased(text, casing), name) for text, name in _composite_attributes(template.text())]
         composite = node.get("composite") or node.get("facets")
         if composite is None:
             raise node.fail("it has neither composite nor template")
@@ -336,15 +336,15 @@ class _Reader:
         return (partition, "") if pattern.get("sk") is not None else (partition + sort + after, "")
 
 
-def _holes(template: str) -> Iterator[tuple[str, str]]:
+def _composite_attributes(template: str) -> Iterator[tuple[str, str]]:
     """Yield each attribute in an ElectroDB template as a pair of the text before it and its name.
 
     If the template ends with literal text, the last pair is this text and "".
     """
     at = 0
-    for hole in _HOLE.finditer(template):
-        yield template[at : hole.start()], hole[1].strip()
-        at = hole.end()
+    for placeholder in _HOLE.finditer(template):
+        yield template[at : placeholder.start()], placeholder[1].strip()
+        at = placeholder.end()
     if at < len(template):
         yield template[at:], ""
 

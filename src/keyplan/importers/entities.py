@@ -15,7 +15,7 @@ from keyplan.design.keys.encodings import TemplateError
 from keyplan.design.keys.placeholders import Placeholder, Text
 from keyplan.design.keys.templates import Template, parse
 from keyplan.design.schema import Index
-from keyplan.importers.key_shapes import VALUE, Shape, is_telling, shape_of
+from keyplan.importers.key_shapes import VALUE, Shape, is_distinctive, shape_of
 from keyplan.importers.python_text import PythonNames, field_name, literal, snake_name
 from keyplan.importers.schemas import Item, SourceEntity, SourceTable
 
@@ -123,7 +123,7 @@ class PlannedKey:
     """True if the key attribute contains a field that is also stored in another attribute."""
 
     @property
-    def is_made(self) -> bool:
+    def is_generated(self) -> bool:
         """Return True if the key attribute has a template or is a copy of a field."""
         return self.template is not None or self.is_copy
 
@@ -308,7 +308,7 @@ class _Planner:
         parts = tuple(keys[name] for name in index.attributes)
         self._made.indexes[index.name] = parts
         self._made.partition_sizes[index.name] = len(index.partition)
-        if any(part.is_made for part in parts if part.attribute not in self._table.key):
+        if any(part.is_generated for part in parts if part.attribute not in self._table.key):
             self._made.templated |= {index.name}
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
@@ -352,7 +352,7 @@ class _Planner:
         if any([text is not None for text in fields[name].column] == list(inside) for name in used):
             return ""
         for candidate in fields.values():
-            if self._is_made(candidate.attribute) or candidate.attribute in self._table.key:
+            if self._is_index_key_name(candidate.attribute) or candidate.attribute in self._table.key:
                 continue
             pairs = list(zip(candidate.column, inside, strict=True))
             texts, others = ({text for text, is_inside in pairs if is_inside is side} for side in (True, False))
@@ -380,7 +380,7 @@ class _Planner:
                 template = shape.text.format(*(f"{{{name}}}" for name in names))
                 return PlannedKey(attribute, template, tuple(dict.fromkeys(names)), shape.text)
         column = () if own is None else own.column
-        holder = self._holder("", column, attribute) if own is not None and self._is_made(attribute) else ""
+        holder = self._holder("", column, attribute) if own is not None and self._is_index_key_name(attribute) else ""
         if holder and not may_add:
             self._drop(own)
             return PlannedKey(attribute, f"{{{holder}}}", (holder,), VALUE)
@@ -408,7 +408,7 @@ class _Planner:
                 if holder and not self._source.is_guessed:
                     holder = self._renamed(self._made.fields[holder], part.field)
                 self._placed[part.field] = holder or self._new(part.field, column, may_add=True)
-            self._fit(self._placed[part.field], part, attribute)
+            self._adjust_type(self._placed[part.field], part, attribute)
         if "date" in self._made.fields and any(other.annotation == "date" for other in self._made.fields.values()):
             self._placed["date"] = self._renamed(self._made.fields["date"], "date_")
 
@@ -425,7 +425,7 @@ class _Planner:
         }
         return name
 
-    def _fit(self, name: str, part: Placeholder, key: str) -> None:
+    def _adjust_type(self, name: str, part: Placeholder, key: str) -> None:
         """Change the type of a field if a placeholder does not support it."""
         fields = self._made.fields
         needed, has = self._kind_of(part, key).__name__, fields[name].annotation
@@ -477,7 +477,7 @@ class _Planner:
         names = [part.field for part in template.parts if isinstance(part, Placeholder)]
         return {name: tuple(groups[at] for groups in columns) for at, name in enumerate(names)}
 
-    def _is_made(self, attribute: str) -> bool:
+    def _is_index_key_name(self, attribute: str) -> bool:
         """Return True if the name of an attribute, such as GSI1PK, suggests that it is only used as an index key."""
         return attribute not in self._table.key and _MADE.search(attribute) is not None
 
@@ -517,12 +517,12 @@ class _Planner:
                 or None in own
                 or own != tuple(column)
                 or candidate.attribute == besides
-                or self._is_made(candidate.attribute)
+                or self._is_index_key_name(candidate.attribute)
                 or (besides_placed and candidate.name in self._placed.values())
             ):
                 continue
             known_texts = [text for text in own if text is not None]
-            if called in {candidate.name, candidate.attribute} or is_telling(known_texts):
+            if called in {candidate.name, candidate.attribute} or is_distinctive(known_texts):
                 holders.append(candidate.name)
         if besides_placed and len(holders) > 1:
             return ""

@@ -164,14 +164,14 @@ def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     changes: set[str] = set()
     for filter_node in filters:
         pattern = filter_node.need("Pattern").text()
-        passing, is_whole = _passing(pattern)
+        passing, is_whole = _matched_events(pattern)
         changes |= set(passing)
         if not is_whole:
             gaps.append(f"FilterCriteria {pattern}: write the rest of it as filter=, for example F.status == 'done'")
     return tuple(event for event in every if event in changes) if filters else every
 
 
-def _passing(pattern: str) -> tuple[tuple[str, ...], bool]:
+def _matched_events(pattern: str) -> tuple[tuple[str, ...], bool]:
     """Return the change types that a filter pattern can match, and True if the pattern has no other conditions."""
     every = tuple(event for events in _EVENTS.values() for event in events)
     try:

@@ -131,8 +131,8 @@ class Resolver:
             return UnresolvedValue("Fn::Sub has no text")
         missing: list[UnresolvedValue] = []
 
-        def filled(hole: re.Match[str]) -> str:
-            literal, name = hole.groups()
+        def filled(placeholder: re.Match[str]) -> str:
+            literal, name = placeholder.groups()
             if literal:
                 return f"${{{name}}}"
             value = self.resolve(own[name]) if name in own else self._ref(name) if "." not in name else _attribute(name)

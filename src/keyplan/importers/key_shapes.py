@@ -133,7 +133,7 @@ def _bare(name: str) -> str:
     return name.strip("<>{}[]$ ")
 
 
-def is_telling(column: Sequence[str]) -> bool:
+def is_distinctive(column: Sequence[str]) -> bool:
     """Return True if other values that are equal to these texts are probably the same data, not equal by chance."""
     return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
 

@@ -222,7 +222,7 @@ def _declaration(table: SourceTable, entity: PlannedEntity, value: str | None, *
     ]
     return call(
         "entity",
-        named("key=", _key(entity.key, 1)) if any(part.is_made for part in entity.key) else None,
+        named("key=", _key(entity.key, 1)) if any(part.is_generated for part in entity.key) else None,
         Group("indexes={", indexes, "}") if indexes else None,
         f"version={literal(entity.version)}" if entity.version is not None else None,
         named("volume=", _items(table, entity)) if alone and table.figures is not None else None,

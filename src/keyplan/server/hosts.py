@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from keyplan.dynamodb.messages.protocol import foreign_host, foreign_origin
+from keyplan.dynamodb.messages.protocol import host_not_local, origin_not_local
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:@/\s]+?)\.?(?::[0-9]*)?", re.ASCII)
 _MOST_REMEMBERED = 256
@@ -43,12 +43,12 @@ class LocalHosts:
         """
         host = headers.get(b"host")
         if host is not None and host not in self._accepted and not self._accepts(host):
-            return foreign_host(host.decode("latin-1"))
+            return host_not_local(host.decode("latin-1"))
         if b"origin" in headers:
             origin = headers[b"origin"]
             authority = origin.partition(b"://")[2]
             if authority not in self._accepted and not self._accepts(authority):
-                return foreign_origin(origin.decode("latin-1"))
+                return origin_not_local(origin.decode("latin-1"))
         return None
 
     def _accepts(self, authority: bytes) -> bool:

@@ -98,7 +98,7 @@ class Checkpoints(Protocol):
 
 
 T = TypeVar("T")
-_Kept = dict[str, dict[str, Any]]
+_StoredConsumers = dict[str, dict[str, Any]]
 """The content of the file: for each consumer, the members `begins_at_s`, `is_known`, `lanes` and `runners`."""
 
 
@@ -203,16 +203,16 @@ class FileCheckpoints:
         finally:
             os.close(file)
 
-    def _read(self) -> _Kept:
+    def _read(self) -> _StoredConsumers:
         if not self.path.exists():
             return {}
         try:
-            document: _Kept = json.loads(self.path.read_bytes())
+            document: _StoredConsumers = json.loads(self.path.read_bytes())
         except ValueError as error:
             raise ChangesError(f"{self.path} is damaged, or not a file of checkpoints: {error}") from error
         return document
 
-    def _write(self, document: _Kept) -> None:
+    def _write(self, document: _StoredConsumers) -> None:
         new = self.path.with_name(self.path.name + ".new")
         with new.open("wb") as file:
             file.write(json.dumps(document, indent=1).encode())

@@ -156,11 +156,11 @@ class TableCheckpoints:
         if begins_at_s is not None:
             item["begins_at"] = {"N": repr(begins_at_s)}
         request = {"TableName": self.table, "Item": item, "ConditionExpression": "attribute_not_exists(consumer)"}
-        return self._is_met("PutItem", request) is not None
+        return self._call_conditional("PutItem", request) is not None
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
         """Acquire a shard for a consumer until `until_s`, and return the lane. Return None if the shard is not free."""
-        answer = self._is_met(
+        answer = self._call_conditional(
             "UpdateItem",
             {
                 "TableName": self.table,
@@ -219,7 +219,7 @@ class TableCheckpoints:
                 **{f":{name}": value for name, value in sets.items()},
             },
         }
-        if self._is_met("UpdateItem", request) is None:
+        if self._call_conditional("UpdateItem", request) is None:
             raise LeaseLostError(f"{lane.consumer}: {lane.shard} was taken over by another runner")
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
@@ -235,7 +235,7 @@ class TableCheckpoints:
         """Remove a runner from the stored state of the consumer."""
         self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
 
-    def _is_met(self, operation: str, request: Item) -> Item | None:
+    def _call_conditional(self, operation: str, request: Item) -> Item | None:
         """Run a conditional write and return its response, or None if the condition failed."""
         try:
             return self._service.call(operation, request)

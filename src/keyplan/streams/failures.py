@@ -91,7 +91,7 @@ def failure_table(name: str = DEFAULT_NAME) -> Table:
     table = Table(name, pk="consumer", sk="event_id")
 
     @table.entity(name="Failure")
-    class Kept(Entity):
+    class FailureItem(Entity):
         consumer: str
         event_id: str
 

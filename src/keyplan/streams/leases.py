@@ -18,7 +18,7 @@ from keyplan.streams.consumers import BoundConsumer
 from keyplan.streams.delivery import Track
 from keyplan.streams.errors import LeaseLostError
 from keyplan.streams.notices import Gap, LeaseLost, Notify
-from keyplan.streams.streams import Call, Shard, TableStream, is_gone, ready_shards
+from keyplan.streams.streams import Call, Shard, TableStream, is_removed, ready_shards
 
 
 class Leases:
@@ -114,7 +114,7 @@ class Leases:
         for lane in unlisted:
             label, _, name = lane.shard.partition("/")
             arn = f"{stem}/{label}"
-            if not is_gone(self._call, arn, name):
+            if not is_removed(self._call, arn, name):
                 continue
             now_s = self._clock.now()
             acquired = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)

@@ -210,7 +210,7 @@ def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) ->
     return []
 
 
-def is_gone(call: Call, arn: str, shard: str) -> bool:
+def is_removed(call: Call, arn: str, shard: str) -> bool:
     """Return True if a shard does not exist any longer.
 
     The request names this shard, because a list of shards can be outdated and not contain the shard yet.

@@ -50,7 +50,7 @@ def exchange(
     """
     events = client.meta.events
     context = operation.context(client)
-    if operation.provide_params.is_heard(events):
+    if operation.provide_params.has_active_handlers(events):
         response = yield partial(
             events.emit,
             operation.provide_params.name,
@@ -59,7 +59,7 @@ def exchange(
             context=context,
         )
         params = first_non_none_response(response, default=params)
-    if operation.before_build.is_heard(events):
+    if operation.before_build.has_active_handlers(events):
         yield partial(
             events.emit,
             operation.before_build.name,
@@ -68,12 +68,12 @@ def exchange(
             context=context,
         )
     reply = None
-    if operation.before_call.is_heard(events):
+    if operation.before_call.has_active_handlers(events):
         reply = yield from _stubbed(operation, client, params, context)
     if reply is None:
         reply = yield from _answered(operation, client, engine, params, context=context, sleep=sleep)
     http, parsed = reply
-    if operation.after_call.is_heard(events):
+    if operation.after_call.has_active_handlers(events):
         http = http or _http_response(client, parsed)
         yield partial(
             events.emit,

@@ -44,7 +44,7 @@ class Event:
         self._idle = idle
         self._last: tuple[Any, bool] = (None, False)
 
-    def is_heard(self, emitter: Any) -> bool:
+    def has_active_handlers(self, emitter: Any) -> bool:
         """Return True if a registered handler might have an effect. Handlers that are known to do nothing are ignored.
 
         botocore caches the handlers of an event name in a list, which it replaces with every registration. The result

@@ -73,7 +73,7 @@ class ArgumentGenerator:
                 return self._with_unset(pattern, self._arguments(pattern, binding))
         if pattern.plan.reading:
             return self._read_of_suited(pattern)
-        raise _nothing_fits(pattern, unfit)
+        raise _no_match_error(pattern, unfit)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
         """Replace some arguments of a pattern with `.patch(...)` with UNSET, because callers can omit fields."""
@@ -265,14 +265,16 @@ def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
 
     These steps determine the items in the attribute.
     """
-    return sorted(steps, key=lambda step: not (step.repeated is not None and _lies_within(step.repeated.values)))
+    return sorted(
+        steps, key=lambda step: not (step.repeated is not None and _is_parameter_member(step.repeated.values))
+    )
 
 
-def _lies_within(source: Source) -> bool:
+def _is_parameter_member(source: Source) -> bool:
     return isinstance(source, Param) and bool(source._path)
 
 
-def _nothing_fits(pattern: Pattern[..., Any], step: TransactionStep | None) -> NothingFitsError:
+def _no_match_error(pattern: Pattern[..., Any], step: TransactionStep | None) -> NothingFitsError:
     """Return the error for a pattern or a transaction step for which no suitable arguments were found."""
     plan = pattern.plan if step is None else step.call.pattern.plan
     why = "" if plan.condition is None else f" ({condition_text(plan.condition)} is true for none)"

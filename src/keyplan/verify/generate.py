@@ -174,14 +174,14 @@ class EntityGenerator:
             return _expiry(stored, value_generator)
         if name == spec.version:
             return lambda _number: 1
-        if any(name == self._telling(rule.fields) for rule in spec.uniques):
+        if any(name == self._distinctive_field(rule.fields) for rule in spec.uniques):
             return self._nth(name)
         column = self._declared(name) or self._by_key(name)
         if column is None and any(name in bound.fields for bound in (spec.key, *spec.indexes)):
             return lambda _number: value_generator.field(spec.model, name)
         return column
 
-    def _telling(self, names: Sequence[str]) -> str:
+    def _distinctive_field(self, names: Sequence[str]) -> str:
         """Return the field of a unique constraint that gets a different value in each item.
 
         This is the last field without declared values or choices, if any.
@@ -204,7 +204,7 @@ class EntityGenerator:
         return make
 
     def _nth(self, name: str) -> Column:
-        row, fits = self._row(name), self._fits(name)
+        row, fits = self._row(name), self._encoding_test(name)
         return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
@@ -212,7 +212,7 @@ class EntityGenerator:
 
         Items are then distinguished by the other fields of the key.
         """
-        row, fits = self._row(name), self._fits(name)
+        row, fits = self._row(name), self._encoding_test(name)
         return lambda number: self.value_generator.up_to(*row, number, fits)
 
     def _row(self, name: str) -> tuple[type[BaseModel], str]:
@@ -225,7 +225,7 @@ class EntityGenerator:
             return self.spec.model, name
         return owner[0].model, owner[0].key.fields[0]
 
-    def _fits(self, name: str) -> Callable[[Any], bool]:
+    def _encoding_test(self, name: str) -> Callable[[Any], bool]:
         """Return a function that returns True if the keys that contain the field can encode a value."""
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
         placeholders = [
@@ -248,7 +248,7 @@ class EntityGenerator:
         """Return a generator that chooses one of `count` values. If `hottest` is given, it is the share of the first
         value.
         """
-        chance, row, fits = self.value_generator.random, self._row(name), self._fits(name)
+        chance, row, fits = self.value_generator.random, self._row(name), self._encoding_test(name)
 
         def pick(_number: int) -> Any:
             if hottest is not None and chance.random() < hottest:

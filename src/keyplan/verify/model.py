@@ -14,7 +14,7 @@ from typing import Any
 
 from keyplan.client.codec import Sorter, reader_of
 from keyplan.client.requests import WRITES
-from keyplan.cost.units import READS, Spent, entry_of, of_receipts
+from keyplan.cost.units import READS, ConsumedUnits, entry_of, of_receipts
 from keyplan.design.entities import OWNER, Entity, EntitySpec, ReadModel
 from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.entity_keys import BoundKey
@@ -135,7 +135,7 @@ class Exchange:
     """For each key that the request reads: the table name, True for a consistent read, and the item before
     the request.
     """
-    spent: Spent
+    spent: ConsumedUnits
     """The capacity units in the response."""
 
 

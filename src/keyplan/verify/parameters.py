@@ -301,7 +301,7 @@ class ParameterValues:
         alike = [getattr(entity, use.field) for entity in self._stored_entities.alike(spec, equal, target)]
         fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
         value = self._chance.choice(fits) if fits else adjacent_value(own, {"above": 1, "below": -1}.get(use.role, 0))
-        return value if self._is_taken(spec, use, value) else self._within(spec, target, use, fits)
+        return value if self._is_accepted(spec, use, value) else self._within(spec, target, use, fits)
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
         """Return a bound that the constraints of the parameter accept.
@@ -309,14 +309,14 @@ class ParameterValues:
         If none of the values in `fits` is accepted, generate values and prefer one for which the range contains the
         item.
         """
-        accepted = next((value for value in fits if self._is_taken(spec, use, value)), None)
+        accepted = next((value for value in fits if self._is_accepted(spec, use, value)), None)
         if accepted is not None:
             return accepted
         own = getattr(target, use.field)
         others = [self.new(spec, target, use) for _ in range(_TRIES)]
         return next((value for value in others if _FITS[use.role](value, own)), others[0])
 
-    def _is_taken(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
+    def _is_accepted(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
         """Return True if the constraints of both the parameter and the field accept a value."""
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
         return all(_takes(annotation, value) for annotation in declared if annotation is not None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from keyplan import limits
-from keyplan.cost.units import Spent, Units, item_write, page_read, point_read, total
+from keyplan.cost.units import ConsumedUnits, Units, item_write, page_read, point_read, total
 from keyplan.design.planning.indexes import fetched_attributes
 from keyplan.design.planning.plan import Plan
 from keyplan.dynamodb.expressions.compiled import compile_condition
@@ -20,7 +20,7 @@ from keyplan.verify.model import Entry, Exchange, ModelTable, Request, canonical
 class Predicted:
     """The predicted units and items of one request."""
 
-    spent: Spent
+    spent: ConsumedUnits
     evaluated: int = 0
     """The number of items that the request evaluates."""
     more: bool | None = None
@@ -39,11 +39,11 @@ def predict(exchange: Exchange, plan: Plan, model_tables: Mapping[str, ModelTabl
 # Writes and reads by key.
 
 
-def _writes(exchange: Exchange, model_tables: Mapping[str, ModelTable]) -> Iterator[Spent]:
+def _writes(exchange: Exchange, model_tables: Mapping[str, ModelTable]) -> Iterator[ConsumedUnits]:
     for write in exchange.written:
         schema = model_tables[write.table].schema
         units = item_write(schema, write.before, write.after, transactional=write.transactional)
-        yield Spent(write=_places(write.table, units))
+        yield ConsumedUnits(write=_places(write.table, units))
 
 
 def _places(table: str, units: Units) -> dict[str, float]:
@@ -51,10 +51,10 @@ def _places(table: str, units: Units) -> dict[str, float]:
 
 
 def _points(exchange: Exchange) -> Predicted:
-    spent = Spent()
+    spent = ConsumedUnits()
     for table, consistent, item in exchange.held:
         units = point_read(0 if item is None else item_bytes(item), consistent=consistent)
-        spent += Spent(read={table: units.read})
+        spent += ConsumedUnits(read={table: units.read})
     return Predicted(spent, sum(item is not None for _, _, item in exchange.held))
 
 
@@ -75,7 +75,7 @@ def _range(exchange: Exchange, plan: Plan, model_table: ModelTable) -> Predicted
     page_range = _fetched(plan, page)
     if page_range:
         read[table] = page_range
-    return Predicted(Spent(read=read), len(page), _more(page, rest, request.get("Limit")))
+    return Predicted(ConsumedUnits(read=read), len(page), _more(page, rest, request.get("Limit")))
 
 
 def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence[Entry]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from keyplan.cost.figures import figure_table, wrapped
-from keyplan.cost.units import Spent, average
+from keyplan.cost.units import ConsumedUnits, average
 from keyplan.verify.claims import JudgedClaim
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
@@ -48,9 +48,9 @@ class PatternResult:
     evaluated: float
     """The average number of items that a call reads or writes."""
     returned: float
-    predicted: tuple[Spent, ...]
+    predicted: tuple[ConsumedUnits, ...]
     """The predicted units of each call."""
-    measured: tuple[Spent, ...]
+    measured: tuple[ConsumedUnits, ...]
     claims: tuple[JudgedClaim, ...]
     problems: tuple[Discrepancy, ...]
 
@@ -183,7 +183,7 @@ def _row(result: PatternResult) -> tuple[str, ...]:
     return (result.name, *figures, _verdict(result), *notes)
 
 
-def _units(calls: tuple[Spent, ...]) -> str:
+def _units(calls: tuple[ConsumedUnits, ...]) -> str:
     """Format the average units of several calls: reads and writes, with the units of each index in parentheses."""
     if not calls:
         return ""

@@ -16,7 +16,7 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.expected import expected, pages
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.prices import book as shipped_book
-from keyplan.cost.units import Spent, average, total
+from keyplan.cost.units import ConsumedUnits, average, total
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.table_faults import table_faults
@@ -430,8 +430,8 @@ class _Run:
 class _Call:
     """The measurements of one call to a pattern."""
 
-    measured: Spent
-    predicted: Spent = field(default_factory=Spent)
+    measured: ConsumedUnits
+    predicted: ConsumedUnits = field(default_factory=ConsumedUnits)
     evaluated: float = 0
     returned: float = 0
     found: float = 0

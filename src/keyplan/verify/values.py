@@ -404,7 +404,7 @@ def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _any_fits(_value: Any) -> bool:
+def _accept_any(_value: Any) -> bool:
     return True
 
 
@@ -454,7 +454,7 @@ class ValueGenerator:
             return self._mail()
         return self._recipes.of(annotation)()
 
-    def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
+    def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _accept_any) -> Any:
         """Return the value with this number from a sequence of different values.
 
         All models with a field of this name and type use the same sequence. It contains only values for which `fits`
@@ -473,7 +473,7 @@ class ValueGenerator:
             pool.append(self._different(model, name, pool, fits))
         return pool[number]
 
-    def up_to(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
+    def up_to(self, model: type[BaseModel], name: str, number: int, fits: Fits = _accept_any) -> Any:
         """Return the value with this number from the sequence of `nth`, or an earlier one if the sequence has fewer
         values.
         """

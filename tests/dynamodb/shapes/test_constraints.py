@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from keyplan.dynamodb.shapes.constraints import camel, render, shown
+from keyplan.dynamodb.shapes.constraints import camel, display_value, render
 from keyplan.dynamodb.shapes.model import VALUE, Blob, Boolean, Integer, List, Map, String, Structure
 
 EMPTY = "s=null, n=null, b=null, iNT=null, dECIMAL=null, dOUBLE=null, sS=null, nS=null, bS=null, "
@@ -37,7 +37,7 @@ def test_values_are_written_as_in_messages_of_the_service(shape: Any, content: A
 
 
 def test_null_has_no_quotes() -> None:
-    assert (shown(String(), None), shown(String(), "a")) == ("null", "'a'")
+    assert (display_value(String(), None), display_value(String(), "a")) == ("null", "'a'")
 
 
 def test_camel() -> None:

@@ -225,7 +225,7 @@ def _of_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: str)
     if isinstance(value, dict):
         inner = known_attributes["M"] if known_attributes and kind == "M" else {}
         return {"M": {name: _of_plain(member, inner.get(name), f"{path}.{name}") for name, member in value.items()}}
-    if kind in SETS and _fits_set(value, kind):
+    if kind in SETS and _can_be_set(value, kind):
         return {kind: [_bytes(member, path) if kind == "BS" else str(member) for member in value]}
     places = known_attributes["L"] if known_attributes and kind == "L" else []
     return {
@@ -236,7 +236,7 @@ def _of_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: str)
     }
 
 
-def _fits_set(value: list[Any], kind: str) -> bool:
+def _can_be_set(value: list[Any], kind: str) -> bool:
     """Return True if all members of an array have the type that the set `kind` requires."""
     if not value or not all(isinstance(member, str) for member in value):
         return False

@@ -173,13 +173,13 @@ def _key(name: str, item: Item) -> AttributeCell:
 def cell(name: str, value: Mapping[str, Any], most: int = SHOWN_CHARACTERS) -> AttributeCell:
     """Return the cell of an attribute, with at most `most` characters."""
     ((kind, content),) = value.items()
-    text = shown(kind, content)
+    text = content_text(kind, content)
     if len(text) <= most:
         return AttributeCell(name, kind, text)
     return AttributeCell(name, kind, f"{text[:most]}\u2026", text[:_TOOLTIP_CHARACTERS])
 
 
-def shown(kind: str, content: Any) -> str:
+def content_text(kind: str, content: Any) -> str:
     """Return the content of an attribute value as text."""
     if kind in {"S", "N"}:
         return str(content)
@@ -194,9 +194,9 @@ def shown(kind: str, content: Any) -> str:
 
 def _plain(kind: str, content: Any) -> Any:
     if kind in {"SS", "NS", "BS"}:
-        return [shown(kind[0], part) for part in content]
+        return [content_text(kind[0], part) for part in content]
     if kind == "L":
         return [_plain(*next(iter(part.items()))) for part in content]
     if kind == "M":
         return {name: _plain(*next(iter(part.items()))) for name, part in content.items()}
-    return bool(content) if kind == "BOOL" else None if kind == "NULL" else shown(kind, content)
+    return bool(content) if kind == "BOOL" else None if kind == "NULL" else content_text(kind, content)

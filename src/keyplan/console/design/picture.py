@@ -231,7 +231,7 @@ def _merged(old: Panel, new: Panel, changed: Collection[str]) -> Panel:
     before = {section.key: section for section in old.sections}
     after = {section.key for section in new.sections}
     sections = [_merged_section(before.get(section.key), section) for section in new.sections]
-    sections += [_gone(section) for section in old.sections if section.key not in after]
+    sections += [_marked_removed(section) for section in old.sections if section.key not in after]
     boxes_before = {box.name: box for box in old.boxes}
     boxes_after = {box.name for box in new.boxes}
     boxes = [_merged_box(boxes_before.get(box.name), box, changed) for box in new.boxes]
@@ -267,7 +267,7 @@ def _difference(old: PanelRow | None, new: PanelRow) -> Mark:
     return "" if (old.text, old.note) == (new.text, new.note) else "changed"
 
 
-def _gone(section: PanelSection) -> PanelSection:
+def _marked_removed(section: PanelSection) -> PanelSection:
     return replace(section, mark="removed", rows=tuple(replace(row, mark="removed") for row in section.rows))
 
 
@@ -334,10 +334,10 @@ def _height(section: PanelSection) -> float:
 
 
 def _row_height(row: PanelRow) -> float:
-    return _ROW + (_NOTE if row.note else 0) + (0 if _fits(row) else _NOTE)
+    return _ROW + (_NOTE if row.note else 0) + (0 if _fits_in_one_line(row) else _NOTE)
 
 
-def _fits(row: PanelRow) -> bool:
+def _fits_in_one_line(row: PanelRow) -> bool:
     return cells(f"{row.name}  {row.text}") * _CELL <= _MIDDLE - 40
 
 
@@ -378,12 +378,12 @@ def _row(
     if row.color is not None:
         parts.append(_rect(x + 12, y + 6, 10, 11, f"entity-{row.color}"))
     parts.append(_text(x + 30, y + 16, f"{_SIGNS[row.mark]}{row.name}", "entity-name", most=_MIDDLE - 40))
-    if _fits(row):
+    if _fits_in_one_line(row):
         parts.append(_text(x + _MIDDLE - 14, y + 16, row.text, "key", anchor="end"))
     else:
         parts.append(_text(x + 30, y + 16 + _NOTE, row.text, "key", most=_MIDDLE - 44))
     if row.note:
-        below = y + 16 + _NOTE + (0 if _fits(row) else _NOTE)
+        below = y + 16 + _NOTE + (0 if _fits_in_one_line(row) else _NOTE)
         parts.append(_text(x + 30, below, row.note, "dim", most=_MIDDLE - 44))
     group = Markup('<g id="{}" data-row="">{}</g>').format(identity, Markup("").join(parts))
     if linked and section.kind != "stream":
@@ -396,7 +396,7 @@ def _draw_side(
     drawing: _Drawn, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
 ) -> None:
     """Draw the patterns of one side near their rows, with lines from `edge`, the side of the table's box."""
-    heights = {box.name: _wanted(drawing, box) for box in boxes}
+    heights = {box.name: _preferred_y(drawing, box) for box in boxes}
     ordered = sorted(boxes, key=lambda box: heights[box.name])
     tops = _spread([heights[box.name] - _PILL / 2 for box in ordered], _INSET, height - _INSET)
     for box, y in zip(ordered, tops, strict=True):
@@ -409,7 +409,7 @@ def _draw_side(
         drawing.parts.append(_pill(box, identity, ids, (x, y), linked=linked))
 
 
-def _wanted(drawing: _Drawn, box: PatternBox) -> float:
+def _preferred_y(drawing: _Drawn, box: PatternBox) -> float:
     rows = [drawing.spots[spot][0] for spot in box.links if spot in drawing.spots]
     return sum(rows) / len(rows) if rows else 0.0
 

@@ -19,7 +19,7 @@ from keyplan.console.source import Source
 from keyplan.cost.estimate import price_of_call
 from keyplan.cost.expected import Expected
 from keyplan.cost.prices import PriceBook
-from keyplan.cost.units import Spent, of_receipts, total
+from keyplan.cost.units import ConsumedUnits, of_receipts, total
 from keyplan.design.declaring.patterns import Page, Pattern
 from keyplan.design.entities import ReadModel, viewed_entity
 from keyplan.design.requests.items import item_builder
@@ -40,7 +40,7 @@ class Sent:
     operation: str
     request: Mapping[str, Any]
     latency_ms: float = 0.0
-    spent: Spent = field(default_factory=Spent)
+    spent: ConsumedUnits = field(default_factory=ConsumedUnits)
     error: str = ""
     answer: Mapping[str, Any] = field(default_factory=dict)
 
@@ -83,7 +83,9 @@ class SourceTransport:
         except ServiceError as error:
             self.sent.append(Sent(operation, request, _since_ms(started), error=f"{error.code}: {error.message}"))
             raise
-        self.sent.append(Sent(operation, request, _since_ms(started), _spent(operation, response), "", response))
+        self.sent.append(
+            Sent(operation, request, _since_ms(started), _consumed_units(operation, response), "", response)
+        )
         return response
 
     def close(self) -> None:
@@ -94,12 +96,12 @@ def _since_ms(started: float) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def _spent(operation: str, response: Mapping[str, Any]) -> Spent:
+def _consumed_units(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
     """Return the units that a response reports. Other engines may report none, or only some of them."""
     try:
         return of_receipts(operation, response)
     except (KeyError, TypeError):
-        return Spent()
+        return ConsumedUnits()
 
 
 def connection_of(source: Source | SourceTransport, cursor_key: bytes) -> Connection:
@@ -130,7 +132,7 @@ class RunResult:
     """False for a rehearsal whose last request was not sent."""
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> ConsumedUnits:
         """Return the units of all requests."""
         return total(request.spent for request in self.sent)
 

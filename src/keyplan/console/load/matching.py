@@ -124,10 +124,12 @@ class _Candidate:
         """Return True if the plan can produce these key attributes."""
         plan = self.plan
         if plan.key is not None:
-            exact = all(_fits(value, values) for value in self._values)
-            return exact and all(_fits(value, values) for value in self._prefixes if value.attribute in values)
+            exact = all(_matches_template(value, values) for value in self._values)
+            return exact and all(
+                _matches_template(value, values) for value in self._prefixes if value.attribute in values
+            )
         key = plan.entity.key_in(None) if plan.entities else None
-        return key is None or all(_part_fits(part, values) for part in key.attributes)
+        return key is None or all(_attribute_matches(part, values) for part in key.attributes)
 
     @cached_property
     def _values(self) -> tuple[KeyValue, ...]:
@@ -366,7 +368,7 @@ def _changed(request: Request) -> frozenset[str]:
         return frozenset()
 
 
-def _fits(value: KeyValue, values: Values) -> bool:
+def _matches_template(value: KeyValue, values: Values) -> bool:
     stored_value = values.get(value.attribute)
     if stored_value is None or value.type_code not in stored_value:
         return False
@@ -378,7 +380,7 @@ def _fits(value: KeyValue, values: Values) -> bool:
     return bool(text.startswith(value.template.literal_prefix))
 
 
-def _part_fits(part: BoundKeyAttribute, values: Values) -> bool:
+def _attribute_matches(part: BoundKeyAttribute, values: Values) -> bool:
     stored_value = values.get(part.attribute)
     if stored_value is None or part.type_code not in stored_value:
         return False
@@ -391,7 +393,7 @@ def detail_of(access: Touched) -> str:
     if "KeyConditionExpression" in request:
         parts.append(_with_values(request["KeyConditionExpression"], request))
     elif access.operation not in ("Scan", "PutItem") and access.values:
-        parts.append(" and ".join(f"{name} = {_shown(value)}" for name, value in access.values.items()))
+        parts.append(" and ".join(f"{name} = {_display_text(value)}" for name, value in access.values.items()))
     for member, word in (("FilterExpression", "filter"), ("UpdateExpression", ""), ("ConditionExpression", "if")):
         if member in request:
             parts.append(f"{word} {_with_values(request[member], request)}".strip())
@@ -406,7 +408,7 @@ def _with_values(text: str, request: Request) -> str:
     def replaced(match: re.Match[str]) -> str:
         word = match[0]
         if word in values:
-            return _shown(values[word])
+            return _display_text(values[word])
         return str(names.get(word, word))
 
     return _PLACEHOLDER.sub(replaced, text)
@@ -415,7 +417,7 @@ def _with_values(text: str, request: Request) -> str:
 _PLACEHOLDER: Final = re.compile(r"[#:][A-Za-z0-9_]+")
 
 
-def _shown(value: Mapping[str, Any]) -> str:
+def _display_text(value: Mapping[str, Any]) -> str:
     for kind, content in value.items():
         text = content.hex() if isinstance(content, bytes) else str(content)
         return f'"{text[:60]}"' if kind == "S" else text[:60]

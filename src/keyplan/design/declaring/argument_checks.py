@@ -223,16 +223,20 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
         yield value.sources[value.field.name], value.field.annotation
         return
     # The template rejects values that are not choices. A prefix can be any string.
-    holes = {hole.name: hole for hole in value.template.placeholders} if value.template is not None else {}
+    placeholders = (
+        {placeholder.name: placeholder for placeholder in value.template.placeholders}
+        if value.template is not None
+        else {}
+    )
     last = list(value.sources)[-1] if value.sources else None
     for name, source in value.sources.items():
-        hole = holes.get(name)
-        if hole is None or isinstance(source, EveryShard):
+        placeholder = placeholders.get(name)
+        if placeholder is None or isinstance(source, EveryShard):
             yield source, object
         elif value.part == "begins" and name == last:
-            yield source, str if hole.field.type is str and hole.field.choices is None else object
+            yield source, str if placeholder.field.type is str and placeholder.field.choices is None else object
         else:
-            yield source, object if hole.field.choices is not None else hole.field.type
+            yield source, object if placeholder.field.choices is not None else placeholder.field.type
 
 
 def compared_types(condition: Condition | None, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
@@ -294,9 +298,9 @@ def type_check(annotation: Any) -> TypeCheck | None:
         parts = [type_check(part) for part in get_args(bare)]
         return None if None in parts else lambda value: any(part(value) for part in parts if part is not None)
     if origin is Literal:
-        return _or_stand_in(_choice_check(get_args(bare)))
+        return _or_placeholder(_choice_check(get_args(bare)))
     accepts = _class_check(origin, get_args(bare)) if isinstance(origin, type) and origin is not object else None
-    return None if accepts is None else _or_stand_in(accepts)
+    return None if accepts is None else _or_placeholder(accepts)
 
 
 def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
@@ -311,7 +315,7 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
     return _members_check(parts) if issubclass(kind, Iterable) else None
 
 
-def _or_stand_in(accept: TypeCheck) -> TypeCheck:
+def _or_placeholder(accept: TypeCheck) -> TypeCheck:
     """Return a check that also accepts None and the placeholders of a transaction, for which separate checks exist."""
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 

@@ -52,7 +52,7 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
             rest.append(f"    stored = get({field.attribute!r})")
             rest.append(f"    if stored is not None: values[{field.name!r}] = {_decoded(field, place, 'stored')}")
     lines = [f"    values = {{{', '.join(needed)}}}", "    get = item.get", *rest, "    return values"]
-    decode: ItemDecoder = _made("def made(item):", lines, scope)
+    decode: ItemDecoder = _define_function("def made(item):", lines, scope)
     return decode
 
 
@@ -132,7 +132,7 @@ def item_reader(
         "    set_pydantic_private(made, None)",
         "    return made",
     ]
-    read: ItemReader = _made("def made(item):", lines, scope)
+    read: ItemReader = _define_function("def made(item):", lines, scope)
     return read
 
 
@@ -333,7 +333,7 @@ def item_encoder(
     for place, (attribute, render) in enumerate(texts):
         scope[f"render{place}"] = render
         lines.append(f"    item[{attribute!r}] = {{'S': render{place}(values)}}")
-    encode: ItemEncoder = _made("def made(values):", [*lines, "    return item"], scope)
+    encode: ItemEncoder = _define_function("def made(values):", [*lines, "    return item"], scope)
     return encode
 
 
@@ -355,6 +355,6 @@ _SIMPLE_ENCODINGS: dict[str, tuple[tuple[str, str], ...]] = {
 """Maps each attribute type to pairs of a test for a value and the expression that encodes such a value."""
 
 
-def _made(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:
+def _define_function(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:
     exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source contains only names and types of declared fields
     return scope["made"]

@@ -125,14 +125,14 @@ def _first_captured(
     punctuation = _punctuation((*parts, *other.parts))
     parts_template = BoundTemplate(other.template, parts)
 
-    def made(texts: tuple[str, ...]) -> Overlap | None:
+    def overlap_of(texts: tuple[str, ...]) -> Overlap | None:
         right = _values((other,), texts)
         left = _values_of_prefix(parts_template, texts[0])
         return Overlap(texts, left, right) if left is not None and right is not None else None
 
-    def foreign(texts: tuple[str, ...]) -> Overlap | None:
+    def overlap_outside_prefix(texts: tuple[str, ...]) -> Overlap | None:
         own = isinstance(known_prefix, BoundTemplate) and _values((known_prefix,), texts) is not None
-        return None if own else made(texts)
+        return None if own else overlap_of(texts)
 
     for barred in (punctuation, _NOTHING):
         builder = AutomatonBuilder()
@@ -140,9 +140,9 @@ def _first_captured(
         then(builder)
         builder.add_anything()
         machine, of_other = builder.machine(), _key_machine((other,), barred)
-        overlap = _first_shared(machine, of_other, foreign)
+        overlap = _first_shared(machine, of_other, overlap_outside_prefix)
         if overlap is not None and not overlap.certain:
-            overlap = _first_shared(machine, of_other, made)
+            overlap = _first_shared(machine, of_other, overlap_of)
         if overlap is not None:
             return replace(overlap, plain=barred is punctuation)
     return None

@@ -113,12 +113,12 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
     """Return the fields that an index key contains in attributes that exist only for the index."""
-    return {name for part in entity.made_in(bound) for name in part.fields}
+    return {name for part in entity.index_only_attributes(bound) for name in part.fields}
 
 
 def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
     """Return the fields that determine the index key attributes that exist only for the index."""
-    if not entity.made_in(bound):
+    if not entity.index_only_attributes(bound):
         return set()
     conditions = {path.field for path in paths_of(bound.only_if)}
     return _key_fields(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
@@ -126,7 +126,7 @@ def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
 
 def _is_fixed_at_creation(bound: BoundKey, entity: EntitySpec) -> bool:
     """Return True if an index key contains only Created() and primary key fields, which updates never change."""
-    created, own = set(entity.write_times("created")), {part.attribute for part in entity.made_in(bound)}
+    created, own = set(entity.write_times("created")), {part.attribute for part in entity.index_only_attributes(bound)}
     shared = {part.attribute for other in entity.indexes if other is not bound for part in other.attributes}
     return (
         bound.only_if is None
@@ -169,12 +169,12 @@ def _values_after(change: ItemWrite) -> dict[str, Source]:
 
 def _present_fields(entity: EntitySpec, change: ItemWrite) -> set[str]:
     """Return the fields that are certain to have a value after an update."""
-    return {name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)} | _fields_given(
-        change
-    )
+    return {
+        name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)
+    } | _fields_with_unknown_value(change)
 
 
-def _fields_given(change: ItemWrite) -> set[str]:
+def _fields_with_unknown_value(change: ItemWrite) -> set[str]:
     """Return the fields that an update sets to an unknown value, such as the result of an addition."""
     return {
         action.path.field
@@ -211,7 +211,7 @@ def _default_entry_fields(
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
     if holds(bound.only_if, created) is False or any(created[name] is None for name in bound.fields):
         return []
-    enough = _fields_given(change) - _deciding_fields(bound, entity)
+    enough = _fields_with_unknown_value(change) - _deciding_fields(bound, entity)
     return [name for name in bound.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in enough]
 
 

@@ -137,7 +137,7 @@ class EntityIndexKey:
 
     def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
         self.fields, self._when = bound.fields, bound.only_if
-        self.made = [(part.attribute, key_attribute_maker(part)) for part in spec.made_in(bound)]
+        self.made = [(part.attribute, key_attribute_maker(part)) for part in spec.index_only_attributes(bound)]
         """The attributes that exist only for the index key, each with the function that computes its value."""
 
     def holds(self, values: Values) -> bool:

@@ -328,7 +328,10 @@ class _IndexEffects:
                 writer = ExpressionWriter(placeholders, spec.fields)
                 self._places[attribute] = (writer.name(attribute), placeholders.value(attribute))
         self._if_missing = {
-            part.attribute for effect in effects if effect.only_if_missing for part in spec.made_in(effect.key)
+            part.attribute
+            for effect in effects
+            if effect.only_if_missing
+            for part in spec.index_only_attributes(effect.key)
         }
         self._sure = [
             attribute
@@ -384,7 +387,7 @@ def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
 
     If such fields exist, the plan ensures that the item leaves the index.
     """
-    made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
+    made_of = dict.fromkeys(name for part in spec.index_only_attributes(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
 
 

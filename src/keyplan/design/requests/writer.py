@@ -125,7 +125,7 @@ class Fragment:
             values[placeholder] = make(arguments)
         if not self.found and not self.lists:
             return self.text
-        return self._found(arguments, names, values)
+        return self._resolve(arguments, names, values)
 
     @property
     def longest(self) -> str:
@@ -135,7 +135,7 @@ class Fragment:
             text = text.replace(listed.place, ", ".join(listed.placeholders))
         return text
 
-    def _found(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
+    def _resolve(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
         text = self.text
         for listed in self.lists:
             values_by_name = dict(zip(listed.placeholders, listed.make(arguments), strict=False))
@@ -242,13 +242,13 @@ class ExpressionWriter:
     def _step(self, part: object, annotation: Any) -> tuple[str, Any]:
         annotation, _ = without_none(annotation)
         if isinstance(part, Param):
-            return self._told_step(part, annotation), _member_type(annotation)
+            return self._parameter_step(part, annotation), _member_type(annotation)
         if isinstance(part, int) and not isinstance(part, bool) and not _is_map(annotation):
             return f"[{part}]", _member_type(annotation)
         attribute, inner = _member(annotation, str(plain_value(part)))
         return f".{self.name(attribute)}", inner
 
-    def _told_step(self, part: Param, annotation: Any) -> str:
+    def _parameter_step(self, part: Param, annotation: Any) -> str:
         if _is_list(annotation):
             placeholder = self._placeholders.free(f"[{part!r}]")
             self._found.append((placeholder, reader(part)))

@@ -117,7 +117,7 @@ def _filter_match(condition: Mapping[str, Any]) -> _Match:
 
 def check_arguments(operator: str, arguments: Sequence[AttributeValue]) -> None:
     """Raise ValidationError if the values of a comparison operator have the wrong number, types or order."""
-    if not _count_fits(operator, len(arguments)):
+    if not _is_valid_count(operator, len(arguments)):
         raise ValidationError(messages.argument_count(operator))
     if len({type_of(argument) for argument in arguments}) > 1:
         raise ValidationError(messages.VALUE_LIST_TYPES)
@@ -128,7 +128,7 @@ def check_arguments(operator: str, arguments: Sequence[AttributeValue]) -> None:
         raise ValidationError(messages.BETWEEN_BOUNDS)
 
 
-def _count_fits(operator: str, count: int) -> bool:
+def _is_valid_count(operator: str, count: int) -> bool:
     if operator in _ONE_VALUE:
         return count == 1
     if operator in _NO_VALUE:

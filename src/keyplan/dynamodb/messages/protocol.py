@@ -20,7 +20,7 @@ WRONG_SIGNATURE = (
 )
 
 
-def foreign_host(host: str) -> str:
+def host_not_local(host: str) -> str:
     """Return the message for a Host header that does not refer to this machine (keyplan's own)."""
     return (
         f"The host {host!r} is not accepted: without credentials to check, a server on a loopback address answers only "
@@ -29,7 +29,7 @@ def foreign_host(host: str) -> str:
     )
 
 
-def foreign_origin(origin: str) -> str:
+def origin_not_local(origin: str) -> str:
     """Return the message for an Origin header that does not refer to this machine (keyplan's own)."""
     return (
         f"The origin {origin!r} is not accepted: without credentials to check, a server on a loopback address answers "

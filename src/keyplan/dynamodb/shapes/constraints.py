@@ -48,7 +48,7 @@ _VALUE_ORDER_LAST = ("M", "L", "NULL", "BOOL")
 _DEEPEST = 40  # deeper values are cut off; the service's limit is 32
 
 
-def shown(shape: Shape, content: Any) -> str:
+def display_value(shape: Shape, content: Any) -> str:
     """Return a value as messages show it: null, or the rendered value in quotes."""
     return "null" if content is None else f"'{render(shape, content)}'"
 
@@ -209,7 +209,7 @@ def _worded(fault: BrokenConstraint, newer: bool) -> str:
     if newer and fault.enum and isinstance(fault.shape, String) and fault.shape.newer_enum:
         return messages.newer_enum(fault.shape.newer_enum)
     path = ".".join(camel(step) for step in fault.path)
-    return messages.constraint(shown(fault.shape, fault.content), path, fault.text)
+    return messages.constraint(display_value(fault.shape, fault.content), path, fault.text)
 
 
 _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
@@ -397,5 +397,5 @@ def _null_inside(value: Any) -> str | None:
 def key_fault(shape: Map, content: Any, path: str) -> str | None:
     """Return the message for a map with keys that violate their constraints, or None."""
     for text, _ in _all_constraints(shape, content):
-        return messages.constraint(shown(shape, content), path, text)
+        return messages.constraint(display_value(shape, content), path, text)
     return None

@@ -120,7 +120,7 @@ def drop(transaction: Transaction, document: Document) -> None:
 
 def purge(transaction: Transaction, now: float) -> int:
     """Delete expired backups and return their number."""
-    over = [document for document in stored(transaction) if is_gone(document, now)]
+    over = [document for document in stored(transaction) if is_expired(document, now)]
     for document in over:
         drop(transaction, document)
     return len(over)
@@ -150,7 +150,7 @@ def find(database: Database, view: StoreView, arn: str) -> Document:
     check_arn(database, arn)
     body = view.document(DOCUMENT_PREFIX + arn)
     document: Document | None = None if body is None else orjson.loads(body)
-    if document is None or is_gone(document, database.clock.now()):
+    if document is None or is_expired(document, database.clock.now()):
         raise BackupNotFoundError(messages.backup_not_found(arn))
     return document
 
@@ -171,7 +171,7 @@ def check_arn(database: Database, arn: str) -> str:
     return parts["region"]
 
 
-def is_gone(document: Document, now: float) -> bool:
+def is_expired(document: Document, now: float) -> bool:
     """Return True if the backup has expired."""
     expires_at: float | None = document["expires_at"]
     return expires_at is not None and expires_at <= now
@@ -183,7 +183,7 @@ def is_ready(document: Document, now: float) -> bool:
     return ready_at <= now
 
 
-def is_being_made(document: Document) -> bool:
+def is_in_progress(document: Document) -> bool:
     """Return True if some rows have not been copied into the backup yet."""
     at: float = document["ready_at"]
     return at == copies.NOT_BEFORE_END

@@ -87,7 +87,7 @@ def trim(database: Database) -> int:
     removed = sum(
         _trim(database, table, table.recovery) for table in database.catalog.known() if table.recovery is not None
     )
-    if any(backups.is_gone(document, now) for document in backups.stored(database.store.view())):
+    if any(backups.is_expired(document, now) for document in backups.stored(database.store.view())):
         removed += database.store.write(lambda transaction: backups.purge(transaction, now))
     return removed
 

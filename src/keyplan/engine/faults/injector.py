@@ -24,7 +24,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.database import Command, Database, IndexWriter, Settings
 from keyplan.engine.faults import lag
 from keyplan.engine.faults.settings import Faults
-from keyplan.engine.faults.stale_reads import History, RecordedWriter, SeenView
+from keyplan.engine.faults.stale_reads import History, RecordedWriter, StaleReadView
 from keyplan.engine.faults.throttling import MeteredCall, Throttle
 from keyplan.engine.items.transactions import cancelled_by
 from keyplan.engine.items.versions import Version
@@ -95,7 +95,7 @@ class Injector:
         if self.lags:
             self.settle()
         with self._calling(
-            MeteredCall(operation, request, self._time_seen(), self._skipped(operation, request))
+            MeteredCall(operation, request, self._stale_read_time(), self._skipped(operation, request))
         ) as call:
             try:
                 result = run()
@@ -182,27 +182,27 @@ class Injector:
 
     # Reads.
 
-    def _time_seen(self) -> float | None:
+    def _stale_read_time(self) -> float | None:
         if not self._draw("stale_reads", self.faults.stale_reads):
             return None
         return self._database.clock.now() - self._random["stale_reads"].random() * self.faults.stale_s
 
     def view(self) -> StoreView:
         """Return a view for the current call, in which each read sees the data as of the time of that read."""
-        return self._seen(self._database.store.view())
+        return self._call_view(self._database.store.view())
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
         """Yield a view for the current call, in which all reads see the data as of the same time."""
         with self._database.store.snapshot() as view:
-            yield self._seen(view)
+            yield self._call_view(view)
 
-    def _seen(self, view: StoreView) -> StoreView:
+    def _call_view(self, view: StoreView) -> StoreView:
         call = self._call
         if call is None:
             return view
         call.learn(self._database.catalog.known())
-        return SeenView(view, self._history, call.time_of, self._report(call))
+        return StaleReadView(view, self._history, call.time_of, self._report(call))
 
     def _report(self, call: MeteredCall) -> Callable[[Tree, bytes, int, bool], None]:
         throttle, clock = self.throttle, self._database.clock

@@ -118,7 +118,7 @@ def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]
             yield key[_LATEST.size :]
 
 
-def shown(view: StoreView, trees: Trees | None, tree: Tree) -> int:
+def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
     """Return the number of index entries that have a delayed write and currently exist in the index."""
     return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
 

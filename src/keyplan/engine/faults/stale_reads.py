@@ -93,7 +93,7 @@ class RecordedWriter:
         self.put(tree, new, size, body)
 
 
-class SeenView:
+class StaleReadView:
     """A read view for one call, in which rows may be stale and each read is reported.
 
     `time_of` returns the time as of which a tree is read, or None for its current state. `report` is called with each

@@ -154,7 +154,7 @@ def put(request: dict[str, Any], form: Form) -> ItemPut:
     """Return a put action. Raises ValidationError for invalid values, an oversized item or an invalid condition, in
     this order.
     """
-    new = versions.given(request["Item"], wire=form.wire)
+    new = versions.from_item(request["Item"], wire=form.wire)
     return ItemPut(write_guard(request, form), new)
 
 

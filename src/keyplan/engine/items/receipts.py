@@ -60,7 +60,7 @@ class Receipt:
         return rendered
 
 
-def names_given(names: Iterable[str]) -> dict[str, str]:
+def requested_names(names: Iterable[str]) -> dict[str, str]:
     """Map each table name to the name or ARN by which a request refers to the table."""
     return {table_name(name): name for name in names}
 

@@ -28,7 +28,7 @@ class Version:
     body: bytes
 
 
-def given(item: dict[str, Any], *, wire: bool) -> Version:
+def from_item(item: dict[str, Any], *, wire: bool) -> Version:
     """Return the version for an item from a request or file. Raises ValidationError if a value or the size
     is invalid.
     """

@@ -9,14 +9,14 @@ from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.checker import acceptor
-from keyplan.dynamodb.shapes.constraints import key_fault, shown
+from keyplan.dynamodb.shapes.constraints import display_value, key_fault
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Map, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import InvalidValueError, Item
 from keyplan.engine.items import versions, writes
-from keyplan.engine.items.receipts import Receipt, names_given
+from keyplan.engine.items.receipts import Receipt, requested_names
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.answers import UNPROCESSED_ERRORS, Collections
 from keyplan.engine.store.rows import Transaction
@@ -61,7 +61,7 @@ def check(request: dict[str, Any]) -> None:
             faults.append(fault)
     if not all(1 <= len(requests) <= limits.BATCH_WRITE_ITEMS for requests in items.values()):
         text = messages.map_values(_REQUESTS_OF_A_TABLE)
-        faults.append(messages.constraint(shown(_NAMED_ITEMS, items), "requestItems", text))
+        faults.append(messages.constraint(display_value(_NAMED_ITEMS, items), "requestItems", text))
     if faults:
         raise ValidationError(messages.detected(faults))
     writes = 0
@@ -133,7 +133,7 @@ def _parsed_write(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Ver
     put = write.get("PutRequest")
     if put is None:
         return normalise_item(write["DeleteRequest"]["Key"], wire=wire)[0], None
-    new = versions.given(put["Item"], wire=wire)
+    new = versions.from_item(put["Item"], wire=wire)
     return new.item, new
 
 
@@ -204,7 +204,7 @@ def _answer(
         response["ItemCollectionMetrics"] = collections.by_table
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE":
-        named = names_given(request["RequestItems"])
+        named = requested_names(request["RequestItems"])
         response["ConsumedCapacity"] = [receipt.render(detail, named[name]) for name, receipt in receipts.items()]
     return response
 

@@ -19,6 +19,6 @@ SHAPE = Structure("DescribeBackupInput", {"BackupArn": shapes.BACKUP_ARN}, requi
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the backup and return its current description."""
     document = backups.find(database, database.store.view(), request["BackupArn"])
-    if backups.is_being_made(document):
+    if backups.is_in_progress(document):
         database.wake_backfiller()
     return {"BackupDescription": backups.describe(document, database.clock.now())}

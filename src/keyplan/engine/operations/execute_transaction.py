@@ -15,7 +15,7 @@ from keyplan.dynamodb.shapes.model import List, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import transactions
-from keyplan.engine.items.receipts import names_given
+from keyplan.engine.items.receipts import requested_names
 from keyplan.engine.items.transactions import Reasons, check_distinct, locate
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.execute_statement import PARAMETERS, STATEMENT
@@ -74,7 +74,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         raise ValidationError(messages.MIXED_TRANSACTION)
     on_failure = [statement.get("ReturnValuesOnConditionCheckFailure") for statement in statements]
     steps = _steps(tables, prepared, on_failure)
-    names = names_given(statement.source.table for statement in prepared)
+    names = requested_names(statement.source.table for statement in prepared)
     token = transactions.token_of(request)
     return {"Responses": [], **write_together(database, steps, token, form, AnswerOptions(detail, False, names))}
 

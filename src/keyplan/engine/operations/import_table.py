@@ -90,8 +90,8 @@ def check(request: dict[str, Any]) -> None:
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check the request, create the table, store the import as a job, and wake the thread that runs it."""
     check(request)
-    source = _given(request["S3BucketSource"])
-    parameters = _given(request["TableCreationParameters"])
+    source = _without_none(request["S3BucketSource"])
+    parameters = _without_none(request["TableCreationParameters"])
     if database.buckets is None:
         raise ValidationError(messages.BUCKETS_NEEDED)
     database.buckets.check_key(source.get("S3KeyPrefix") or "")
@@ -120,7 +120,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     return {"ImportTableDescription": document["description"]}
 
 
-def _given(members: dict[str, Any]) -> dict[str, Any]:
+def _without_none(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 

@@ -50,9 +50,9 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     documents = [
         document
         for document in backups.stored(database.store.view())
-        if document["arn"] > start and not backups.is_gone(document, now) and _is_selected(document, request)
+        if document["arn"] > start and not backups.is_expired(document, now) and _is_selected(document, request)
     ]
-    if any(map(backups.is_being_made, documents)):
+    if any(map(backups.is_in_progress, documents)):
         database.wake_backfiller()
     response: dict[str, Any] = {"BackupSummaries": [backups.summary(document, now) for document in documents[:limit]]}
     if len(documents) > limit:

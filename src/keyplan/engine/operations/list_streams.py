@@ -38,7 +38,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         for document in logs.stored(database.store.view())
         if document["arn"] > start
         and (filter_name is None or document["table"] == table_name(filter_name))
-        and not logs.is_gone(document, now)
+        and not logs.is_expired(document, now)
     ]
     response: dict[str, Any] = {
         "Streams": [

@@ -90,6 +90,6 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemPut:
     if is_plain(request):
         return actions.put(request, form)
     check(request)
-    new = versions.given(request["Item"], wire=form.wire)
+    new = versions.from_item(request["Item"], wire=form.wire)
     check_late(request)
     return actions.ItemPut(write_guard(request, form), new)

@@ -15,7 +15,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import reads
 from keyplan.engine.items.conditions import check_placeholder_maps
-from keyplan.engine.items.receipts import Receipt, names_given
+from keyplan.engine.items.receipts import Receipt, requested_names
 from keyplan.engine.items.transactions import locate
 from keyplan.engine.operations import shapes
 from keyplan.engine.tables.catalog import Table
@@ -111,7 +111,7 @@ def read_together(database: Database, to_read: Sequence[TransactionRead], detail
         for read, row in zip(to_read, rows, strict=True):
             receipt = receipts.setdefault(read.table.name, Receipt())
             receipt.table_units += units.transactional_read_units(row[0] if row else 0)
-        named = names_given(read.name for read in to_read)
+        named = requested_names(read.name for read in to_read)
         response["ConsumedCapacity"] = [
             receipt.render(detail, named[name], "Read") for name, receipt in receipts.items()
         ]

@@ -23,7 +23,7 @@ from keyplan.engine.items import actions, transactions, versions, writes
 from keyplan.engine.items.actions import Action
 from keyplan.engine.items.conditions import check_placeholder_maps
 from keyplan.engine.items.keys import EmptyKeyError
-from keyplan.engine.items.receipts import Receipt, names_given
+from keyplan.engine.items.receipts import Receipt, requested_names
 from keyplan.engine.items.transactions import CANCELLING, Reasons, cancelled_by, locate
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.answers import Collections
@@ -143,7 +143,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     steps = _locate(database, prepare(request, form))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
-    names = names_given(members["TableName"] for _, members in actions_of(request)) if detail != "NONE" else {}
+    names = requested_names(members["TableName"] for _, members in actions_of(request)) if detail != "NONE" else {}
     return write_together(database, steps, transactions.token_of(request), form, AnswerOptions(detail, measured, names))
 
 

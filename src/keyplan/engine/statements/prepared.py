@@ -62,7 +62,7 @@ def prepare(text: str, parameters: Sequence[AttributeValue]) -> Prepared:
     if not isinstance(read, InsertStatement) and read.where is not None:
         translate.condition(read.where, values)
     if isinstance(read, SelectStatement) and read.shown is not None:
-        _check_shown(read.shown)
+        _check_result_names(read.shown)
     prepared = Prepared(statement, values)
     if isinstance(statement, InsertStatement):
         if not isinstance(statement.item, Struct):
@@ -85,16 +85,16 @@ def check_call(select: SelectStatement) -> None:
         raise ValidationError(messages.path_component(select.call.place))
 
 
-def _check_shown(paths: Sequence[PathTerm]) -> None:
+def _check_result_names(paths: Sequence[PathTerm]) -> None:
     names: set[str] = set()
     for path in paths:
-        name = shown_name(path)
+        name = result_name(path)
         if name in names:
             raise ValidationError(messages.duplicate_projection(name))
         names.add(name)
 
 
-def shown_name(path: PathTerm) -> str:
+def result_name(path: PathTerm) -> str:
     """Return the name of a selected path in the results: its last attribute name and any list indexes after
     that name.
     """

@@ -23,7 +23,7 @@ from keyplan.engine.items import pages, ranges
 from keyplan.engine.items.reads import check_scalar_keys, check_scalar_paths
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.statements import plan
-from keyplan.engine.statements.prepared import Prepared, check_call, shown_name
+from keyplan.engine.statements.prepared import Prepared, check_call, result_name
 from keyplan.engine.statements.writes import key_of
 from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import ResourceNotFoundError, ServiceError, ValidationError
@@ -75,7 +75,7 @@ def select(
     for step in planned.steps:
         check_scalar_keys(table, None if step.filter is None else step.filter.compiled)
     project = None if statement.shown is None else projection(table, statement.shown)
-    fetch = _check_shown(index, statement.shown)
+    fetch = _needs_table_read(index, statement.shown)
     place = _Place(0, None) if token is None else _place_of(token, digest, len(planned.steps))
     receipt = Receipt()
     selected: list[pages.ItemPage] = []
@@ -172,12 +172,12 @@ def check_several(table: Table, prepared: Prepared, statement: SelectStatement) 
 
 
 def projection(table: Table, paths: Sequence[PathTerm]) -> Callable[[Item], Item]:
-    """Return a function that returns the selected paths of an item. `shown_name` determines the names in the result.
+    """Return a function that returns the selected paths of an item. `result_name` determines the names in the result.
 
     Raises ValidationError if a path refers to a member inside a key attribute.
     """
     check_scalar_paths(table, [path.parts for path in paths])
-    columns = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in paths]
+    columns = [(result_name(path), str(path.parts[0]), path.parts[1:]) for path in paths]
 
     def project(item: Item) -> Item:
         projected = {name: descend(item.get(first), rest) for name, first, rest in columns}
@@ -186,7 +186,7 @@ def projection(table: Table, paths: Sequence[PathTerm]) -> Callable[[Item], Item
     return project
 
 
-def _check_shown(index: Index | None, paths: Sequence[PathTerm] | None) -> bool:
+def _needs_table_read(index: Index | None, paths: Sequence[PathTerm] | None) -> bool:
     """Return True if the projection contains an attribute that must be fetched from the table.
 
     Raises ValidationError if a global index does not project a selected attribute.

@@ -82,7 +82,7 @@ def stored(view: StoreView) -> list[dict[str, Any]]:
     return [orjson.loads(body) for _, body in view.documents(_DOCUMENT_PREFIX)]
 
 
-def is_gone(stream: dict[str, Any], now: float) -> bool:
+def is_expired(stream: dict[str, Any], now: float) -> bool:
     """Return True if a stream ended so long ago that its records are no longer readable."""
     ended_at: float | None = stream["ended_at"]
     return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
@@ -97,7 +97,7 @@ def drop(transaction: Transaction, stream: dict[str, Any]) -> None:
 def purge(transaction: Transaction, now: float) -> None:
     """Delete the streams that ended at least 24 hours ago."""
     for stream in stored(transaction):
-        if is_gone(stream, now):
+        if is_expired(stream, now):
             drop(transaction, stream)
 
 

@@ -57,7 +57,7 @@ def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
     """
     check_arn(arn)
     document = logs.find(view, arn)
-    if document is None or logs.is_gone(document, now):
+    if document is None or logs.is_expired(document, now):
         raise ResourceNotFoundError(messages.stream_not_found(arn))
     return document
 

@@ -47,7 +47,7 @@ def trim_if_due(database: Database, arn: str) -> None:
 
 
 def _is_due(view: StoreView, document: dict[str, Any], now: float) -> bool:
-    if logs.is_gone(document, now):
+    if logs.is_expired(document, now):
         return True
     log, before = stream_records.log_of(document), now - limits.STREAM_RETENTION_S
     return any(_is_old(view.records(log, shard, 0, 1), before) for shard in range(document["shards"]))
@@ -80,12 +80,12 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
     if document is None:
         return 0, True
     log, shards = stream_records.log_of(document), range(document["shards"])
-    is_gone = logs.is_gone(document, now)
-    before = math.inf if is_gone else now - limits.STREAM_RETENTION_S
+    is_expired = logs.is_expired(document, now)
+    before = math.inf if is_expired else now - limits.STREAM_RETENTION_S
     last = [transaction.last_of_older(log, shard, before, TRIM_RECORDS) for shard in shards]
     removed = [transaction.trim(log, shard, last[shard]) for shard in shards]
     is_done = max(removed) < TRIM_RECORDS
-    if is_gone and is_done:
+    if is_expired and is_done:
         logs.drop(transaction, document)
     else:
         document["trimmed"] = [max(stream_records.trimmed(document, shard), last[shard]) for shard in shards]

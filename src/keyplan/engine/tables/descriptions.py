@@ -82,10 +82,10 @@ def find_known(database: Database, name_or_arn: str) -> Table:
 def present(database: Database, name_or_arn: str) -> Table | None:
     """Return the table in any state as of the last reload of the catalog, or None after its deletion has ended."""
     table = database.catalog.known_table(name_or_arn)
-    return None if table is None or is_gone(table, database.clock.now()) else table
+    return None if table is None or is_deleted(table, database.clock.now()) else table
 
 
-def is_gone(table: Table, now: float) -> bool:
+def is_deleted(table: Table, now: float) -> bool:
     """Return True if the deletion of the table has ended."""
     return table.gone_at is not None and table.gone_at <= now
 

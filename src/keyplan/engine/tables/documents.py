@@ -85,7 +85,7 @@ def purge(database: Database, transaction: Transaction) -> None:
     """Delete tables whose deletion has ended, and streams whose records are no longer readable."""
     now = database.clock.now()
     for table in database.catalog.known():
-        if descriptions.is_gone(table, now):
+        if descriptions.is_deleted(table, now):
             drop(database, transaction, table)
     logs.purge(transaction, now)
 

@@ -128,7 +128,7 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
             rows = history.rows_at(view, table, time_s, low)
             piece = _piece(rows if high is None else takewhile(partial(_is_below, high), rows), _row_bytes)
         for key, size, body in piece:
-            projected = body if selection is None else selection.shown(body)
+            projected = body if selection is None else selection.selected_body(body)
             if projected is not None:
                 yield key, size, export_files.item_line(projected)
         low = piece[-1][0] + b"\x00" if piece else None
@@ -252,7 +252,7 @@ class Selection:
             return Span(b"", None)
         return ranges.condition_span(None, self.key_condition.bind(self.values, *table.key.schema.roles))
 
-    def shown(self, body: bytes) -> bytes | None:
+    def selected_body(self, body: bytes) -> bytes | None:
         """Return the selected attributes of an item as a stored body, or None if the item is not selected."""
         if self.filter is None and self.projection is None:
             return body

@@ -229,7 +229,7 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
 
 def _checked(table: Table, item: dict[str, Any]) -> _Write:
     """Return the write for an imported item. Raises ValidationError if the item is invalid for the table."""
-    new = versions.given(item, wire=True)
+    new = versions.from_item(item, wire=True)
     key = table.key.of_item(new.item)
     writes.check_index_keys(table, new.item)
     return key, new.item, new

@@ -28,7 +28,7 @@ from keyplan.streams.checkpoints_table import TableCheckpoints
 from keyplan.streams.errors import ConsumerSetupError, LeaseLostError
 from keyplan.streams.failures import Destination
 from keyplan.streams.records import Failure, StreamRecord
-from keyplan.streams.streams import Shard, ShardCursor, StreamService, TableStream, is_gone, ready_shards, streams_of
+from keyplan.streams.streams import Shard, ShardCursor, StreamService, TableStream, is_removed, ready_shards, streams_of
 from keyplan_systems.todo.entities import app
 from keyplan_systems.todo.lake.errors import BadRecordError, LakeBusyError, StaleExportError
 from keyplan_systems.todo.lake.events import SEQUENCE_DIGITS
@@ -213,7 +213,7 @@ class Feed:
         shard later.
         """
         label, _, name = lane.shard.partition("/")
-        return is_gone(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
+        return is_removed(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
 
     # Records.
 

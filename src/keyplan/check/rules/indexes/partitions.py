@@ -176,12 +176,12 @@ def _fields_and_shards(part: BoundKeyAttribute) -> Iterator[tuple[str, int]]:
     if part.template is None:
         yield from ((name, 0) for name in part.fields)
         return
-    yield from ((hole.name, hole.shards) for hole in part.template.placeholders)
+    yield from ((placeholder.name, placeholder.shards) for placeholder in part.template.placeholders)
 
 
 def _declared_values(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> Distinct | None:
     if part.template is not None:
-        hole = next(hole for hole in part.template.placeholders if hole.name == name)
-        return None if hole.encoding.choices is None else Distinct(len(hole.encoding.choices))
+        placeholder = next(placeholder for placeholder in part.template.placeholders if placeholder.name == name)
+        return None if placeholder.encoding.choices is None else Distinct(len(placeholder.encoding.choices))
     choices = entity.fields[name].declared.choices
     return None if choices is None else Distinct(len(choices))

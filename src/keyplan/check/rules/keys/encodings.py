@@ -108,22 +108,22 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
     yield from subject.errors_of(sort_order_not_preserved.code)
     faulty = {finding.subject for finding in subject.errors_of(sort_order_not_preserved.code)}
     for _, pattern, plan in subject.patterns:
-        hole = _ordering_hole(plan) if plan.operation == "Query" and pattern.name not in faulty else None
-        if hole is None or plan.select == "count" or pattern.facts.ordered_by:
+        placeholder = _ordering_placeholder(plan) if plan.operation == "Query" and pattern.name not in faulty else None
+        if placeholder is None or plan.select == "count" or pattern.facts.ordered_by:
             continue
         if (
-            hole.field.type is int
-            and hole.spec == ""
-            and hole.field.choices is None
-            and not is_identifier_name(hole.name)
+            placeholder.field.type is int
+            and placeholder.spec == ""
+            and placeholder.field.choices is None
+            and not is_identifier_name(placeholder.name)
         ):
             severity: Severity = "warning"
-            order = f"order of {hole.name} as text, 10 before 9: {{{hole.name}}} is not padded"
-            fix = f"write {{{hole.name}:010d}}, with as many digits as it can have"
-        elif _is_rank(hole) and not _is_sorted(texts := _choice_texts(hole)):
+            order = f"order of {placeholder.name} as text, 10 before 9: {{{placeholder.name}}} is not padded"
+            fix = f"write {{{placeholder.name}:010d}}, with as many digits as it can have"
+        elif _is_rank(placeholder) and not _is_sorted(texts := _choice_texts(placeholder)):
             severity = "advice"
-            order = f"alphabetical order of {hole.name}: {', '.join(sorted(texts))}"
-            fix = f"write {{{hole.name}:rank({','.join(texts)})}} in the intended order"
+            order = f"alphabetical order of {placeholder.name}: {', '.join(sorted(texts))}"
+            fix = f"write {{{placeholder.name}:rank({','.join(texts)})}} in the intended order"
         else:
             continue
         yield sort_order_not_preserved.finding(
@@ -136,12 +136,12 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_rank(hole: BoundPlaceholder) -> bool:
-    return hole.spec == "" and _RANK_NAME.search(words_of(hole.name)) is not None
+def _is_rank(placeholder: BoundPlaceholder) -> bool:
+    return placeholder.spec == "" and _RANK_NAME.search(words_of(placeholder.name)) is not None
 
 
-def _choice_texts(hole: BoundPlaceholder) -> list[str]:
-    return [str(choice) for choice in hole.field.stored_choices]
+def _choice_texts(placeholder: BoundPlaceholder) -> list[str]:
+    return [str(choice) for choice in placeholder.field.stored_choices]
 
 
 def _is_sorted(texts: list[str]) -> bool:
@@ -149,7 +149,7 @@ def _is_sorted(texts: list[str]) -> bool:
     return sorted(texts) in (texts, texts[::-1])
 
 
-def _ordering_hole(plan: Plan) -> BoundPlaceholder | None:
+def _ordering_placeholder(plan: Plan) -> BoundPlaceholder | None:
     """Return the placeholder that determines the order of results, or None.
 
     The sort key must consist of one template, and the pattern must return one entity.
@@ -160,7 +160,7 @@ def _ordering_hole(plan: Plan) -> BoundPlaceholder | None:
     template = bound.sort[0].template
     fields = {name for condition in plan.key.sort for name in condition.low.sources}
     return (
-        next((hole for hole in template.placeholders if hole.name not in fields), None)
+        next((placeholder for placeholder in template.placeholders if placeholder.name not in fields), None)
         if template is not None
         else None
     )
@@ -302,14 +302,14 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
             severity="advice",
         )
         return
-    for hole in template.placeholders:
-        is_stored = hole.name in entity.stored_key_fields
-        if hole.encoding.rounds_to is not None and not is_stored and not _is_stored_unit(entity, hole):
+    for placeholder in template.placeholders:
+        is_stored = placeholder.name in entity.stored_key_fields
+        if placeholder.encoding.rounds_to is not None and not is_stored and not _is_stored_unit(entity, placeholder):
             yield irreversible_key.finding(
                 entity.name,
-                f"reads return another {entity.name}.{hole.name} than was written: the key holds it only as"
-                f" {{{hole.name}:{hole.spec}}}, rounded to the {hole.encoding.rounds_to}",
-                f'write {{{hole.name}:utc_us}}, or store the field with store_key_fields=["{hole.name}"]',
+                f"reads return another {entity.name}.{placeholder.name} than was written: the key holds it only as"
+                f" {{{placeholder.name}:{placeholder.spec}}}, rounded to the {placeholder.encoding.rounds_to}",
+                f'write {{{placeholder.name}:utc_us}}, or store the field with store_key_fields=["{placeholder.name}"]',
                 entity.key.place.at(template.text),
                 entity.place,
             )
@@ -320,12 +320,12 @@ def _written(entity: EntitySpec) -> str:
     return repr(list(entity.store_key_fields)) if isinstance(entity.store_key_fields, tuple) else "False"
 
 
-def _is_stored_unit(entity: EntitySpec, hole: BoundPlaceholder) -> bool:
+def _is_stored_unit(entity: EntitySpec, placeholder: BoundPlaceholder) -> bool:
     """Return True if the declared precision of a field, such as `stored="iso_ms"`, is the precision of the
     placeholder.
     """
-    stored = entity.fields[hole.name].stored
-    return stored is not None and stored.rpartition("_")[2] == hole.spec.rpartition("_")[2]
+    stored = entity.fields[placeholder.name].stored
+    return stored is not None and stored.rpartition("_")[2] == placeholder.spec.rpartition("_")[2]
 
 
 _PLAIN_SPECS = frozenset({"", "utc_us", "date"})
@@ -374,7 +374,7 @@ def _only_joins_fields(entity: EntitySpec, bound: BoundKey) -> bool:
     return (
         any(len(part.fields) > 1 for part in parts)
         and all(part.fields and len(part.fields) <= _KEY_ATTRIBUTES for part in bound.attributes)
-        and all(_has_plain_holes(part) for part in parts)
+        and all(_has_plain_placeholders(part) for part in parts)
         and len(fields) == len(set(fields))
         and entity.store_key_fields is True
     )
@@ -383,9 +383,9 @@ def _only_joins_fields(entity: EntitySpec, bound: BoundKey) -> bool:
 _KEY_ATTRIBUTES = 4
 
 
-def _has_plain_holes(part: BoundKeyAttribute) -> bool:
+def _has_plain_placeholders(part: BoundKeyAttribute) -> bool:
     assert part.template is not None, "the caller looked"
-    return all(hole.spec in _PLAIN_SPECS for hole in part.template.placeholders)
+    return all(placeholder.spec in _PLAIN_SPECS for placeholder in part.template.placeholders)
 
 
 @design_rule("KP214", "warning", "advice")

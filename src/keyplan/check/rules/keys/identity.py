@@ -124,8 +124,8 @@ def _same_prefix(first: _Owner, other: _Owner) -> Iterator[Finding]:
     ours, theirs = as_template(first.key.partition[0]), as_template(other.key.partition[0])
     if ours is None or theirs is None or are_disjoint(ours, theirs):
         return
-    holes = _differing_holes(ours, theirs)
-    if holes is None:
+    placeholders = _differing_placeholders(ours, theirs)
+    if placeholders is None:
         return
     shared_key = overlap((ours,), (theirs,))
     if shared_key is None or not shared_key.plain:
@@ -133,16 +133,18 @@ def _same_prefix(first: _Owner, other: _Owner) -> Iterator[Finding]:
     yield key_collision.finding(
         other.entity,
         f"{first.name} and {other.name} can share the partition {shared_key.text}: after the prefix of {theirs.text}"
-        f" one has {holes[0].name} ({holes[0].field.type_name}), the other {holes[1].name}"
-        f" ({holes[1].field.type_name})",
+        f" one has {placeholders[0].name} ({placeholders[0].field.type_name}), the other {placeholders[1].name}"
+        f" ({placeholders[1].field.type_name})",
         f"give the IDs of {other.name} their own prefix",
         other.place,
         first.place,
-        severity="warning" if holes[0].field.type is not holes[1].field.type else "advice",
+        severity="warning" if placeholders[0].field.type is not placeholders[1].field.type else "advice",
     )
 
 
-def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
+def _differing_placeholders(
+    ours: BoundTemplate, theirs: BoundTemplate
+) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
     """Return the first pair of placeholders that follow equal text and contain different kinds of values, or None."""
     if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
         return None
@@ -233,14 +235,14 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
     """
     for _, entity in subject.entities:
         for part in entity.key.attributes:
-            for hole in part.template.placeholders if part.template is not None else ():
-                if hole.spec in {"lower", "upper"} and not _allows_one_case(hole.field, hole.spec):
+            for placeholder in part.template.placeholders if part.template is not None else ():
+                if placeholder.spec in {"lower", "upper"} and not _allows_one_case(placeholder.field, placeholder.spec):
                     yield case_folded_primary_key.finding(
                         entity.name,
-                        f"values of {entity.name}.{hole.name} that differ in case are one item: the primary key"
-                        f" {part.text} folds it to {hole.spec} case",
-                        f"fold {hole.name} in a validator, and write {{{hole.name}}}",
-                        entity.key.place.at(f"{{{hole.name}:"),
+                        f"values of {entity.name}.{placeholder.name} that differ in case are one item: the primary key"
+                        f" {part.text} folds it to {placeholder.spec} case",
+                        f"fold {placeholder.name} in a validator, and write {{{placeholder.name}}}",
+                        entity.key.place.at(f"{{{placeholder.name}:"),
                         entity.place,
                     )
 
@@ -319,9 +321,13 @@ def _same_period(entity: EntitySpec, own: StoredField) -> Finding:
 
 def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> bool:
     """Return True if a key field contains a point in time, not a period that groups items."""
-    holes = [hole for hole in part.template.placeholders if hole.name == name] if part.template is not None else []
-    if any(hole.spec in PERIODS_S for hole in holes):
-        return not all(hole.spec in PERIODS_S for hole in holes)
+    placeholders = (
+        [placeholder for placeholder in part.template.placeholders if placeholder.name == name]
+        if part.template is not None
+        else []
+    )
+    if any(placeholder.spec in PERIODS_S for placeholder in placeholders):
+        return not all(placeholder.spec in PERIODS_S for placeholder in placeholders)
     stored = entity.fields[name]
     if kind_of(stored) is not None:
         return kind_of(stored) == "timestamp"
@@ -375,10 +381,10 @@ def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[st
     """Return the fields of which these key attributes contain only the shard number."""
     shards: dict[str, bool] = {}
     for part in parts:
-        holes = part.template.placeholders if part.template is not None else ()
+        placeholders = part.template.placeholders if part.template is not None else ()
         names = part.fields if isinstance(part, BoundKeyAttribute) else part.sources
         for name in names:
-            only = [bool(hole.shards) for hole in holes if hole.name == name]
+            only = [bool(placeholder.shards) for placeholder in placeholders if placeholder.name == name]
             shards[name] = shards.get(name, True) and bool(only) and all(only)
     return [name for name, only in shards.items() if only]
 

@@ -83,7 +83,7 @@ def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
     if part.template is None:
         yield from part.fields
         return
-    yield from (hole.name for hole in part.template.placeholders if hole.encoding.choices is None)
+    yield from (placeholder.name for placeholder in part.template.placeholders if placeholder.encoding.choices is None)
 
 
 def _not_findable(entity: EntitySpec, names: tuple[str, ...], queried: BoundKey | None) -> Finding:
@@ -366,11 +366,11 @@ def _pinned_fields(plan: Plan) -> set[str]:
     if plan.index is None and len(named) == len(bound.attributes):
         return set(bound.fields)
     lossy = {
-        hole.name
+        placeholder.name
         for part in named
         if part.template
-        for hole in part.template.placeholders
-        if not hole.encoding.reversible
+        for placeholder in part.template.placeholders
+        if not placeholder.encoding.reversible
     }
     return {name for part in named for name in part.fields} - lossy
 

@@ -165,12 +165,12 @@ def _invalid_constant(value: KeyValue) -> str | None:
     """Return the reason why a constant in a key condition cannot be part of a key, or None."""
     if value.part == "begins":
         return None
-    for hole in value.template.placeholders if value.template is not None else ():
-        constant = value.sources.get(hole.name)
+    for placeholder in value.template.placeholders if value.template is not None else ():
+        constant = value.sources.get(placeholder.name)
         if constant is None or isinstance(constant, CALL_SOURCES):
             continue
         try:
-            hole.encode(constant)
+            placeholder.encode(constant)
         except (ValueError, LookupError) as error:
             return str(error)
     if value.field is not None:

@@ -12,7 +12,7 @@ from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, read_for
 from keyplan.cost.prices import HOURS_A_MONTH
-from keyplan.cost.selectivity import kept_share, partition_fields, stated_values
+from keyplan.cost.selectivity import matching_share, partition_fields, stated_values
 from keyplan.design.conditions.conditions import (
     AndCondition,
     CompareCondition,
@@ -110,7 +110,7 @@ def _removed_share(pattern: Pattern[..., Any], plan: Plan, filtered: Condition) 
     evaluated = facts.expected_scanned or expected(pattern).evaluated
     if facts.expected_items is not None and (facts.expected_scanned or evaluated > facts.expected_items):
         return max(0.0, 1 - facts.expected_items / evaluated)
-    share = kept_share(filtered, plan.entity) if len(plan.entities) == 1 else None
+    share = matching_share(filtered, plan.entity) if len(plan.entities) == 1 else None
     return None if share is None else 1 - share
 
 
@@ -195,7 +195,7 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
         if plan.operation == "Scan" and not plan.limit:
             continue
         facts = pattern.facts
-        share = kept_share(plan.filter, plan.entity)
+        share = matching_share(plan.filter, plan.entity)
         if facts.expected_items is not None and facts.expected_scanned:
             share = facts.expected_items / facts.expected_scanned
         if share is not None and share >= _MOST_KEPT:

@@ -122,7 +122,7 @@ def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
         return f"is {names[0].__name__}, and the field is {names[1].__name__}"
     stated, _ = without_none(annotation)
     expected = stored.annotation
-    return None if _fits(stated, expected) else f"is {_spelled(stated)}, and the field is {_spelled(expected)}"
+    return None if _is_compatible(stated, expected) else f"is {_spelled(stated)}, and the field is {_spelled(expected)}"
 
 
 def _new_type(annotation: Any) -> Any:
@@ -141,7 +141,7 @@ def _new_type(annotation: Any) -> Any:
             return None
 
 
-def _fits(actual: Any, expected: Any) -> bool:
+def _is_compatible(actual: Any, expected: Any) -> bool:
     if get_origin(actual) is Literal and get_origin(expected) is Literal:
         return set(get_args(actual)) <= set(get_args(expected))
     ours, theirs = _values_of(actual, takes_values=False), _values_of(expected, takes_values=True)

@@ -103,8 +103,17 @@ def _whole_period(plan: Plan) -> str:
     """Return the period in the partition key ("month" or "year") that a query reads completely, or an empty string."""
     if plan.key is None or plan.key.sort:
         return ""
-    holes = [hole for value in plan.key.partition if value.template for hole in value.template.placeholders]
-    return next((hole.spec for hole in holes if PERIODS_S.get(hole.spec, 0) >= PERIODS_S[MONTH.name]), "")
+    placeholders = [
+        placeholder for value in plan.key.partition if value.template for placeholder in value.template.placeholders
+    ]
+    return next(
+        (
+            placeholder.spec
+            for placeholder in placeholders
+            if PERIODS_S.get(placeholder.spec, 0) >= PERIODS_S[MONTH.name]
+        ),
+        "",
+    )
 
 
 @design_rule("KP311", "error", conflicts=True)
@@ -191,9 +200,9 @@ def _stored_order(bound: BoundKey, name: str) -> str:
     """
     for part in bound.sort:
         template = as_template(part)
-        for hole in template.placeholders if template is not None else ():
-            if hole.name == name and hole.encoding.choices is not None:
-                return f": {', '.join(sorted(hole.encoding.choices))}"
+        for placeholder in template.placeholders if template is not None else ():
+            if placeholder.name == name and placeholder.encoding.choices is not None:
+                return f": {', '.join(sorted(placeholder.encoding.choices))}"
     return ", which does not sort by its values"
 
 
@@ -358,7 +367,7 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
         if plan.operation != "Query" or plan.descending or limit is None or not _NEWEST.search(words_of(pattern.name)):
             continue
         bound = plan.entity.key_in(plan.index)
-        field = None if bound is None or _has_given_range(plan) else monotonic_start(bound.sort, plan.entity)
+        field = None if bound is None or _has_range_parameters(plan) else monotonic_start(bound.sort, plan.entity)
         if bound is not None and field is not None:
             yield oldest_instead_of_newest.finding(
                 pattern.name,
@@ -382,11 +391,11 @@ def _random_start(plan: Plan) -> str:
     empty string.
     """
     first = next(iter(order_of(plan, plan.entity)), None) if len(plan.entities) == 1 else None
-    field = plan.entity.fields.get(first.field) if first is not None and not _has_given_range(plan) else None
+    field = plan.entity.fields.get(first.field) if first is not None and not _has_range_parameters(plan) else None
     return field.name if field is not None and field.annotation is UUID and not has_time_ordered_type(field) else ""
 
 
-def _has_given_range(plan: Plan) -> bool:
+def _has_range_parameters(plan: Plan) -> bool:
     """Return True if the query has a range or a sort key condition with values from the caller."""
     return plan.key is not None and any(
         condition.low.sources or condition.high is not None for condition in plan.key.sort
@@ -445,8 +454,10 @@ def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
     """Return True if a sort key contains the rank of a field's choice instead of the choice."""
     bound = entity.key_in(plan.index)
     templates = [as_template(part) for part in bound.sort] if bound is not None else []
-    holes = [hole for template in templates if template is not None for hole in template.placeholders]
-    return any(hole.name == name and hole.spec.startswith("rank") for hole in holes)
+    placeholders = [
+        placeholder for template in templates if template is not None for placeholder in template.placeholders
+    ]
+    return any(placeholder.name == name and placeholder.spec.startswith("rank") for placeholder in placeholders)
 
 
 @design_rule("KP325", "warning")
@@ -469,16 +480,16 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
         if plan.operation != "Query" or plan.key is None:
             continue
         bound = plan.entities[0].key_in(plan.index)
-        for value, template, hole in _partition_periods(plan.key):
-            source = value.sources[hole.name]
-            if not _is_range_end(source, plan.key, hole.name):
+        for value, template, placeholder in _partition_periods(plan.key):
+            source = value.sources[placeholder.name]
+            if not _is_range_end(source, plan.key, placeholder.name):
                 continue
-            period = _PERIOD_NAMES.get(hole.spec, hole.spec)
+            period = _PERIOD_NAMES.get(placeholder.spec, placeholder.spec)
             yield range_crosses_period.finding(
                 pattern.name,
-                f"{pattern.name} misses the part of its {hole.name} range in other {period}s: it reads the"
+                f"{pattern.name} misses the part of its {placeholder.name} range in other {period}s: it reads the"
                 f" {period} of {source!r} alone ({value.attribute} = {template.text})",
-                f"walk the periods, {hole.name}=each({period}s) in pk(...): one of each that the range touches",
+                f"walk the periods, {placeholder.name}=each({period}s) in pk(...): one of each that the range touches",
                 pattern.place,
                 bound.place if bound is not None else None,
             )
@@ -490,10 +501,10 @@ def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTempl
     """
     for value in key.partition:
         template = value.template
-        for hole in template.placeholders if template is not None else ():
-            cuts = hole.encoding.rounds_to is not None and not hole.encoding.reversible
-            if template is not None and cuts and isinstance(value.sources.get(hole.name), Param):
-                yield value, template, hole
+        for placeholder in template.placeholders if template is not None else ():
+            cuts = placeholder.encoding.rounds_to is not None and not placeholder.encoding.reversible
+            if template is not None and cuts and isinstance(value.sources.get(placeholder.name), Param):
+                yield value, template, placeholder
 
 
 def _is_range_end(source: Source, key: KeySelection, field: str) -> bool:
