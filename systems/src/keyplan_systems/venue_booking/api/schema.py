@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 import strawberry
@@ -111,8 +112,9 @@ def _with(error: GraphQLError, message: str, extensions: dict[str, Any]) -> Grap
     return GraphQLError(message, nodes=error.nodes, path=error.path, extensions=extensions)
 
 
+@cache
 def make_schema() -> strawberry.Schema:
-    """Return the GraphQL schema."""
+    """Return the GraphQL schema. It has no state, so that all applications of a process can share it."""
     return _Schema(
         query=Query,
         mutation=Mutation,
