@@ -121,7 +121,7 @@ def test_newest_first_is_part_of_the_query(recorded: tuple[Service, Recording]) 
 def test_reserved_words_use_placeholders(recorded: tuple[Service, Recording]) -> None:
     assert {"TIMESTAMP", "STATUS", "NAME"} <= set(RESERVED_WORDS)
     service, recording = recorded
-    service.db.run(design.silent_attempts(completed(1).touched_at))
+    service.db.run(design.inactive_attempts(completed(1).touched_at))
     service.submitted("ada", 20, None)
     service.offer("late-ferry", active=False)
     for _, request in recording.sent:

@@ -24,5 +24,5 @@ def test_a_whole_session_works(stage: Stage, ada: Caller, clock: ManualClock) ->
     assert [listed["scenarioId"] for listed in ada.get("/scenarios").json()["items"]] == [FERRY]
     silent = ada.start_draft()
     clock.advance(86_400)
-    assert stage.service.abandon_silent() == 1
+    assert stage.service.abandon_inactive() == 1
     assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"

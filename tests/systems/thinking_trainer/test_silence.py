@@ -1,4 +1,4 @@
-"""Sweep of silent attempts: a day without changes ends an attempt, and a failing one does not block others."""
+"""Sweep of inactive attempts: a day without changes ends an attempt, and a failing one does not block others."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_a_day_of_inactivity_ends_an_attempt_and_a_touch_keeps_it(
     clock.advance(23 * 3600)
     ada.post(f"/attempts/{touched}/resume")
     clock.advance(3600)
-    assert stage.service.abandon_silent() == 1
+    assert stage.service.abandon_inactive() == 1
     assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"
     assert ada.get(f"/attempts/{touched}").json()["status"] == "in-progress"
-    assert stage.service.abandon_silent() == 0
+    assert stage.service.abandon_inactive() == 0
     assert [
-        attempt.attempt_id for attempt in stage.connection.all(design.silent_attempts(instant_of(clock.now())))
+        attempt.attempt_id for attempt in stage.connection.all(design.inactive_attempts(instant_of(clock.now())))
     ] == [touched]
 
 
@@ -42,11 +42,11 @@ def test_the_sweeper_reads_the_attempt_because_the_index_may_lag(
 ) -> None:
     draft = ada.start_draft()
     clock.advance(24 * 3600)
-    lagging = stage.connection.all(design.silent_attempts(instant_of(clock.now()) - SILENCE))
+    lagging = stage.connection.all(design.inactive_attempts(instant_of(clock.now()) - SILENCE))
     assert [attempt.attempt_id for attempt in lagging] == [draft]
     ada.post(f"/attempts/{draft}/resume")
     monkeypatch.setattr(stage.connection, "iterate", lambda _call, unreadable: iter(lagging))
-    assert stage.service.abandon_silent() == 0
+    assert stage.service.abandon_inactive() == 0
     assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
 
 
@@ -61,7 +61,7 @@ def test_a_user_who_returns_during_the_sweep_keeps_the_attempt(stage: Stage, ada
         return call(operation, request)
 
     stage.connection._call = overtaken
-    assert stage.service.abandon_silent() == 0
+    assert stage.service.abandon_inactive() == 0
     assert returns == []
     assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
 
@@ -76,7 +76,7 @@ class Sweeping:
         """Return the same assessment for every submission."""
         assert submission.answers
         self._clock.advance(self._seconds)
-        assert self._service.abandon_silent() == 0
+        assert self._service.abandon_inactive() == 0
         return assessment(3)
 
 
@@ -100,7 +100,7 @@ def test_rejected_answers_do_not_protect_an_attempt_from_the_sweep(
     clock.advance(24 * 3600 - 1)
     assert ada.post(f"/attempts/{draft}/submit", {"answers": []}).status_code == 400
     clock.advance(1)
-    assert stage.service.abandon_silent() == 1
+    assert stage.service.abandon_inactive() == 1
 
 
 @pytest.mark.parametrize("refused", ["GetItem", "PutItem"])
@@ -119,13 +119,13 @@ def test_an_attempt_that_cannot_be_abandoned_is_reported_and_does_not_prevent_ot
 
     stage.connection._call = throttled
     with pytest.raises(UnfinishedError) as caught:
-        stage.service.abandon_silent()
+        stage.service.abandon_inactive()
     assert [type(exception) for exception in caught.value.exceptions] == [ThrottledError]
     assert caught.value.done == 2
     stage.connection._call = call
     result = [ada.get(f"/attempts/{attempt_id}").json()["status"] for attempt_id in attempt_ids]
     assert [number for number, status in enumerate(result) if status == "in-progress"] == [kind]
-    assert stage.service.abandon_silent() == 1
+    assert stage.service.abandon_inactive() == 1
     assert ada.get(f"/attempts/{attempt_ids[kind]}").json()["status"] == "abandoned"
 
 
@@ -138,7 +138,7 @@ def test_an_unreadable_attempt_does_not_prevent_the_sweep_of_others(
     call("PutItem", {"TableName": "Attempts", "Item": {**item, "answers": {"S": "no list"}}})
     clock.advance(24 * 3600)
     with pytest.raises(UnfinishedError) as caught:
-        stage.service.abandon_silent()
+        stage.service.abandon_inactive()
     assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError]
     assert caught.value.done == 1
     assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"

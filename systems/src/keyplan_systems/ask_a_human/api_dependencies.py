@@ -249,7 +249,7 @@ def _invalid(error: RequestValidationError) -> Problem:
     return _refused(requests.refusal(errors))
 
 
-def _foreign_cursor(_error: CursorError) -> Problem:
+def _invalid_cursor(_error: CursorError) -> Problem:
     details = {"field": "cursor", "constraint": "cursor"}
     return Problem(400, "cursor: is not of this list", code="VALIDATION_ERROR", details=details)
 
@@ -258,7 +258,7 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     RefusedError: _refused,
     TooManyRequestsError: _too_many,
     RequestValidationError: _invalid,
-    CursorError: _foreign_cursor,
+    CursorError: _invalid_cursor,
     BusyError: _busy,
     ThrottledError: _busy,
     WriteConflictError: _busy,

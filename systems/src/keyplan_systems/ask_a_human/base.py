@@ -92,7 +92,7 @@ class Failures:
             self.found.append(error)
             return None
 
-    def tell(self, done: int) -> None:
+    def raise_if_any(self, done: int) -> None:
         """Raise an UnfinishedError with all errors and the number of completed tasks, if errors occurred."""
         if self.found:
             raise UnfinishedError.of(self.found, done)

@@ -58,7 +58,7 @@ class PushWorker:
         """
         failures = Failures()
         done = sum(failures.each(lambda part: part(failures), (self._do_rounds, self._do_retries)))
-        failures.tell(done)
+        failures.raise_if_any(done)
         return done
 
     # Rounds.
@@ -83,7 +83,7 @@ class PushWorker:
 
         If the question has no more rounds, the task is deleted.
         """
-        question = self._kept(errand.question, now_ms)
+        question = self._existing_question(errand.question, now_ms)
         last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
         due_ms = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
         if question is None or due_ms is None:
@@ -108,7 +108,7 @@ class PushWorker:
             return None
         return question
 
-    def _kept(self, question_id: str, now_ms: int) -> Question | None:
+    def _existing_question(self, question_id: str, now_ms: int) -> Question | None:
         try:
             return self._base.question(question_id, now_ms)
         except QuestionNotFoundError:
@@ -216,7 +216,7 @@ class PushWorker:
     def _retake(self, delivery: Delivery) -> Push | None:
         """Claim a retry. Return the push to send, or None if it is obsolete or another worker has claimed it."""
         now_ms = self._base.now_ms
-        question = self._kept(delivery.question, now_ms)
+        question = self._existing_question(delivery.question, now_ms)
         stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))
         try:
             self._base.decide(design_push.claim_delivery(delivery.question, delivery.subscription, delivery.attempt))

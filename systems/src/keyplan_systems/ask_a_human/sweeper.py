@@ -34,7 +34,7 @@ class Sweeper:
         waiting = design_questions.due_errands(EXPIRE, iso(now_ms))
         due = self._connection.iterate(waiting, page_size=AT_ONCE, unreadable=failures.found.append)
         swept = sum(failures.first(lambda errand: self._sweep(errand, now_ms), due, AT_ONCE))
-        failures.tell(swept)
+        failures.raise_if_any(swept)
         return swept
 
     def _sweep(self, errand: Errand, now_ms: int) -> int:

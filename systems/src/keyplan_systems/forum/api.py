@@ -275,7 +275,7 @@ def _busy(_error: Exception) -> Problem:
     return Problem(503, "The database is busy.", headers={"Retry-After": "1"})
 
 
-def _silent(_error: Exception) -> Problem:
+def _unavailable(_error: Exception) -> Problem:
     """Return a problem with status 503, for a SQL database that is unavailable or locked."""
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
@@ -285,9 +285,9 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     CursorError: lambda _error: Problem(400, "This next is not one of this list.", code="invalid"),
     ThrottledError: _busy,
     WriteConflictError: _busy,
-    UnavailableError: _silent,
-    OperationalError: _silent,
-    NoConnectionError: _silent,
+    UnavailableError: _unavailable,
+    OperationalError: _unavailable,
+    NoConnectionError: _unavailable,
 }
 
 

@@ -65,7 +65,7 @@ def build(resources: Resources) -> Built:
         clock=resources.clock,
     )
 
-    def tell() -> int:
+    def run_notifier() -> int:
         done = notifier.run_once()
         return done.delivered + done.failed
 
@@ -95,7 +95,7 @@ def build(resources: Resources) -> Built:
         (
             Worker("forum log", service.carry_log, every_s=0.5),
             Worker("forum outbox", forget, every_s=600.0),
-            Worker("forum notifications", tell, every_s=1.0),
+            Worker("forum notifications", run_notifier, every_s=1.0),
             Worker("forum presence", service.connections.beat, every_s=SERVER_SECONDS / 3),
         ),
         partial(_load, service),

@@ -94,7 +94,7 @@ class FactBody(Body):
     score_improved: StrictBool | None = None
 
     @model_validator(mode="after")
-    def _fits(self) -> FactBody:
+    def _check_target(self) -> FactBody:
         of_answer = (self.answer_id, self.score, self.validated)
         if self.type == "attempt_started" and any(value is not None for value in (*of_answer, self.score_improved)):
             raise ValueError("attempt_started has an attempt_id only")

@@ -85,7 +85,7 @@ def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change |
     if levels(now.facts, now.user_id, now.key.item_id).view < View.CONTENT:
         raise NotAllowedError("the content of the item must be visible to you")
     check_participant(now.facts, now.key)
-    _check_helper_fits(now, update)
+    _check_helper_group(now, update)
     _check_helper_allowed(now, update)
     if not _may_update(now, update):
         raise NotAllowedError("you may not change this thread in this way")
@@ -154,7 +154,7 @@ def _may_ask(now: Situation, update: ThreadUpdate) -> bool:
     return helper is not None and may_request_help(now.facts, now.user_id, now.key.item_id, helper)
 
 
-def _check_helper_fits(now: Situation, update: ThreadUpdate) -> None:
+def _check_helper_group(now: Situation, update: ThreadUpdate) -> None:
     """Raise BadRequestError if the helper group is missing when a thread is opened, or is given for a thread that is
     not open.
     """

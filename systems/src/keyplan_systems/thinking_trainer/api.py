@@ -108,8 +108,8 @@ class Listed(Body):
     unreadable: int | None = None
 
     @model_serializer(mode="wrap")
-    def _shown(self, shown: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        members: dict[str, Any] = shown(self)
+    def _serialize(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = handler(self)
         if self.unreadable is None:
             del members["unreadable"]
         return members

@@ -59,7 +59,7 @@ def build(resources: Resources) -> Built:
         ),
         (
             Worker("trainer profiles", follow, every_s=1.0),
-            Worker("trainer silence", service.abandon_silent, every_s=300.0),
+            Worker("trainer silence", service.abandon_inactive, every_s=300.0),
         ),
         partial(load_sample, service),
         runner.close,

@@ -24,7 +24,7 @@ from keyplan.clock import Clock
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredLedger, StoredProfile
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
-from keyplan_systems.thinking_trainer.domain.ledger import Ledger, noted, snapshots
+from keyplan_systems.thinking_trainer.domain.ledger import Ledger, snapshots, with_attempt
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
 
@@ -55,7 +55,7 @@ class ProfileConsumer:
             try:
                 self._write(attempt, ledger)
             except TransactionFailedError as error:
-                if _is_noted(error):
+                if _is_already_counted(error):
                     return False
                 if not _may_pass(error):
                     raise
@@ -67,7 +67,7 @@ class ProfileConsumer:
 
     def _write(self, attempt: Attempt, ledger: StoredLedger | None) -> None:
         ledger_before = Ledger(user_id=attempt.user_id) if ledger is None else Ledger(**values_of(Ledger, ledger))
-        after = noted(ledger_before, attempt)
+        after = with_attempt(ledger_before, attempt)
         version = 0 if ledger is None else ledger.version
         stored = StoredLedger(**values_of(Ledger, after), version=version)
         new_snapshots = snapshots(after, attempt.attempt_id)
@@ -77,7 +77,7 @@ class ProfileConsumer:
         self.db.run(write(attempt.attempt_id, now, stored, profiles))
 
 
-def _is_noted(error: TransactionFailedError) -> bool:
+def _is_already_counted(error: TransactionFailedError) -> bool:
     """Return True if the attempt is already marked or deleted."""
     return isinstance(error.reasons[0], (ConditionFailedError, NotFoundError))
 

@@ -117,7 +117,7 @@ class Service:
         saved = {answer.question_id: answer.answer for answer in attempt.answers}
         scenario = self.scenario(attempt.scenario_id)
         merged = {**saved, **texts}
-        if attempts.would_fall_silent(attempt, self._now()):
+        if attempts.would_become_inactive(attempt, self._now()):
             attempts.final_answers(scenario, merged)  # rejected answers change nothing
             attempt = self._write(attempts.resume(attempt, self._now()), attempt)
         return self._write(self._graded(attempt, scenario, merged), attempt)
@@ -167,26 +167,26 @@ class Service:
         except (VersionConflictError, NotFoundError) as error:
             raise ConcurrentChangeError(f"Attempt {read.attempt_id} was changed by another request") from error
 
-    def abandon_silent(self) -> int:
+    def abandon_inactive(self) -> int:
         """Abandon all attempts that have been inactive for 24 hours, and return their number.
 
         If some of them fail or are unreadable, the others are still abandoned, and an UnfinishedError with all errors
         is raised at the end. The next sweep processes them again.
         """
         given_up, failures = 0, list[RunError]()
-        silent = self.db.iterate(design.silent_attempts(self._now() - SILENCE), unreadable=failures.append)
-        for attempt in list(silent):
+        inactive = self.db.iterate(design.inactive_attempts(self._now() - SILENCE), unreadable=failures.append)
+        for attempt in list(inactive):
             try:
-                given_up += self._abandon_if_silent(attempt.attempt_id)
+                given_up += self._abandon_if_inactive(attempt.attempt_id)
             except RunError as error:
                 failures.append(error)
         if failures:
             raise UnfinishedError.of(failures, given_up)
         return given_up
 
-    def _abandon_if_silent(self, attempt_id: str) -> bool:
+    def _abandon_if_inactive(self, attempt_id: str) -> bool:
         current = self.db.run(design.attempt_by_id(attempt_id))
-        if current is None or not attempts.is_silent(current, self._now()):
+        if current is None or not attempts.is_inactive(current, self._now()):
             return False  # the index does not contain the user's last request yet
         try:
             self._write(attempts.abandon(current, self._now()), current)

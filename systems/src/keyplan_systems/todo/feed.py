@@ -120,7 +120,7 @@ class Feed:
         """Release the shards to other feeds. The feed can be used again."""
         try:
             for reader in self._readers.values():
-                self._keeping(reader.lane, done=False)
+                self._release(reader.lane, done=False)
             self._readers.clear()
         finally:
             self._service.close()
@@ -195,7 +195,7 @@ class Feed:
         """
         listed = {shard.key for stream in streams for shard in stream.shards}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
-        lost_lanes = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
+        lost_lanes = [lane for lane in unlisted if self._is_removed(lane, streams[-1].arn)]
         now_s = self._clock.now()
         acquired = [
             self._kept.acquire(self._consumer, reader.shard, self._name, now_s, now_s + self._lease_s)
@@ -206,9 +206,9 @@ class Feed:
             self.catch_up()
         for lane in mine:
             self._readers.pop(lane.shard, None)
-            self._keeping(lane, done=True)
+            self._release(lane, done=True)
 
-    def _is_gone(self, lane: Lane, arn: str) -> bool:
+    def _is_removed(self, lane: Lane, arn: str) -> bool:
         """Return True if a shard was removed. Queries the service again, because another feed may have discovered the
         shard later.
         """
@@ -242,7 +242,7 @@ class Feed:
                 return total
         if reader.ended:
             self._readers.pop(key)
-            self._keeping(reader.lane, done=True)
+            self._release(reader.lane, done=True)
         return total
 
     def _read(self, reader: _Reader) -> list[StreamRecord]:
@@ -304,7 +304,7 @@ class Feed:
         """Renew the lease of the shard. Return False if another feed holds it."""
         return reader.lane.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
 
-    def _keeping(self, lane: Lane, *, done: bool) -> None:
+    def _release(self, lane: Lane, *, done: bool) -> None:
         """Release a shard by ending its lease, and record the time of its last read.
 
         If another feed has acquired the shard, it is only removed from this feed.

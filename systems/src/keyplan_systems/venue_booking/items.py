@@ -166,11 +166,11 @@ def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
     grouped: dict[str, list[EventSlotItem]] = {}
     for slot in slots:
         grouped.setdefault(slot.event_id, []).append(slot)
-    events = [_held_event(parts, venue) for parts in grouped.values()]
+    events = [_event_from_parts(parts, venue) for parts in grouped.values()]
     return sorted(events, key=lambda event: (event.date, _place(event.slots[0], venue)))
 
 
-def _held_event(parts: list[EventSlotItem], venue: Venue) -> Event:
+def _event_from_parts(parts: list[EventSlotItem], venue: Venue) -> Event:
     first = parts[0]
     return Event(
         event_id=first.event_id,

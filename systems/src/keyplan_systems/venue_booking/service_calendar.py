@@ -45,10 +45,10 @@ class Calendar:
         The query is eventually consistent; an approval checks the slots again.
         """
         days = dates(self.base.venue, first, last)
-        events = self.held_in(months_of(days[0], days[-1]))
+        events = self.events_in(months_of(days[0], days[-1]))
         return availability(self.base.venue, first, last, events, self.base.now())
 
-    def held_in(self, months: Sequence[date]) -> list[Event]:
+    def events_in(self, months: Sequence[date]) -> list[Event]:
         """Return the events in several months, each given by its first day.
 
         Callers must hide the titles of private bookings from other users.
@@ -117,7 +117,7 @@ class Calendar:
         public events.
         """
         today = self.base.venue.today(self.base.now())
-        events = self.held_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
+        events = self.events_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
         ids = [event.event_id for event in events if event.is_public]
         by_id: dict[str, Event] = {}
         for start in range(0, len(ids), _FEED_EVENTS):

@@ -46,7 +46,7 @@ def test_resuming_restarts_the_inactivity_period_and_keeps_the_drafts() -> None:
     saved = attempts.save(new_attempt(), attempts.draft_answers(scenario(), {"q1": "tide"}), LATER)
     resumed = attempts.resume(saved, LATER + timedelta(hours=23))
     assert resumed.answers == saved.answers
-    assert not attempts.is_silent(resumed, LATER + timedelta(hours=46))
+    assert not attempts.is_inactive(resumed, LATER + timedelta(hours=46))
 
 
 def test_submitting_completes_with_the_computed_score_and_the_time_spent() -> None:
@@ -109,11 +109,11 @@ def test_an_attempt_is_closed_at_most_once(verbs: list[str]) -> None:
     ],
 )
 def test_an_attempt_is_inactive_after_24_hours(silence: timedelta, expected: bool) -> None:
-    assert attempts.is_silent(new_attempt(), NOON + silence) is expected
+    assert attempts.is_inactive(new_attempt(), NOON + silence) is expected
 
 
 def test_a_closed_attempt_is_never_inactive() -> None:
-    assert not attempts.is_silent(completed(1), NOON + timedelta(days=365))
+    assert not attempts.is_inactive(completed(1), NOON + timedelta(days=365))
 
 
 def test_a_clock_that_is_behind_moves_no_time_back() -> None:

@@ -11,7 +11,7 @@ from tests.systems.thinking_trainer.builders import NOON, USER, attempt_id, comp
 from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
 from keyplan_systems.thinking_trainer.domain.errors import AttemptConflict
-from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger, noted, snapshots
+from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger, snapshots, with_attempt
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 
 ATTEMPTS = [completed(number, number % 5) for number in range(14)]
@@ -20,7 +20,7 @@ ATTEMPTS = [completed(number, number % 5) for number in range(14)]
 def ledger_of(given_attempts: list[Attempt]) -> Ledger:
     ledger = Ledger(user_id=USER)
     for attempt in given_attempts:
-        ledger = noted(ledger, attempt)
+        ledger = with_attempt(ledger, attempt)
     return ledger
 
 
@@ -54,7 +54,7 @@ def test_the_key_of_the_snapshot_never_moves_back(order: list[Attempt]) -> None:
 def test_an_attempt_older_than_all_kept_ones_is_counted_but_not_kept() -> None:
     many = [completed(number, number % 5) for number in range(KEPT + 1)]
     ledger = ledger_of(many[1:])
-    later = noted(ledger, many[0])
+    later = with_attempt(ledger, many[0])
     assert later.window == ledger.window
     assert later.attempt_count == ledger.attempt_count + 1
     assert snapshots(later, many[0].attempt_id) == []
@@ -62,7 +62,7 @@ def test_an_attempt_older_than_all_kept_ones_is_counted_but_not_kept() -> None:
 
 def test_an_attempt_older_than_the_window_is_kept_and_only_counted_in_the_newest_profile() -> None:
     ledger = ledger_of(ATTEMPTS[1:])
-    later = noted(ledger, ATTEMPTS[0])
+    later = with_attempt(ledger, ATTEMPTS[0])
     before, after = profile_from(ledger), profile_from(later)
     assert after == before.model_copy(update={"attempt_count": before.attempt_count + 1})
     assert later.window[0].attempt_id == ATTEMPTS[0].attempt_id
@@ -74,7 +74,7 @@ def test_a_late_attempt_recomputes_all_later_snapshots_so_that_order_does_not_ma
     written: dict[str, Profile] = {}
     ledger = Ledger(user_id=USER)
     for attempt in order:
-        ledger = noted(ledger, attempt)
+        ledger = with_attempt(ledger, attempt)
         written |= {profile.snapshot_key: profile for profile in snapshots(ledger, attempt.attempt_id)}
     expected = [snapshot(ATTEMPTS[: count + 1], count + 1) for count in range(len(ATTEMPTS))]
     assert sorted(written.values(), key=lambda profile: profile.snapshot_key) == expected
@@ -82,15 +82,15 @@ def test_a_late_attempt_recomputes_all_later_snapshots_so_that_order_does_not_ma
 
 def test_the_same_id_with_other_scores_is_rejected() -> None:
     with pytest.raises(AttemptConflict, match="noted before with other scores"):
-        noted(ledger_of([completed(1, 2)]), completed(1, 3))
+        with_attempt(ledger_of([completed(1, 2)]), completed(1, 3))
 
 
 def test_attempts_of_others_and_without_scores_are_rejected() -> None:
     ledger = Ledger(user_id="somebody else")
     with pytest.raises(ValueError, match="to another user"):
-        noted(ledger, completed(1))
+        with_attempt(ledger, completed(1))
     with pytest.raises(ValueError, match="has no scores"):
-        noted(Ledger(user_id=USER), attempts.start(attempt_id(1), USER, "late-ferry", NOON))
+        with_attempt(Ledger(user_id=USER), attempts.start(attempt_id(1), USER, "late-ferry", NOON))
 
 
 def test_a_full_ledger_is_small_and_survives_a_json_round_trip() -> None:

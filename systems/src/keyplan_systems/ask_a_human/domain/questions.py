@@ -254,22 +254,24 @@ def same_content(first: Response | AnswerRequest, other: Response | AnswerReques
 
 def _check_text(request: AnswerRequest) -> None:
     if request.answer is None:
-        raise _misfit("answer", "required", "answer is required for a text question")
+        raise _invalid_request("answer", "required", "answer is required for a text question")
     if request.selected_option is not None:
-        raise _misfit("selected_option", "unexpected", "a text question has no options to select")
+        raise _invalid_request("selected_option", "unexpected", "a text question has no options to select")
 
 
 def _check_choice(question: Question, request: AnswerRequest) -> None:
     last = len(question.options) - 1
     if request.selected_option is None:
-        raise _misfit("selected_option", "required", "selected_option is required for a multiple choice question")
+        raise _invalid_request(
+            "selected_option", "required", "selected_option is required for a multiple choice question"
+        )
     if request.selected_option > last:
-        raise _misfit("selected_option", "range", f"selected_option must be 0 to {last}")
+        raise _invalid_request("selected_option", "range", f"selected_option must be 0 to {last}")
     if request.answer is not None:
-        raise _misfit("answer", "unexpected", "a multiple choice question does not accept text")
+        raise _invalid_request("answer", "unexpected", "a multiple choice question does not accept text")
 
 
-def _misfit(field: str, constraint: str, problem: str) -> InvalidRequestError:
+def _invalid_request(field: str, constraint: str, problem: str) -> InvalidRequestError:
     return InvalidRequestError(problem, {"field": field, "constraint": constraint})
 
 

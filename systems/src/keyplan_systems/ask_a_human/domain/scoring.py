@@ -174,7 +174,7 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
         total_points=stats.total_points + points.earned,
         streak_days=streak,
         streak_last_date=last,
-        days=_kept({**stats.days, today: Day(day.points + points.earned, day.answers + 1)}),
+        days=_newest_days({**stats.days, today: Day(day.points + points.earned, day.answers + 1)}),
     )
     earned = tuple(_earned(counted))
     with_badges = {**stats.badges, **dict.fromkeys(earned, now_ms)}
@@ -245,7 +245,7 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
     )
 
 
-def _kept(days: dict[date, Day]) -> dict[date, Day]:
+def _newest_days(days: dict[date, Day]) -> dict[date, Day]:
     """Return the newest DAYS_KEPT days, so that a record stays small."""
     return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
 

@@ -76,7 +76,7 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
             assert person is not None, "the token is new"
         wishes = {"fcm_token": target.text, "min_interval_minutes": body.get("min_interval_minutes", 30)}
         made = service.subscriptions.subscribe(person, requests.parse(SubscribeRequest, wishes))
-        response = JSONResponse(_shown(made), 201)
+        response = JSONResponse(_subscription_json(made), 201)
         if token is not None:
             visitors.remember(request, response, token)
         return response
@@ -88,13 +88,13 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
         old, new = Target.read(body.get("old")), Target.read(body.get("subscription"))
         wishes = requests.parse(SubscriptionChange, {"fcm_token": new.text})
         known = notifications.subscription_id(old.text)
-        return JSONResponse(_shown(service.subscriptions.change(person, known, wishes)))
+        return JSONResponse(_subscription_json(service.subscriptions.change(person, known, wishes)))
 
     @router.put("/notifications/{subscription_id}")
     def change(request: Request, visit: Visit, subscription_id: str, body: dict[str, Any]) -> Response:
         person = _owner(request, visit)
         wishes = requests.parse(SubscriptionChange, {"min_interval_minutes": body.get("min_interval_minutes")})
-        return JSONResponse(_shown(service.subscriptions.change(person, subscription_id, wishes)))
+        return JSONResponse(_subscription_json(service.subscriptions.change(person, subscription_id, wishes)))
 
     @router.delete("/notifications/{subscription_id}")
     def end(request: Request, visit: Visit, subscription_id: str) -> Response:
@@ -109,7 +109,7 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
         return person
 
 
-def _shown(subscription: Any) -> dict[str, Any]:
+def _subscription_json(subscription: Any) -> dict[str, Any]:
     shown: dict[str, Any] = json.loads(serializers.subscription(subscription).model_dump_json())
     return shown
 

@@ -53,7 +53,7 @@ class AuditedQuestion:
         """The first millisecond at which the question has expired, in epoch milliseconds."""
         return (-(-self.action.at_ms // 1000) + int(str(self.action.body["timeout_seconds"]))) * 1000
 
-    def key_held(self, at_ms: int) -> bool:
+    def has_valid_key(self, at_ms: int) -> bool:
         """Return True if an idempotency key of the question would still be valid at this time."""
         return at_ms < self.action.at_ms + DAY_MS
 
@@ -181,7 +181,7 @@ class Auditor:
     def _judge_asked(self, action: Ask, question_id: str) -> None:
         self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
         stored_question = self.questions.get(action.ref)
-        if stored_question is not None and stored_question.key_held(action.at_ms):
+        if stored_question is not None and stored_question.has_valid_key(action.at_ms):
             self._expect(question_id == stored_question.question_id, action, "a repeated key made a second question")
             self._expect(dict(stored_question.action.body) == dict(action.body), action, "a key stood for two bodies")
             return
@@ -208,7 +208,7 @@ class Auditor:
             "RATE_LIMITED": tries > 60,
             "AGENT_QUOTA_EXCEEDED": len(not_closed) >= 100,
             "IDEMPOTENCY_KEY_REUSED": stored_question is not None
-            and stored_question.key_held(action.at_ms)
+            and stored_question.has_valid_key(action.at_ms)
             and dict(stored_question.action.body) != dict(action.body),
         }
         self._expect(grounds.get(code, False), action, f"{code} without grounds")

@@ -38,7 +38,7 @@ class FinalAudit:
         for name, expected in self._auditor.people.items():
             yield from self._person(name, expected)
         for period in Period:
-            yield from self._board(period)
+            yield from self._leaderboard(period)
 
     def _person(self, name: str, expected: Person) -> Iterator[str]:
         body = self._get("/human/stats", name)
@@ -65,7 +65,7 @@ class FinalAudit:
         today = timestamps.as_datetime(self._now_ms).astimezone(ZoneInfo(last.zone)).date()
         return expected.streak if (today - last.local.date()).days <= 1 else 0
 
-    def _board(self, period: Period) -> Iterator[str]:
+    def _leaderboard(self, period: Period) -> Iterator[str]:
         expected = self._expected(period)
         entries = self._get("/human/leaderboard", None, period=period.value, limit=TOP)["entries"]
         lines = [(entry["rank"], entry["points"], entry["answers"]) for entry in entries]

@@ -12,7 +12,7 @@ from keyplan_systems.forum.domain import GrantView, GroupKind, Status, Thread, T
 from keyplan_systems.forum.domain_status import Situation, may_open
 from keyplan_systems.forum.permissions import acts_as, levels, may_write
 from keyplan_systems.forum.relational.facts import load_facts, load_thread_facts
-from keyplan_systems.forum.relational.lists import groups_above, held_levels
+from keyplan_systems.forum.relational.lists import groups_above, permission_levels
 from keyplan_systems.forum.relational.models import (
     GroupRow,
     HelpGrantRow,
@@ -60,7 +60,7 @@ def help_choices(
     that is visible to both the observer and the participant. `item_id` limits the result to one item.
     """
     with database.read() as session:
-        held_ids = held_levels(groups_above(user_id))
+        held_ids = permission_levels(groups_above(user_id))
         query = (
             select(ItemRow.id, ItemRow.title).join(held_ids, held_ids.c.item_id == ItemRow.id).order_by(ItemRow.title)
         )

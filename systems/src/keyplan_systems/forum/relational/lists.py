@@ -130,7 +130,7 @@ def _check_watched(session: Session, user_id: str, group_id: str) -> None:
 def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | None) -> Select[*tuple[object, ...]]:
     """Return the query for the selected threads that the user may read, with item titles and participant names."""
     mine = groups_above(user_id)
-    permissions = held_levels(mine)
+    permissions = permission_levels(mine)
     own = ThreadRow.participant_id.in_(_acts_as(user_id))
     helps = and_(
         permissions.c.watch == int(Watch.RESULT),
@@ -150,7 +150,7 @@ def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | Non
     return query.where(own if is_mine else ~own)
 
 
-def held_levels(mine: CTE) -> CTE:
+def permission_levels(mine: CTE) -> CTE:
     """Return the query for the items whose content the user may view, with the user's level of `can_watch`."""
     row = ItemPermissionRow
     view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))

@@ -107,7 +107,7 @@ def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry:
     except Exception as error:  # noqa: BLE001 - every exception of the log is reported, and raised at the end
         run.stuck.add(entry.thread)
         run.errors.append(error)
-        return _noted(run, row_id, error)
+        return _record_failure(run, row_id, error)
     run.written += 1
     with run.database.write() as session:
         done = {"done_at_ms": now_ms(run.clock), "attempts": OutboxRow.attempts + 1, "last_error": None}
@@ -115,7 +115,7 @@ def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry:
         return _renewed(session, run)
 
 
-def _noted(run: _Run, row_id: int, error: Exception) -> bool:
+def _record_failure(run: _Run, row_id: int, error: Exception) -> bool:
     text = f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS]
     with run.database.write() as session:
         failed = {"attempts": OutboxRow.attempts + 1, "last_error": text}

@@ -125,7 +125,7 @@ def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
     Raises AnswersRejected, which lists all problems, if the answers are invalid.
     """
-    _refuse(_misfits(scenario, texts))
+    _refuse(_problems(scenario, texts))
     return _answers(scenario, texts)
 
 
@@ -134,7 +134,7 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
     Raises AnswersRejected, which lists all problems, if the answers are invalid.
     """
-    problems = _misfits(scenario, texts)
+    problems = _problems(scenario, texts)
     for question in scenario.questions:
         length = len(texts.get(question.question_id, "").strip())
         if question.question_id not in texts:
@@ -147,7 +147,7 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
     return _answers(scenario, texts)
 
 
-def _misfits(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
+def _problems(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
     """Return the problems that make answers invalid both for saving and for submission."""
     question_ids = {question.question_id for question in scenario.questions}
     problems = [
@@ -253,16 +253,16 @@ def abandon(attempt: Attempt, now: datetime) -> Attempt:
     return attempt.model_copy(update={"status": Status.ABANDONED, "touched_at": _later(attempt, now)})
 
 
-def is_silent(attempt: Attempt, now: datetime) -> bool:
+def is_inactive(attempt: Attempt, now: datetime) -> bool:
     """Return True if a sweeper should abandon the attempt: it is in progress and unchanged for at least 24 hours."""
     return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= SILENCE
 
 
-def would_fall_silent(attempt: Attempt, now: datetime) -> bool:
+def would_become_inactive(attempt: Attempt, now: datetime) -> bool:
     """Return True if the attempt could become inactive while it is being graded, so that the sweeper might
     abandon it.
     """
-    return is_silent(attempt, now + LONGEST_GRADING)
+    return is_inactive(attempt, now + LONGEST_GRADING)
 
 
 def require_open(attempt: Attempt, verb: str) -> None:

@@ -10,9 +10,9 @@ The ledger contains more attempts than a profile's window, because attempts can 
 than known attempts changes all later snapshots, which `snapshots` returns again. Therefore the snapshots do not depend
 on the order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
 
-`noted` accepts the attempts in any order. If an attempt is delivered again, it is recognized only while it is in the
-ledger. Therefore a consumer marks each attempt as noted in the same transaction, on the condition that it is not marked
-yet.
+`with_attempt` accepts the attempts in any order. If an attempt is delivered again, it is recognized only while it is in
+the ledger. Therefore a consumer marks each attempt as counted in the same transaction, on the condition that it is not
+marked yet.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Ledger(Record):
     schema_version: Literal["1.0"] = SCHEMA_VERSION
 
 
-def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
+def with_attempt(ledger: Ledger, attempt: Attempt) -> Ledger:
     """Return the ledger with another completed attempt, or the same ledger if it already contains the attempt.
 
     Raises ValueError for an attempt that is not completed or belongs to another user, and AttemptConflict if the window

@@ -75,7 +75,7 @@ class BedrockEvaluator:
             except ReplyUnusable as error:
                 trouble, last = str(error), f"the reply could not be used: {error}"
             except (ClientError, ConnectionError, HTTPClientError) as error:
-                _refuse_lasting(error, self._model_id)
+                _raise_if_permanent(error, self._model_id)
                 last = str(error)
             except BotoCoreError as error:
                 raise EvaluationRefused(f"{self._model_id} could not be asked: {error}") from error
@@ -99,7 +99,7 @@ def _text(reply: Mapping[str, Any]) -> str:
     return "\n".join(block["text"] for block in content if "text" in block)
 
 
-def _refuse_lasting(error: ClientError | ConnectionError | HTTPClientError, model_id: str) -> None:
+def _raise_if_permanent(error: ClientError | ConnectionError | HTTPClientError, model_id: str) -> None:
     """Raise EvaluationRefused if the error is permanent, so that repeating the request would fail too."""
     if not isinstance(error, ClientError):
         return

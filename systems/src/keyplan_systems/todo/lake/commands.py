@@ -43,7 +43,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Shown:
+class CommandResult:
     """The result of an action: its rows, and their representation in a terminal."""
 
     rows: Any
@@ -56,24 +56,24 @@ ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, 
 """Expected errors of an action, whose messages are shown to users."""
 
 
-def query(order: Order) -> Shown:
+def query(order: Order) -> CommandResult:
     """Run one read-only SQL statement."""
     rows = _existing(order).query(_require(order.text, "the SQL statement"), dict(order.parameters or {}))
     try:
-        return Shown(rows, charts.table(rows))
+        return CommandResult(rows, charts.table(rows))
     except (OverflowError, ValueError) as error:  # an infinite date, a date after the year 9999, or nanoseconds
         raise CommandError(f"a value of the answer cannot be shown: {error}; ask for it as text, x::VARCHAR") from None
 
 
-def report(order: Order) -> Shown:
+def report(order: Order) -> CommandResult:
     """Run a named report, with bars if it compares values."""
     name, lake = _require(order.text, "the name of a report"), _existing(order)
     parameters = _typed(name, order.parameters or {})
     rows = lake.report(name, **parameters)
-    return Shown(rows, charts.render(rows, REPORTS[name]))
+    return CommandResult(rows, charts.render(rows, REPORTS[name]))
 
 
-def reports(_order: Order) -> Shown:
+def reports(_order: Order) -> CommandResult:
     """List the named reports."""
     parameters = {
         name: [f"{key}={value}" for key, value in report.parameters.items()] for name, report in REPORTS.items()
@@ -84,20 +84,20 @@ def reports(_order: Order) -> Shown:
             for name, report in REPORTS.items()
         ]
     )
-    return Shown(rows, charts.table(rows))
+    return CommandResult(rows, charts.table(rows))
 
 
-def refresh(order: Order) -> Shown:
+def refresh(order: Order) -> CommandResult:
     """Update silver and gold with the events in bronze."""
     return _state(_existing(order), lambda lake: lake.refresh())
 
 
-def compact(order: Order) -> Shown:
+def compact(order: Order) -> CommandResult:
     """Merge small files, and remove files that no version in use refers to."""
     return _state(_existing(order), lambda lake: (lake.compact(), lake.vacuum()))
 
 
-def feed(order: Order) -> Shown:
+def feed(order: Order) -> CommandResult:
     """Read the table's stream into the lake once, up to its end, and refresh the lake."""
     lake = Lake.open(order.lake)
     with _feed(order, lake) as fed:
@@ -105,7 +105,7 @@ def feed(order: Order) -> Shown:
     return _state(lake, lambda lake: lake.refresh())
 
 
-def catch_up(order: Order) -> Shown:
+def catch_up(order: Order) -> CommandResult:
     """Rebuild the lake from a full export, or from all current items of the table."""
     lake = Lake.open(order.lake)
     if order.export is not None:
@@ -116,7 +116,7 @@ def catch_up(order: Order) -> Shown:
     return _state(lake, lambda lake: lake.refresh())
 
 
-ACTIONS: Mapping[str, Callable[[Order], Shown]] = {
+ACTIONS: Mapping[str, Callable[[Order], CommandResult]] = {
     "query": query,
     "report": report,
     "reports": reports,
@@ -169,7 +169,7 @@ def _typed(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
     return typed
 
 
-def _state(lake: Lake, act: Callable[[Lake], object]) -> Shown:
+def _state(lake: Lake, act: Callable[[Lake], object]) -> CommandResult:
     act(lake)
     newest = lake.snapshot
     rows = pa.Table.from_pylist(
@@ -184,4 +184,4 @@ def _state(lake: Lake, act: Callable[[Lake], object]) -> Shown:
             }
         ]
     )
-    return Shown(rows, charts.table(rows))
+    return CommandResult(rows, charts.table(rows))

@@ -96,7 +96,7 @@ def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]
     return facts
 
 
-def shown_fact(image: str, era: int, as_of_us: int) -> Fact:
+def exported_fact(image: str, era: int, as_of_us: int) -> Fact:
     """Return the fact for an item in an export. `era` is the number of the export, starting at 1."""
     at = (era, "", SHOWN)
     return Fact(at, CURRENT, as_of_us, "export", image, at, 0)

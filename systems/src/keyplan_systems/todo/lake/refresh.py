@@ -22,7 +22,7 @@ from keyplan_systems.todo.lake.events import (
     position_of,
     stream_label,
 )
-from keyplan_systems.todo.lake.fold import Fact, Key, add, shown_fact
+from keyplan_systems.todo.lake.fold import Fact, Key, add, exported_fact
 from keyplan_systems.todo.lake.silver import KINDS, Buckets
 from keyplan_systems.todo.lake.snapshot import Baseline, DataFile, Snapshot
 from keyplan_systems.todo.lake.storage import Storage
@@ -48,12 +48,12 @@ class _Work:
     replaced: tuple[DataFile, ...]
     folded: int
     baselines: tuple[Baseline, ...]
-    afresh: bool
+    rebuild: bool
     """True if all files of silver are replaced."""
 
     def onto(self, newest: Snapshot) -> Snapshot:
         """Return the version that results from applying these contents to the newest version."""
-        kinds = (*gold.SCHEMAS, *(KINDS if self.afresh else ()))
+        kinds = (*gold.SCHEMAS, *(KINDS if self.rebuild else ()))
         stale = [file for kind in kinds for file in newest.of(kind)]
         changed = newest.with_files(self.added, (*self.replaced, *stale))
         return replace(changed, folded=self.folded, baselines=self.baselines)
@@ -81,7 +81,7 @@ class Refresher:
         """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError if other writers prevent the
         commit.
         """
-        return self._commit(lambda base: self._afresh(base, base.baselines), _same_history)
+        return self._commit(lambda base: self._rebuild(base, base.baselines), _same_history)
 
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
@@ -128,23 +128,23 @@ class Refresher:
         buckets.fold(chunk)
         return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
 
-    def _afresh(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
+    def _rebuild(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
         """Rebuild silver from the exports and bronze. `extra` are the files of a new export, which are added to the
         version.
         """
-        buckets = Buckets(self._storage, base, baselines, afresh=True)
+        buckets = Buckets(self._storage, base, baselines, rebuild=True)
         for file in (*base.of("baseline"), *extra):
-            for kind, facts in self._shown(file, baselines):
+            for kind, facts in self._exported_facts(file, baselines):
                 buckets.merge(kind, facts)
         for chunk in _chunks(sorted(base.of("bronze"), key=lambda file: file.added)):
             buckets.fold(chunk)
-        return self._work(base, buckets, base.version, extra, afresh=True)
+        return self._work(base, buckets, base.version, extra, rebuild=True)
 
     def _work(
-        self, base: Snapshot, buckets: Buckets, folded: int, extra: tuple[DataFile, ...] = (), *, afresh: bool = False
+        self, base: Snapshot, buckets: Buckets, folded: int, extra: tuple[DataFile, ...] = (), *, rebuild: bool = False
     ) -> _Work:
         added, replaced = buckets.put()
-        work = _Work(base, (*added, *extra), tuple(replaced), folded, buckets.baselines, afresh)
+        work = _Work(base, (*added, *extra), tuple(replaced), folded, buckets.baselines, rebuild)
         return replace(work, added=(*work.added, *gold.put(self._storage, work.onto(base))))
 
     # Exports.
@@ -156,7 +156,7 @@ class Refresher:
         if not all(file.path in here for file in staged):
             raise LakeBusyError("another export was applied concurrently; this one was not")
         files = tuple(replace(file, kind="baseline") for file in staged)
-        work = self._afresh(base, (*base.baselines, baseline), files)
+        work = self._rebuild(base, (*base.baselines, baseline), files)
         return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others belong to killed imports
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
@@ -206,7 +206,7 @@ class Refresher:
 
         self._versions.commit(change)
 
-    def _shown(self, file: DataFile, baselines: tuple[Baseline, ...]) -> Iterator[tuple[str, dict[Key, Fact]]]:
+    def _exported_facts(self, file: DataFile, baselines: tuple[Baseline, ...]) -> Iterator[tuple[str, dict[Key, Fact]]]:
         era, as_of_us = next(
             (number, baseline.as_of_us)
             for number, baseline in enumerate(baselines, 1)
@@ -214,7 +214,7 @@ class Refresher:
         )
         facts: dict[str, dict[Key, Fact]] = {kind: {} for kind in KINDS}
         for row in parquet.read(self._storage, file).to_pylist():
-            add(facts[row["kind"]], (row["user_id"], row["task_id"]), shown_fact(row["item"], era, as_of_us))
+            add(facts[row["kind"]], (row["user_id"], row["task_id"]), exported_fact(row["item"], era, as_of_us))
         yield from facts.items()
 
 

@@ -76,12 +76,12 @@ class Buckets:
     """The buckets of silver that an update has read or changed."""
 
     def __init__(
-        self, storage: Storage, base: Snapshot, baselines: tuple[Baseline, ...], *, afresh: bool = False
+        self, storage: Storage, base: Snapshot, baselines: tuple[Baseline, ...], *, rebuild: bool = False
     ) -> None:
         self._storage = storage
         self._base = base
         self.baselines = baselines
-        old_files = [] if afresh else [file for kind in KINDS for file in base.of(kind)]
+        old_files = [] if rebuild else [file for kind in KINDS for file in base.of(kind)]
         self._files = {(file.kind, file.partition): file for file in old_files}
         self._tables: dict[tuple[str, str], Any] = {}
 

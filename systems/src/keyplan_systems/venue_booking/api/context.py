@@ -58,7 +58,7 @@ class Context(BaseContext):
 
     async def _months(self, months: Sequence[date]) -> list[list[Event]]:
         """Return the events of each month. A month is given by its first day."""
-        events = await use(self.service.calendar.held_in, list(months))
+        events = await use(self.service.calendar.events_in, list(months))
         return [[event for event in events if event.date.replace(day=1) == month] for month in months]
 
 

@@ -88,7 +88,7 @@ def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list
     months = sorted({booking.date.replace(day=1) for booking in bookings if booking.status is Status.PENDING})
     service = site.service
     reserved = {
-        (event.date, slot) for month in months for event in service.calendar.held_in([month]) for slot in event.slots
+        (event.date, slot) for month in months for event in service.calendar.events_in([month]) for slot in event.slots
     }
     waiting = [
         booking

@@ -223,8 +223,8 @@ def show_booking(
         "hours": t.hours(booking.date, booking.slots or _slots(site, booking)),
         "is_conflicting": service.calendar.is_conflicting(booking, events),
         "blockers": blockers if booking.status is Status.PENDING else [],
-        "taken": _taken(t, site, booking, blockers),
-        "letters": [_shown(site, letter) for letter in service.records.letters(actor, booking)],
+        "taken": _occupied_slots(t, site, booking, blockers),
+        "letters": [_outbox_row(site, letter) for letter in service.records.letters(actor, booking)],
         "payments": payments,
         "paid": _sums(payments),
         "lock_code": None if booking.event_id is None else service.records.lock_code(actor, booking.event_id),
@@ -244,7 +244,7 @@ def _slots(site: VenueSite, booking: Booking) -> tuple[str, ...]:
     return site.venue.slots_of(booking.duration) if booking.duration in site.venue.durations else ()
 
 
-def _taken(t: Phrases, site: VenueSite, booking: Booking, blockers: list[Event]) -> str:
+def _occupied_slots(t: Phrases, site: VenueSite, booking: Booking, blockers: list[Event]) -> str:
     reserved = {slot for event in blockers for slot in event.slots}
     return t.slots(slot for slot in _slots(site, booking) if slot in reserved)
 
@@ -285,7 +285,7 @@ def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, re
         return None
 
 
-def _shown(site: VenueSite, item: OutboxItem) -> dict[str, Any]:
+def _outbox_row(site: VenueSite, item: OutboxItem) -> dict[str, Any]:
     """Return an email of the outbox with its text. The text is empty if the email cannot be composed under the current
     rules.
     """

@@ -118,7 +118,7 @@ def _within(month: date, today: date, latest: date) -> date:
 
 def _cells(site: VenueSite, month: date) -> list[Cell]:
     """Return the days of a month. Their slots are read with one query."""
-    events = site.service.calendar.held_in([month])
+    events = site.service.calendar.events_in([month])
     last = month.replace(day=monthrange(month.year, month.month)[1])
     return [Cell(day.date, day, _on(events, day.date)) for day in _days(site, month, last, events)]
 
