@@ -18,7 +18,7 @@ from keyplan import connect
 from keyplan.client.errors import TableMissingError
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.streams import Checkpoints, FileCheckpoints, Lane, LeaseLostError, TableCheckpoints
+from keyplan.streams import Checkpoints, FileCheckpoints, LeaseLostError, ShardLease, TableCheckpoints
 from keyplan.streams.errors import ChangesError
 
 ME, OTHER = "runner-1", "runner-2"
@@ -39,66 +39,66 @@ def checkpoints(request: pytest.FixtureRequest, tmp_path: Path) -> Checkpoints:
 
 
 def test_a_consumer_starts_once(checkpoints: Checkpoints) -> None:
-    assert not checkpoints.board("c").is_known
+    assert not checkpoints.state("c").is_known
     assert checkpoints.begin("c", 12.5)
     assert not checkpoints.begin("c", 99.0)
-    board = checkpoints.board("c")
-    assert (board.is_known, board.begins_at_s) == (True, 12.5)
+    state = checkpoints.state("c")
+    assert (state.is_known, state.begins_at_s) == (True, 12.5)
     assert checkpoints.begin("d", None)
-    assert checkpoints.board("d").begins_at_s is None
+    assert checkpoints.state("d").begins_at_s is None
 
 
 def test_a_lane_belongs_to_one_runner_until_its_lease_ends(checkpoints: Checkpoints) -> None:
-    lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
-    assert lane is not None
-    assert (lane.owner, lane.fence, lane.position) == (ME, 1, None)
+    lease = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    assert lease is not None
+    assert (lease.owner, lease.fence, lease.position) == (ME, 1, None)
     assert checkpoints.acquire("c", SHARD, OTHER, NOW + 29, NOW + 60) is None
     acquired = checkpoints.acquire("c", SHARD, OTHER, NOW + 30, NOW + 60)
     assert acquired is not None
     assert (acquired.owner, acquired.fence) == (OTHER, 2)
     with pytest.raises(LeaseLostError):
-        checkpoints.save(replace(lane, position=7))
+        checkpoints.save(replace(lease, position=7))
     with pytest.raises(LeaseLostError):
-        checkpoints.release(lane)
-    assert checkpoints.board("c").lanes[SHARD] == acquired
+        checkpoints.release(lease)
+    assert checkpoints.state("c").leases[SHARD] == acquired
 
 
 def test_positions_of_forty_digits_are_kept_exactly(checkpoints: Checkpoints) -> None:
-    lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
-    assert lane is not None
-    moved = replace(lane, position=10**39 + 7, starts=10**39 + 5, until_s=NOW + 45.5)
+    lease = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    assert lease is not None
+    moved = replace(lease, position=10**39 + 7, starts=10**39 + 5, until_s=NOW + 45.5)
     checkpoints.save(moved)
-    assert checkpoints.board("c").lanes == {SHARD: moved}
-    assert checkpoints.board("other").lanes == {}
+    assert checkpoints.state("c").leases == {SHARD: moved}
+    assert checkpoints.state("other").leases == {}
 
 
 def test_a_lane_stored_without_a_shard_start_can_be_read(inside: World, tmp_path: Path) -> None:
     path = tmp_path / "checkpoints.json"
-    lane = {"position": "7", "done": False, "owner": None, "until_s": 0.0, "fence": 3}
-    path.write_text(json.dumps({"c": {"is_known": True, "begins_at_s": None, "lanes": {SHARD: lane}, "runners": {}}}))
-    assert FileCheckpoints(path).board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
+    lease = {"position": "7", "done": False, "owner": None, "until_s": 0.0, "fence": 3}
+    path.write_text(json.dumps({"c": {"is_known": True, "begins_at_s": None, "lanes": {SHARD: lease}, "runners": {}}}))
+    assert FileCheckpoints(path).state("c").leases[SHARD] == ShardLease("c", SHARD, 7, fence=3)
     store = inside.checkpoints()
     store.prepare()
     item = {"consumer": {"S": "c"}, "what": {"S": f"shard/{SHARD}"}, "position": {"S": "7"}, "fence": {"N": "3"}}
     inside.engine.call("PutItem", {"TableName": store.table, "Item": item})
-    assert store.board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
+    assert store.state("c").leases[SHARD] == ShardLease("c", SHARD, 7, fence=3)
 
 
 def test_a_released_lane_keeps_its_position_for_the_next(checkpoints: Checkpoints) -> None:
-    lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
-    assert lane is not None
-    checkpoints.release(replace(lane, position=5))
-    assert checkpoints.board("c").lanes[SHARD].owner is None
+    lease = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    assert lease is not None
+    checkpoints.release(replace(lease, position=5))
+    assert checkpoints.state("c").leases[SHARD].owner is None
     acquired = checkpoints.acquire("c", SHARD, OTHER, NOW, NOW + 30)
     assert acquired is not None
     assert (acquired.position, acquired.fence) == (5, 2)
 
 
 def test_a_completed_lane_has_no_owner(checkpoints: Checkpoints) -> None:
-    lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
-    assert lane is not None
-    checkpoints.release(replace(lane, position=5, done=True))
-    assert checkpoints.board("c").lanes[SHARD].done
+    lease = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    assert lease is not None
+    checkpoints.release(replace(lease, position=5, done=True))
+    assert checkpoints.state("c").leases[SHARD].done
     assert checkpoints.acquire("c", SHARD, OTHER, NOW + 99, NOW + 130) is None
 
 
@@ -116,10 +116,10 @@ def test_runners_are_announced_and_withdrawn(checkpoints: Checkpoints) -> None:
     checkpoints.announce("c", ME, NOW + 30)
     checkpoints.announce("c", OTHER, NOW + 31)
     checkpoints.announce("c", ME, NOW + 40)
-    assert checkpoints.board("c").runners == {ME: NOW + 40, OTHER: NOW + 31}
+    assert checkpoints.state("c").runners == {ME: NOW + 40, OTHER: NOW + 31}
     checkpoints.withdraw("c", OTHER)
     checkpoints.withdraw("c", OTHER)
-    assert checkpoints.board("c").runners == {ME: NOW + 40}
+    assert checkpoints.state("c").runners == {ME: NOW + 40}
 
 
 def test_a_missing_table_is_reported_with_a_fix(over_http: World) -> None:
@@ -139,15 +139,15 @@ def test_the_table_name_has_the_connections_prefix(engine: Engine) -> None:
 def test_completed_lanes_and_dead_runners_are_removed_after_a_week(inside: World, clock: ManualClock) -> None:
     store = inside.checkpoints()
     store.prepare()
-    lane = store.acquire("c", SHARD, ME, NOW, NOW + 30)
-    store.release(replace(lane, done=True))
+    lease = store.acquire("c", SHARD, ME, NOW, NOW + 30)
+    store.release(replace(lease, done=True))
     store.acquire("c", "open", ME, NOW, NOW + 30)
     store.announce("c", ME, NOW + 30)
     clock.advance(8 * 24 * 3600)
     inside.engine.sweep()
-    board = store.board("c")
-    assert set(board.lanes) == {"open"}
-    assert board.runners == {}
+    state = store.state("c")
+    assert set(state.leases) == {"open"}
+    assert state.runners == {}
 
 
 def test_a_damaged_file_is_reported_and_not_overwritten(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_damaged_file_is_reported_and_not_overwritten(tmp_path: Path) -> None:
     assert path.read_bytes() == b'{"c": {"lan'
 
 
-# Races. Every turn, all contend for the lane; who gets it moves the position by one and gives it up.
+# Races. Every turn, all contend for the lease; who gets it moves the position by one and gives it up.
 
 TURNS = 25
 CONTENDERS = 4
@@ -168,12 +168,12 @@ def contend(store: Checkpoints, name: str) -> int:
     """Move the position this many times; return the number of refused moves."""
     moved = refused = 0
     while moved < TURNS:
-        lane = store.acquire("c", SHARD, name, 1.0, 2.0)
-        if lane is None:
+        lease = store.acquire("c", SHARD, name, 1.0, 2.0)
+        if lease is None:
             refused += 1
             continue
-        store.save(replace(lane, position=(lane.position or 0) + 1))
-        store.release(replace(lane, position=(lane.position or 0) + 1))
+        store.save(replace(lease, position=(lease.position or 0) + 1))
+        store.release(replace(lease, position=(lease.position or 0) + 1))
         moved += 1
     return refused
 
@@ -192,8 +192,8 @@ def race(work: Callable[[int], Any]) -> None:
 @pytest.mark.slow
 def test_threads_never_advance_a_lane_at_the_same_time(checkpoints: Checkpoints) -> None:
     race(lambda number: contend(checkpoints, f"runner-{number}"))
-    lane = checkpoints.board("c").lanes[SHARD]
-    assert (lane.position, lane.fence, lane.owner) == (TURNS * CONTENDERS, TURNS * CONTENDERS, None)
+    lease = checkpoints.state("c").leases[SHARD]
+    assert (lease.position, lease.fence, lease.owner) == (TURNS * CONTENDERS, TURNS * CONTENDERS, None)
 
 
 def contend_in_process(kind: str, path: str, name: str) -> int:
@@ -214,9 +214,9 @@ def test_processes_never_advance_a_lane_at_the_same_time(kind: str, tmp_path: Pa
         names = [f"runner-{number}" for number in range(CONTENDERS)]
         list(pool.map(contend_in_process, [kind] * CONTENDERS, [path] * CONTENDERS, names))
     if kind == "file":
-        board = FileCheckpoints(path).board("c")
+        state = FileCheckpoints(path).state("c")
     else:
         with connect(path) as db:
-            board = TableCheckpoints(db).board("c")
-    lane = board.lanes[SHARD]
-    assert (lane.position, lane.fence) == (TURNS * CONTENDERS, TURNS * CONTENDERS)
+            state = TableCheckpoints(db).state("c")
+    lease = state.leases[SHARD]
+    assert (lease.position, lease.fence) == (TURNS * CONTENDERS, TURNS * CONTENDERS)

@@ -256,8 +256,8 @@ def test_a_delayed_runner_does_not_advance_the_checkpoint_of_its_successor(insid
     first.run_once()
     assert got == [0, 1, 0, 1, 2, 3], "the first stops where it finds that it has lost the shard"
     assert len(inside.notices_of(LeaseLost)) >= 1
-    lanes = inside.checkpoints().board("shop/watch").lanes.values()
-    assert {lane.owner for lane in lanes if lane.position is not None} == {"next"}
+    leases = inside.checkpoints().state("shop/watch").leases.values()
+    assert {lease.owner for lease in leases if lease.position is not None} == {"next"}
 
 
 def test_consumers_use_the_table_names_of_the_connection(engine: Engine, clock: ManualClock) -> None:
@@ -332,11 +332,11 @@ def test_lanes_acquired_before_a_failed_shard_lookup_are_read(inside: World, tmp
 
         taken = 0
 
-        def acquire(self, *lane: Any) -> Any:
+        def acquire(self, *lease: Any) -> Any:
             self.taken += 1
             if self.taken == 2:
                 raise UnavailableError("not now")
-            return super().acquire(*lane)
+            return super().acquire(*lease)
 
     got = numbers_of(inside)
     many(inside, 1)
@@ -364,8 +364,8 @@ def test_a_runners_thread_delivers_changes_as_they_arrive_and_drains_on_stop(tmp
         runner.stop()
         assert got == list(range(51))
         assert runner.error is None
-        lanes = TableCheckpoints(db).board("shop/watch").lanes.values()
-        assert {lane.owner for lane in lanes} == {None}
+        leases = TableCheckpoints(db).state("shop/watch").leases.values()
+        assert {lease.owner for lease in leases} == {None}
         runner.start()
         runner.stop()
         assert got == list(range(51))

@@ -199,23 +199,23 @@ def test_an_acquired_shard_that_disappears_unread_is_a_gap(
     script.stream.shards = {"a": ScriptedShard(None, [1]), "b": ScriptedShard(None, [5])}
     store, acquire = FileCheckpoints(tmp_path / "checkpoints.json"), FileCheckpoints.acquire
 
-    def fail_at_the_second(self: FileCheckpoints, *lane: Any) -> Any:
-        if store.board("shop/watch").lanes:
+    def fail_at_the_second(self: FileCheckpoints, *lease: Any) -> Any:
+        if store.state("shop/watch").leases:
             raise UnavailableError("not now")
-        return acquire(self, *lane)
+        return acquire(self, *lease)
 
     runner = script.runner()
     with monkeypatch.context() as patch:
         patch.setattr(FileCheckpoints, "acquire", fail_at_the_second)
         with pytest.raises(UnavailableError):
             runner.run_once()
-    (acquired,) = store.board("shop/watch").lanes.values()
+    (acquired,) = store.state("shop/watch").leases.values()
     name = acquired.shard.rpartition("/")[2]
     del script.stream.shards[name]
     assert runner.run_once().gaps == 1
     assert script.notices == [Gap(("shop/watch",), ARN, name, None)]
-    lane = store.board("shop/watch").lanes[acquired.shard]
-    assert (lane.done, lane.owner) == (True, None)
+    lease = store.state("shop/watch").leases[acquired.shard]
+    assert (lease.done, lease.owner) == (True, None)
     assert runner.run_once().gaps == 0, "it is told once"
 
 
@@ -258,9 +258,9 @@ def test_all_shards_are_read_and_each_customers_orders_stay_in_order(world: Worl
             world.db.run(shop.place(shop.Order(customer=customer, number=number)))
     runner = world.runner()
     assert runner.run_once().read == 60
-    board = world.checkpoints().board("shop/watch")
-    assert len(board.lanes) == 3
-    assert all(lane.position is not None for lane in board.lanes.values()), "customers are in all three shards"
+    state = world.checkpoints().state("shop/watch")
+    assert len(state.leases) == 3
+    assert all(lease.position is not None for lease in state.leases.values()), "customers are in all three shards"
     for customer in customers:
         assert [number for name, number in got if name == customer] == list(range(5))
 

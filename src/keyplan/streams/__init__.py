@@ -2,7 +2,7 @@
 `on_change`.
 """
 
-from keyplan.streams.checkpoints import Board, Checkpoints, FileCheckpoints, Lane
+from keyplan.streams.checkpoints import Checkpoints, ConsumerState, FileCheckpoints, ShardLease
 from keyplan.streams.checkpoints_table import TableCheckpoints, checkpoint_table
 from keyplan.streams.delivery import Backoff, Counts
 from keyplan.streams.errors import ChangesError, ConsumerSetupError, ConsumerStoppedError, LeaseLostError
@@ -13,8 +13,8 @@ from keyplan.streams.runner import Runner, redrive
 from keyplan.streams.seen import Seen
 
 __all__ = [
-    "Backoff", "Board", "ChangesError", "Checkpoints", "ConsumerSetupError", "ConsumerStoppedError", "Counts",
-    "Destination", "Failure", "FileCheckpoints", "Gap", "GivenUp", "JsonLinesFolder", "Lane", "LeaseLost",
-    "LeaseLostError", "Notice", "Retrying", "Runner", "Seen", "StreamRecord", "StreamReplaced", "TableCheckpoints",
-    "TableDestination", "Trouble", "checkpoint_table", "failure_table", "redrive",
+    "Backoff", "ChangesError", "Checkpoints", "ConsumerSetupError", "ConsumerState", "ConsumerStoppedError", "Counts",
+    "Destination", "Failure", "FileCheckpoints", "Gap", "GivenUp", "JsonLinesFolder", "LeaseLost",
+    "LeaseLostError", "Notice", "Retrying", "Runner", "Seen", "ShardLease", "StreamRecord", "StreamReplaced",
+    "TableCheckpoints", "TableDestination", "Trouble", "checkpoint_table", "failure_table", "redrive",
 ]  # fmt: skip

@@ -1,9 +1,10 @@
 """Checkpoints, which store the position of each consumer in each shard, and the name of the runner that reads the
 shard.
 
-A lane is the progress of one consumer through one shard. A runner acquires a lane for a limited time, the lease. Every
-acquisition increments the lane's fencing token, and only the holder of the current token can move the checkpoint. A
-runner that was delayed for longer than its lease therefore cannot move a lane that another runner has acquired.
+A shard lease stores the progress of one consumer through one shard. A runner acquires it for a limited time. Every
+acquisition increments the lease's fencing token, and only the holder of the current token can move the checkpoint. A
+runner that was delayed for longer than this time therefore cannot move a checkpoint after another runner has acquired
+the lease.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from keyplan.streams.errors import ChangesError, LeaseLostError
 
 
 @dataclass(frozen=True)
-class Lane:
-    """The stored progress of one consumer through one shard, with the lease of the runner that reads the shard."""
+class ShardLease:
+    """The stored progress of one consumer through one shard, and the runner that reads the shard until `until_s`."""
 
     consumer: str
     shard: str
@@ -35,18 +36,18 @@ class Lane:
     """The end of the owner's lease, in epoch seconds."""
     fence: int = 0
     starts: int | None = None
-    """The first sequence number of the shard when the lane was first acquired, or None if it is unknown.
+    """The first sequence number of the shard when the lease was first acquired, or None if it is unknown.
 
     If no record has been handled and the shard now starts later, records were lost.
     """
 
     def is_free(self, runner: str, now_s: float) -> bool:
-        """Return True if the runner can acquire the lane at this time."""
+        """Return True if the runner can acquire the lease at this time."""
         return not self.done and (self.owner is None or self.owner == runner or self.until_s <= now_s)
 
 
 @dataclass(frozen=True)
-class Board:
+class ConsumerState:
     """The stored state of one consumer: its start, its progress in each shard, and its runners."""
 
     begins_at_s: float | None = None
@@ -56,8 +57,8 @@ class Board:
     """
     is_known: bool = False
     """True if the consumer has started."""
-    lanes: Mapping[str, Lane] = field(default_factory=dict)
-    """The consumer's progress in each shard, by `Lane.shard`."""
+    leases: Mapping[str, ShardLease] = field(default_factory=dict)
+    """The consumer's progress in each shard, by `ShardLease.shard`."""
     runners: Mapping[str, float] = field(default_factory=dict)
     """The time until which each runner counts as alive, in epoch seconds, by runner name."""
 
@@ -68,7 +69,7 @@ class Checkpoints(Protocol):
     def prepare(self) -> None:
         """Create the storage, or verify that it exists."""
 
-    def board(self, consumer: str) -> Board:
+    def state(self, consumer: str) -> ConsumerState:
         """Return the stored state of a consumer."""
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
@@ -76,17 +77,17 @@ class Checkpoints(Protocol):
         return False.
         """
 
-    def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a shard for a consumer until `until_s`, and return the lane. Return None if the shard is not free.
+    def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> ShardLease | None:
+        """Acquire a shard for a consumer until `until_s`, and return the lease. Return None if the shard is not free.
 
         A shard is not free while another runner holds it, or if the consumer has handled all its records.
         """
 
-    def save(self, lane: Lane) -> None:
-        """Store the lane's position and lease. Raises LeaseLostError if the lane's fencing token is outdated."""
+    def save(self, lease: ShardLease) -> None:
+        """Store the lease's position and end. Raises LeaseLostError if the lease's fencing token is outdated."""
 
-    def release(self, lane: Lane) -> None:
-        """Store the lane's position and end its lease. Raises LeaseLostError if the lane's fencing token is
+    def release(self, lease: ShardLease) -> None:
+        """Store the lease's position and end the lease. Raises LeaseLostError if the lease's fencing token is
         outdated.
         """
 
@@ -99,7 +100,7 @@ class Checkpoints(Protocol):
 
 T = TypeVar("T")
 _StoredConsumers = dict[str, dict[str, Any]]
-"""The content of the file: for each consumer, the members `begins_at_s`, `is_known`, `lanes` and `runners`."""
+"""The content of the file: for each consumer, the members `begins_at_s`, `is_known`, `leases` and `runners`."""
 
 
 class FileCheckpoints:
@@ -114,12 +115,14 @@ class FileCheckpoints:
         with self._locked():
             self._read()
 
-    def board(self, consumer: str) -> Board:
+    def state(self, consumer: str) -> ConsumerState:
         """Return the stored state of a consumer."""
         with self._locked():
             entries = self._read().get(consumer, {})
-        lanes = {shard: _lane(consumer, shard, stored) for shard, stored in entries.get("lanes", {}).items()}
-        return Board(entries.get("begins_at_s"), entries.get("is_known", False), lanes, entries.get("runners", {}))
+        leases = {shard: _lease_of(consumer, shard, stored) for shard, stored in entries.get("lanes", {}).items()}
+        return ConsumerState(
+            entries.get("begins_at_s"), entries.get("is_known", False), leases, entries.get("runners", {})
+        )
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
         """Record that a consumer starts, and return True. If it has already started, change nothing and
@@ -134,37 +137,37 @@ class FileCheckpoints:
 
         return self._change(consumer, change)
 
-    def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a shard for a consumer until `until_s`, and return the lane. Return None if the shard is not free."""
+    def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> ShardLease | None:
+        """Acquire a shard for a consumer until `until_s`, and return the lease, or None if the shard is not free."""
 
-        def change(entry: dict[str, Any]) -> Lane | None:
-            lanes = entry.setdefault("lanes", {})
-            lane = _lane(consumer, shard, lanes.get(shard, {}))
-            if not lane.is_free(runner, now_s):
+        def change(entry: dict[str, Any]) -> ShardLease | None:
+            leases = entry.setdefault("lanes", {})
+            lease = _lease_of(consumer, shard, leases.get(shard, {}))
+            if not lease.is_free(runner, now_s):
                 return None
-            acquired = replace(lane, owner=runner, until_s=until_s, fence=lane.fence + 1)
-            lanes[shard] = _plain(acquired)
+            acquired = replace(lease, owner=runner, until_s=until_s, fence=lease.fence + 1)
+            leases[shard] = _plain(acquired)
             return acquired
 
         return self._change(consumer, change)
 
-    def save(self, lane: Lane) -> None:
-        """Store the lane's position and lease. Raises LeaseLostError if the lane's fencing token is outdated."""
-        self._keep(lane, lane)
+    def save(self, lease: ShardLease) -> None:
+        """Store the lease's position and end. Raises LeaseLostError if the lease's fencing token is outdated."""
+        self._store(lease, lease)
 
-    def release(self, lane: Lane) -> None:
-        """Store the lane's position and end its lease. Raises LeaseLostError if the lane's fencing token is
+    def release(self, lease: ShardLease) -> None:
+        """Store the lease's position and end the lease. Raises LeaseLostError if the lease's fencing token is
         outdated.
         """
-        self._keep(lane, replace(lane, owner=None, until_s=0.0))
+        self._store(lease, replace(lease, owner=None, until_s=0.0))
 
-    def _keep(self, current: Lane, then: Lane) -> None:
-        """Replace the stored lane `current` with `then`. Raises LeaseLostError if another runner has
-        acquired the lane.
+    def _store(self, current: ShardLease, then: ShardLease) -> None:
+        """Replace the stored lease `current` with `then`. Raises LeaseLostError if another runner has
+        acquired the lease.
         """
 
         def change(entry: dict[str, Any]) -> None:
-            stored = _lane(current.consumer, current.shard, entry.get("lanes", {}).get(current.shard, {}))
+            stored = _lease_of(current.consumer, current.shard, entry.get("lanes", {}).get(current.shard, {}))
             if (stored.fence, stored.owner) != (current.fence, current.owner):
                 raise LeaseLostError(f"{current.consumer}: {current.shard} is now read by {stored.owner or 'nobody'}")
             entry["lanes"][current.shard] = _plain(then)
@@ -221,9 +224,9 @@ class FileCheckpoints:
         new.replace(self.path)
 
 
-def _lane(consumer: str, shard: str, stored: dict[str, Any]) -> Lane:
+def _lease_of(consumer: str, shard: str, stored: dict[str, Any]) -> ShardLease:
     position, starts = stored.get("position"), stored.get("starts")
-    return Lane(
+    return ShardLease(
         consumer,
         shard,
         None if position is None else int(position),
@@ -235,12 +238,12 @@ def _lane(consumer: str, shard: str, stored: dict[str, Any]) -> Lane:
     )
 
 
-def _plain(lane: Lane) -> dict[str, Any]:
+def _plain(lease: ShardLease) -> dict[str, Any]:
     return {
-        "position": None if lane.position is None else str(lane.position),  # more digits than JSON parsers preserve
-        "done": lane.done,
-        "owner": lane.owner,
-        "until_s": lane.until_s,
-        "fence": lane.fence,
-        "starts": None if lane.starts is None else str(lane.starts),
+        "position": None if lease.position is None else str(lease.position),  # more digits than JSON parsers preserve
+        "done": lease.done,
+        "owner": lease.owner,
+        "until_s": lease.until_s,
+        "fence": lease.fence,
+        "starts": None if lease.starts is None else str(lease.starts),
     }

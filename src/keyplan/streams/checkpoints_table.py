@@ -13,7 +13,7 @@ from keyplan.clock import Clock
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import Entity
 from keyplan.errors import ServiceError
-from keyplan.streams.checkpoints import Board, Lane
+from keyplan.streams.checkpoints import ConsumerState, ShardLease
 from keyplan.streams.errors import LeaseLostError
 from keyplan.streams.streams import Service
 
@@ -132,21 +132,21 @@ class TableCheckpoints:
         else:
             self._table.check()
 
-    def board(self, consumer: str) -> Board:
+    def state(self, consumer: str) -> ConsumerState:
         """Return the stored state of a consumer."""
         begins_at_s, is_known = None, False
-        lanes: dict[str, Lane] = {}
+        leases: dict[str, ShardLease] = {}
         runners: dict[str, float] = {}
         for item in self._table.items(consumer):
             kind, _, name = item["what"]["S"].partition("/")
             if kind == "shard":
-                lanes[name] = _lane(item)
+                leases[name] = _lease_of(item)
             elif kind == "runner":
                 runners[name] = float(item["until"]["N"])
             else:
                 is_known = True
                 begins_at_s = float(item["begins_at"]["N"]) if "begins_at" in item else None
-        return Board(begins_at_s, is_known, lanes, runners)
+        return ConsumerState(begins_at_s, is_known, leases, runners)
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
         """Record that a consumer starts, and return True. If it has already started, change nothing and
@@ -158,8 +158,8 @@ class TableCheckpoints:
         request = {"TableName": self.table, "Item": item, "ConditionExpression": "attribute_not_exists(consumer)"}
         return self._call_conditional("PutItem", request) is not None
 
-    def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a shard for a consumer until `until_s`, and return the lane. Return None if the shard is not free."""
+    def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> ShardLease | None:
+        """Acquire a shard for a consumer until `until_s`, and return the lease, or None if the shard is not free."""
         answer = self._call_conditional(
             "UpdateItem",
             {
@@ -181,46 +181,46 @@ class TableCheckpoints:
                 "ReturnValues": "ALL_NEW",
             },
         )
-        return None if answer is None else _lane(answer["Attributes"])
+        return None if answer is None else _lease_of(answer["Attributes"])
 
-    def save(self, lane: Lane) -> None:
-        """Store the lane's position and lease. Raises LeaseLostError if the lane's fencing token is outdated."""
-        self._keep(lane, {"until": {"N": repr(lane.until_s)}})
+    def save(self, lease: ShardLease) -> None:
+        """Store the lease's position and end. Raises LeaseLostError if the lease's fencing token is outdated."""
+        self._store(lease, {"until": {"N": repr(lease.until_s)}})
 
-    def release(self, lane: Lane) -> None:
-        """Store the lane's position and end its lease. Raises LeaseLostError if the lane's fencing token is
+    def release(self, lease: ShardLease) -> None:
+        """Store the lease's position and end the lease. Raises LeaseLostError if the lease's fencing token is
         outdated.
         """
-        self._keep(lane, {}, removed=("owner", "until"))
+        self._store(lease, {}, removed=("owner", "until"))
 
-    def _keep(self, lane: Lane, lease: Item, *, removed: tuple[str, ...] = ()) -> None:
-        """Store the lane's attributes and those in `lease`, and remove the attributes in `removed`.
+    def _store(self, lease: ShardLease, changes: Item, *, removed: tuple[str, ...] = ()) -> None:
+        """Store the lease's attributes and those in `changes`, and remove the attributes in `removed`.
 
-        Raises LeaseLostError if the lane's fencing token is outdated.
+        Raises LeaseLostError if the lease's fencing token is outdated.
         """
-        sets: Item = {"done": {"BOOL": lane.done}, **lease}
-        if lane.position is not None:
-            sets["position"] = {"S": str(lane.position)}
-        if lane.starts is not None:
-            sets["starts"] = {"S": str(lane.starts)}
-        if lane.done:
+        sets: Item = {"done": {"BOOL": lease.done}, **changes}
+        if lease.position is not None:
+            sets["position"] = {"S": str(lease.position)}
+        if lease.starts is not None:
+            sets["starts"] = {"S": str(lease.starts)}
+        if lease.done:
             sets["expires_at"] = {"N": str(int(self._service.clock.now()) + _KEPT_S)}
         update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
         if removed:
             update += " REMOVE " + ", ".join(f"#{name}" for name in removed)
         request = {
             "TableName": self.table,
-            "Key": _key(lane.consumer, f"shard/{lane.shard}"),
+            "Key": _key(lease.consumer, f"shard/{lease.shard}"),
             "UpdateExpression": update,
             "ConditionExpression": "#fence = :fence",
             "ExpressionAttributeNames": {f"#{name}": name for name in ("fence", *sets, *removed)},
             "ExpressionAttributeValues": {
-                ":fence": {"N": str(lane.fence)},
+                ":fence": {"N": str(lease.fence)},
                 **{f":{name}": value for name, value in sets.items()},
             },
         }
         if self._call_conditional("UpdateItem", request) is None:
-            raise LeaseLostError(f"{lane.consumer}: {lane.shard} was taken over by another runner")
+            raise LeaseLostError(f"{lease.consumer}: {lease.shard} was taken over by another runner")
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
         """Record that a runner of the consumer is alive until `until_s`."""
@@ -249,8 +249,8 @@ def _key(consumer: str, what: str) -> Item:
     return {"consumer": {"S": consumer}, "what": {"S": what}}
 
 
-def _lane(item: Item) -> Lane:
-    return Lane(
+def _lease_of(item: Item) -> ShardLease:
+    return ShardLease(
         item["consumer"]["S"],
         item["what"]["S"].partition("/")[2],
         int(item["position"]["S"]) if "position" in item else None,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from keyplan import limits
 from keyplan.client.requests import jittered_s
 from keyplan.clock import Clock
-from keyplan.streams.checkpoints import Lane
+from keyplan.streams.checkpoints import ShardLease
 from keyplan.streams.consumers import BoundConsumer, Changes, Sorted
 from keyplan.streams.failures import Destination
 from keyplan.streams.notices import GivenUp, Notify, Retrying, Trouble
@@ -77,10 +77,10 @@ class Segment:
 
 @dataclass(eq=False)
 class Track:
-    """The progress of one consumer through one shard (a lane) while a runner holds it, with the records to deliver."""
+    """The progress of one consumer through one shard while a runner holds it, with the records to deliver."""
 
     consumer: BoundConsumer
-    lane: Lane
+    lease: ShardLease
     begins_at_s: float | None
     position: int | None
     segments: deque[Segment] = field(default_factory=deque)
@@ -211,7 +211,7 @@ class Delivery:
         self._notify(
             Retrying(
                 track.consumer.name,
-                track.lane.shard,
+                track.lease.shard,
                 len(segment.records),
                 segment.records[0].record.event_id,
                 segment.attempts + segment.before,

@@ -1,8 +1,8 @@
 """Assignment of shards to runners by leases, so that each runner reads a fair share of the shards.
 
-A lane is the progress of one consumer through one shard. Every runner registers itself. The fair share is the number of
-readable shards divided by the number of live runners, rounded up. If another runner starts, a runner with more than its
-share releases some lanes.
+A shard lease stores the progress of one consumer through one shard. Every runner registers itself. The fair share is
+the number of readable shards divided by the number of live runners, rounded up. If another runner starts, a runner with
+more than its share releases some leases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from keyplan.clock import Clock
-from keyplan.streams.checkpoints import Board, Checkpoints, Lane
+from keyplan.streams.checkpoints import Checkpoints, ConsumerState, ShardLease
 from keyplan.streams.consumers import BoundConsumer
 from keyplan.streams.delivery import Track
 from keyplan.streams.errors import LeaseLostError
@@ -22,12 +22,12 @@ from keyplan.streams.streams import Call, Shard, TableStream, is_removed, ready_
 
 
 class Leases:
-    """The lanes that one runner holds. A lane is the progress of one consumer through one shard."""
+    """The shard leases that one runner holds."""
 
     def __init__(
         self, checkpoints: Checkpoints, call: Call, *, clock: Clock, runner: str, lease_s: float, notify: Notify
     ) -> None:
-        self._kept, self._call, self._clock, self._notify = checkpoints, call, clock, notify
+        self._checkpoints, self._call, self._clock, self._notify = checkpoints, call, clock, notify
         self.runner, self.lease_s = runner, lease_s
         self.tracks: list[Track] = []
         self._announced: dict[str, float] = {}
@@ -35,97 +35,99 @@ class Leases:
 
     def prepare(self) -> None:
         """Create the checkpoint storage, or verify that it exists."""
-        self._kept.prepare()
+        self._checkpoints.prepare()
 
-    def board(self, consumer: BoundConsumer, *, latest: bool) -> tuple[Board, bool]:
+    def state(self, consumer: BoundConsumer, *, latest: bool) -> tuple[ConsumerState, bool]:
         """Return the stored state of a consumer, and True if the consumer is new.
 
         If `latest` is True, a new consumer does not receive older changes.
         """
         self._announce(consumer.name)
-        board = self._kept.board(consumer.name)
-        if board.is_known:
-            return board, False
-        started_board = self._kept.begin(consumer.name, self._clock.now() if latest else None)
-        return self._kept.board(consumer.name), started_board
+        state = self._checkpoints.state(consumer.name)
+        if state.is_known:
+            return state, False
+        is_new = self._checkpoints.begin(consumer.name, self._clock.now() if latest else None)
+        return self._checkpoints.state(consumer.name), is_new
 
     def _announce(self, consumer: str) -> None:
         now_s = self._clock.now()
         if self._announced.get(consumer, 0.0) - now_s < self.lease_s * 2 / 3:
             self._announced[consumer] = now_s + self.lease_s
-            self._kept.announce(consumer, self.runner, now_s + self.lease_s)
+            self._checkpoints.announce(consumer, self.runner, now_s + self.lease_s)
 
-    def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
+    def settle(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
         """Release or acquire shards for the consumer, so that this runner holds its fair share.
 
         Return the number of shards whose records were found to be lost.
         """
-        ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
+        ready = ready_shards(streams, lambda key: key in state.leases and state.leases[key].done)
         now_s = self._clock.now()
-        alive = {name for name, until_s in board.runners.items() if until_s > now_s} | {self.runner}
+        alive = {name for name, until_s in state.runners.items() if until_s > now_s} | {self.runner}
         share = -(-len(ready) // len(alive))
         mine = [track for track in self.tracks if track.consumer is consumer]
         for track in sorted(mine, key=lambda track: len(track.segments))[: max(0, len(mine) - share)]:
             self.release(track)
-        self._take(consumer, board, ready, share - len(mine))
-        self._release_unused(consumer, board)
-        return self._close_lost_lanes(consumer, board, streams) + self._report_trimmed(consumer, board, streams)
+        self._take(consumer, state, ready, share - len(mine))
+        self._release_unused(consumer, state)
+        return self._close_lost_shards(consumer, state, streams) + self._report_trimmed(consumer, state, streams)
 
-    def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], count: int) -> None:
+    def _take(self, consumer: BoundConsumer, state: ConsumerState, ready: Sequence[Shard], count: int) -> None:
         """Acquire up to `count` free shards for the consumer. Each runner starts at a different shard."""
-        shards = {track.lane.shard for track in self.tracks if track.consumer is consumer}
+        shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
-        ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}
+        ours = {lease.shard for lease in state.leases.values() if lease.owner == self.runner}
         for shard in sorted((*ready[first:], *ready[:first]), key=lambda shard: shard.key not in ours):
             if count <= 0:
                 break
             now_s = self._clock.now()
-            known_lane = board.lanes.get(shard.key)
-            if shard.key in shards or (known_lane is not None and not known_lane.is_free(self.runner, now_s)):
+            known_lease = state.leases.get(shard.key)
+            if shard.key in shards or (known_lease is not None and not known_lease.is_free(self.runner, now_s)):
                 continue
-            lane = self._kept.acquire(consumer.name, shard.key, self.runner, now_s, now_s + self.lease_s)
-            if lane is not None:
-                self.tracks.append(Track(consumer, lane, board.begins_at_s, lane.position))
+            lease = self._checkpoints.acquire(consumer.name, shard.key, self.runner, now_s, now_s + self.lease_s)
+            if lease is not None:
+                self.tracks.append(Track(consumer, lease, state.begins_at_s, lease.position))
                 count -= 1
 
-    def _release_unused(self, consumer: BoundConsumer, board: Board) -> None:
+    def _release_unused(self, consumer: BoundConsumer, state: ConsumerState) -> None:
         """Release shards that this runner held before a restart and does not use, so that other runners
         need not wait.
         """
-        shards = {track.lane.shard for track in self.tracks if track.consumer is consumer}
-        for lane in board.lanes.values():
-            if lane.owner == self.runner and lane.shard not in shards:
+        shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
+        for lease in state.leases.values():
+            if lease.owner == self.runner and lease.shard not in shards:
                 now_s = self._clock.now()
-                acquired = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
+                acquired = self._checkpoints.acquire(
+                    consumer.name, lease.shard, self.runner, now_s, now_s + self.lease_s
+                )
                 if acquired is not None:
-                    self._kept.release(acquired)
+                    self._checkpoints.release(acquired)
 
-    def _close_lost_lanes(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Close the consumer's lanes for shards that do not exist any longer, and report that the remaining records are
+    def _close_lost_shards(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
+        """Close the consumer's leases of shards that do not exist any longer, and report that the remaining records are
         lost.
 
-        Return the number of closed lanes.
+        Return the number of closed leases.
         """
         listed = {shard.key for stream in streams for shard in stream.shards}
-        shards = {track.lane.shard for track in self.tracks if track.consumer is consumer}
-        unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed | shards]
+        shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
+        unlisted = [lease for lease in state.leases.values() if not lease.done and lease.shard not in listed | shards]
         stem = streams[-1].arn.rpartition("/")[0]
         buried = 0
-        for lane in unlisted:
-            label, _, name = lane.shard.partition("/")
+        for lease in unlisted:
+            label, _, name = lease.shard.partition("/")
             arn = f"{stem}/{label}"
             if not is_removed(self._call, arn, name):
                 continue
             now_s = self._clock.now()
-            acquired = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
+            acquired = self._checkpoints.acquire(consumer.name, lease.shard, self.runner, now_s, now_s + self.lease_s)
             if acquired is not None:
-                self._kept.release(replace(acquired, done=True))
+                self._checkpoints.release(replace(acquired, done=True))
                 after = None if acquired.position is None else str(acquired.position)
                 self._notify(Gap((consumer.name,), arn, name, after))
                 buried += 1
         return buried
 
-    def _report_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
+    def _report_trimmed(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
         """Report records that were trimmed from acquired shards before any record of the shard was read.
 
         Return the number of these shards. Consumers that started with the latest changes are excluded, because the
@@ -134,14 +136,14 @@ class Leases:
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = [track for track in self.tracks if track.consumer is consumer and track.is_unread]
         acquired = 0
-        for track in unread if board.begins_at_s is None else ():
-            shard, since = shards.get(track.lane.shard), track.lane.starts
+        for track in unread if state.begins_at_s is None else ():
+            shard, since = shards.get(track.lease.shard), track.lease.starts
             if shard is None or shard.starts is None or (since is not None and shard.starts <= since):
                 continue
             if since is not None:
                 self._notify(Gap((consumer.name,), shard.arn, shard.name, None))
                 acquired += 1
-            track.lane = replace(track.lane, starts=shard.starts)
+            track.lease = replace(track.lease, starts=shard.starts)
             with suppress(LeaseLostError):
                 self.save(track)
         return acquired
@@ -155,50 +157,50 @@ class Leases:
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:
             self._looked_at_s = now_s
-            for expiring in [other for other in self.tracks if other.lane.until_s - now_s < self.lease_s * 2 / 3]:
+            for expiring in [other for other in self.tracks if other.lease.until_s - now_s < self.lease_s * 2 / 3]:
                 with suppress(LeaseLostError):
                     self.save(expiring)
             for consumer in list(self._announced):
                 self._announce(consumer)
-        self._check_held(track)
+        self._check_not_lost(track)
 
     @staticmethod
-    def _check_held(track: Track) -> None:
+    def _check_not_lost(track: Track) -> None:
         """Raise LeaseLostError if the track's shard is already known to be lost."""
         if track.is_lost:
-            raise LeaseLostError(f"{track.consumer.name}: {track.lane.shard} is another runner's")
+            raise LeaseLostError(f"{track.consumer.name}: {track.lease.shard} is another runner's")
 
     def save(self, track: Track) -> None:
         """Store the track's position as checkpoint and extend the lease.
 
         Raises LeaseLostError if another runner has acquired the shard.
         """
-        lane = replace(track.lane, position=track.position, until_s=self._clock.now() + self.lease_s)
-        self._keeping(track, lane, self._kept.save)
+        lease = replace(track.lease, position=track.position, until_s=self._clock.now() + self.lease_s)
+        self._store_lease(track, lease, self._checkpoints.save)
 
     def finish(self, track: Track) -> None:
         """Store that the shard has ended and all its records have been handled, and release the shard."""
-        self._keeping(track, replace(track.lane, position=track.position, done=True), self._kept.release)
+        self._store_lease(track, replace(track.lease, position=track.position, done=True), self._checkpoints.release)
         self.tracks.remove(track)
 
     def release(self, track: Track) -> None:
         """Store the track's position and release its shard. If the shard is already lost, only remove the track."""
         try:
-            self._keeping(track, replace(track.lane, position=track.position), self._kept.release)
+            self._store_lease(track, replace(track.lease, position=track.position), self._checkpoints.release)
         except LeaseLostError:
             return
         self.tracks.remove(track)
 
-    def _keeping(self, track: Track, lane: Lane, keep: Callable[[Lane], None]) -> None:
-        self._check_held(track)
+    def _store_lease(self, track: Track, lease: ShardLease, keep: Callable[[ShardLease], None]) -> None:
+        self._check_not_lost(track)
         try:
-            keep(lane)
+            keep(lease)
         except LeaseLostError:
             track.is_lost = True
             self.tracks.remove(track)
-            self._notify(LeaseLost(track.consumer.name, track.lane.shard))
+            self._notify(LeaseLost(track.consumer.name, track.lease.shard))
             raise
-        track.lane, track.unsaved = lane, 0
+        track.lease, track.unsaved = lease, 0
 
     def leave(self, consumers: Sequence[BoundConsumer]) -> None:
         """Release all shards, and remove the runner from the stored state of the consumers."""
@@ -206,4 +208,4 @@ class Leases:
             self.release(track)
         for consumer in consumers:
             if self._announced.pop(consumer.name, None) is not None:
-                self._kept.withdraw(consumer.name, self.runner)
+                self._checkpoints.withdraw(consumer.name, self.runner)

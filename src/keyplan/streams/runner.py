@@ -21,7 +21,7 @@ from keyplan.client.requests import Transport
 from keyplan.clock import Clock
 from keyplan.design.declaring.tables import Table
 from keyplan.errors import DatabaseLockedError
-from keyplan.streams.checkpoints import Board, Checkpoints
+from keyplan.streams.checkpoints import Checkpoints, ConsumerState
 from keyplan.streams.checkpoints_table import TableCheckpoints
 from keyplan.streams.consumers import (
     BoundConsumer,
@@ -208,7 +208,7 @@ class Runner:
         try:
             if self._is_prepared:
                 self._claims.leave(self.consumers)
-                self._reading.cohorts.clear()
+                self._reading.groups.clear()
                 self._is_prepared = False
                 self._refreshed_s = -math.inf
         finally:
@@ -250,10 +250,10 @@ class Runner:
         is_active = True
         while is_active and not self._hurries:
             is_active = False
-            for cohort in list(self._reading.cohorts):
+            for group in list(self._reading.groups):
                 left = _UNLIMITED if limit is None else limit - counts.read
-                is_active = self._reading.turn(cohort, counts, left) or is_active
-            ended = any(not cohort.tracks for cohort in self._reading.cohorts)
+                is_active = self._reading.turn(group, counts, left) or is_active
+            ended = any(not group.tracks for group in self._reading.groups)
             self._reading.prune()
             if ended:
                 self._refresh(counts)
@@ -283,9 +283,9 @@ class Runner:
             )
         for consumer in self.consumers:
             self._give_up_unlisted(consumer, streams)
-            board, has_begun = self._claims.board(consumer, latest=self._start == "latest")
-            self._report_new_stream(board, streams)
-            counts.gaps += self._claims.settle(consumer, board, streams)
+            state, has_begun = self._claims.state(consumer, latest=self._start == "latest")
+            self._report_new_stream(state, streams)
+            counts.gaps += self._claims.settle(consumer, state, streams)
             self._read_on(consumer, streams, from_latest=has_begun and self._start == "latest")
         self._reading.prune()
         self._refreshed_s = self.clock.monotonic()
@@ -294,17 +294,17 @@ class Runner:
         """Release acquired shards that a failed refresh left unread and that do not exist any longer."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         for track in self._reading.unread(consumer):
-            if track.lane.shard not in listed:
+            if track.lease.shard not in listed:
                 self._claims.release(track)
 
     def _read_on(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
         """Start reading newly acquired shards at their checkpoints."""
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = self._reading.unread(consumer)
-        check_views(consumer, [shards[track.lane.shard] for track in unread], streams)
+        check_views(consumer, [shards[track.lease.shard] for track in unread], streams)
         for track in unread:
             latest = from_latest and track.position is None
-            cursor = ShardCursor(self._service.call, shards[track.lane.shard], track.position, from_latest=latest)
+            cursor = ShardCursor(self._service.call, shards[track.lease.shard], track.position, from_latest=latest)
             self._reading.add(cursor, track)
 
     def _prepare(self) -> None:
@@ -313,9 +313,9 @@ class Runner:
         self._claims.prepare()
         self._is_prepared = True
 
-    def _report_new_stream(self, board: Board, streams: Sequence[TableStream]) -> None:
+    def _report_new_stream(self, state: ConsumerState, streams: Sequence[TableStream]) -> None:
         newest = label_of(streams[-1].arn)
-        stream_labels = {shard.partition("/")[0] for shard in board.lanes}
+        stream_labels = {shard.partition("/")[0] for shard in state.leases}
         if stream_labels and newest not in stream_labels and newest not in self._told_of:
             self._told_of.add(newest)
             self._notify(StreamReplaced(self._name, max(stream_labels), newest))

@@ -1,7 +1,7 @@
 """Reads of shards, which are shared by consumers at the same position and separate for consumers that lag behind.
 
-A cohort is a group of consumers that share a cursor (a read position) in a shard. A consumer whose delivery failed
-leaves its cohort with its unhandled records and a separate cursor. When it has caught up, the two cohorts are merged.
+Consumers in a `ConsumerGroup` share a cursor (a read position) in a shard. A consumer whose delivery failed leaves its
+group with its unhandled records and a separate cursor. When it has caught up, the two groups are merged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIMIT_EXCEEDED = "LimitExceededException"
 
 
 @dataclass(eq=False)
-class Cohort:
+class ConsumerGroup:
     """A group of consumers at the same position in a shard, which share a cursor."""
 
     cursor: ShardCursor
@@ -59,95 +59,95 @@ class Reading:
     notify: Notify
     checkpoint_every: int
     is_stopping: Callable[[], bool]
-    cohorts: list[Cohort] = field(default_factory=list)
+    groups: list[ConsumerGroup] = field(default_factory=list)
 
     def unread(self, consumer: BoundConsumer) -> list[Track]:
         """Return the tracks of a consumer whose shards are held but not read yet, because they are new or a refresh
         failed.
         """
-        read = {id(track) for cohort in self.cohorts for track in cohort.tracks}
+        read = {id(track) for group in self.groups for track in group.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
     def add(self, cursor: ShardCursor, track: Track) -> None:
         """Start to read a shard for one consumer, separately from other consumers."""
-        self.cohorts.append(Cohort(cursor, [track]))
+        self.groups.append(ConsumerGroup(cursor, [track]))
 
     def prune(self) -> None:
         """Remove tracks whose shards the runner does not hold any longer, and merge groups of consumers at the same
         position.
         """
         mine = {id(track) for track in self.claims.tracks}
-        by_place: dict[tuple[str, int | None, bool], Cohort] = {}
-        kept_lanes = []
-        for cohort in self.cohorts:
-            cohort.tracks = [track for track in cohort.tracks if id(track) in mine]
-            if not cohort.tracks:
+        by_place: dict[tuple[str, int | None, bool], ConsumerGroup] = {}
+        kept_groups = []
+        for group in self.groups:
+            group.tracks = [track for track in group.tracks if id(track) in mine]
+            if not group.tracks:
                 continue
-            if not cohort.can_join:
-                kept_lanes.append(cohort)
+            if not group.can_join:
+                kept_groups.append(group)
                 continue
-            place = (cohort.cursor.shard.key, cohort.cursor.position, cohort.cursor.from_latest)
+            place = (group.cursor.shard.key, group.cursor.position, group.cursor.from_latest)
             if place in by_place:
-                by_place[place].tracks += cohort.tracks
+                by_place[place].tracks += group.tracks
             else:
-                by_place[place] = cohort
-                kept_lanes.append(cohort)
-        self.cohorts = kept_lanes
+                by_place[place] = group
+                kept_groups.append(group)
+        self.groups = kept_groups
 
-    def turn(self, cohort: Cohort, counts: Counts, limit: int) -> bool:
+    def turn(self, group: ConsumerGroup, counts: Counts, limit: int) -> bool:
         """Deliver records to a group of consumers, and then read more. Return True if more work may be possible now."""
-        cohort.tracks = [track for track in cohort.tracks if not track.is_lost]
-        moved = self._work(cohort, counts)
-        self._part(cohort)
-        if not cohort.can_read or not cohort.tracks or self.is_stopping():
+        group.tracks = [track for track in group.tracks if not track.is_lost]
+        moved = self._work(group, counts)
+        self._part(group)
+        if not group.can_read or not group.tracks or self.is_stopping():
             return moved
-        if cohort.has_ended:
-            self._finish(cohort)
+        if group.has_ended:
+            self._finish(group)
             return True
-        if limit <= 0 or cohort.not_before_s > self.clock.monotonic():
+        if limit <= 0 or group.not_before_s > self.clock.monotonic():
             return moved
-        page = self._read(cohort, min(limit, limits.GET_RECORDS_LIMIT))
+        page = self._read(group, min(limit, limits.GET_RECORDS_LIMIT))
         if page is None:
             return moved
-        self._hand_out(cohort, page, counts)
-        self._work(cohort, counts)
-        self._part(cohort)
+        self._hand_out(group, page, counts)
+        self._work(group, counts)
+        self._part(group)
         # An empty page of a closed shard does not mark its end. Only a missing iterator does.
-        return bool(page.records) or page.ended or cohort.cursor.shard.ends is not None
+        return bool(page.records) or page.ended or group.cursor.shard.ends is not None
 
-    def _read(self, cohort: Cohort, limit: int) -> RecordsPage | None:
+    def _read(self, group: ConsumerGroup, limit: int) -> RecordsPage | None:
         try:
-            page = cohort.cursor.read(limit)
+            page = group.cursor.read(limit)
         except ServiceError as error:
             if error.code != _LIMIT_EXCEEDED:
                 raise
-            cohort.failures_in_a_row += 1
-            wait_s = self.backoff.wait_s(cohort.failures_in_a_row, self.clock)
-            cohort.not_before_s = self.clock.monotonic() + wait_s
-            what = f"{cohort.cursor.shard.name}: throttled: a shard supports two readers at most"
+            group.failures_in_a_row += 1
+            wait_s = self.backoff.wait_s(group.failures_in_a_row, self.clock)
+            group.not_before_s = self.clock.monotonic() + wait_s
+            what = f"{group.cursor.shard.name}: throttled: a shard supports two readers at most"
             self.notify(Trouble(what, wait_s, error.message))
             return None
-        cohort.failures_in_a_row = 0
+        group.failures_in_a_row = 0
         return page
 
-    def _hand_out(self, cohort: Cohort, page: RecordsPage, counts: Counts) -> None:
-        shard = cohort.cursor.shard
+    def _hand_out(self, group: ConsumerGroup, page: RecordsPage, counts: Counts) -> None:
+        shard = group.cursor.shard
         if page.gap:
             counts.gaps += 1
-            after = cohort.tracks[0].position
-            names = tuple(track.consumer.name for track in cohort.tracks)
+            after = group.tracks[0].position
+            names = tuple(track.consumer.name for track in group.tracks)
             self.notify(Gap(names, shard.arn, shard.name, None if after is None else str(after)))
         counts.read += len(page.records)
-        cohort.has_ended = page.ended
+        group.has_ended = page.ended
         records = [self.sorter.sort(record) for record in page.records]
-        for track in cohort.tracks:
+        for track in group.tracks:
             track.take(records, counts)
             track.is_at_tip = not page.records
 
-    def _work(self, cohort: Cohort, counts: Counts) -> bool:
+    def _work(self, group: ConsumerGroup, counts: Counts) -> bool:
         """Deliver records that are due, and move checkpoints past them. Return True if any record was handled."""
         moved = False
-        for track in list(cohort.tracks):
+        for track in list(group.tracks):
             try:
                 moved = self._work_one(track, counts) or moved
                 if track.unsaved:
@@ -155,7 +155,7 @@ class Reading:
                 else:
                     self.claims.keep(track)
             except LeaseLostError:
-                cohort.tracks.remove(track)
+                group.tracks.remove(track)
         return moved
 
     def _work_one(self, track: Track, counts: Counts) -> bool:
@@ -169,17 +169,17 @@ class Reading:
                 self.claims.save(track)
         return moved
 
-    def _part(self, cohort: Cohort) -> None:
+    def _part(self, group: ConsumerGroup) -> None:
         """Move consumers with unhandled records to separate groups, so that they do not delay the others."""
-        waiting = [track for track in cohort.tracks if not track.is_idle]
-        if waiting and len(waiting) < len(cohort.tracks):
-            cohort.tracks = [track for track in cohort.tracks if track.is_idle]
-            self.cohorts += [Cohort(cohort.cursor.clone(), [track], cohort.has_ended) for track in waiting]
+        waiting = [track for track in group.tracks if not track.is_idle]
+        if waiting and len(waiting) < len(group.tracks):
+            group.tracks = [track for track in group.tracks if track.is_idle]
+            self.groups += [ConsumerGroup(group.cursor.clone(), [track], group.has_ended) for track in waiting]
 
-    def _finish(self, cohort: Cohort) -> None:
-        for track in cohort.tracks:
+    def _finish(self, group: ConsumerGroup) -> None:
+        for track in group.tracks:
             try:
                 self.claims.finish(track)
             except LeaseLostError:
                 continue
-        cohort.tracks = []
+        group.tracks = []

@@ -23,7 +23,7 @@ from typing import Any
 from keyplan import limits
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.streams.checkpoints import Board, Checkpoints, Lane
+from keyplan.streams.checkpoints import Checkpoints, ConsumerState, ShardLease
 from keyplan.streams.checkpoints_table import TableCheckpoints
 from keyplan.streams.errors import ConsumerSetupError, LeaseLostError
 from keyplan.streams.failures import Destination
@@ -57,7 +57,7 @@ class _Reader:
     """A shard that this feed reads, and its position in it."""
 
     cursor: ShardCursor
-    lane: Lane
+    lease: ShardLease
     looked_s: float
     """Time of the last read, in seconds since 1970. If no position is stored, the iterator starts at the stream's
     oldest record, and only this time shows whether unread records may have been trimmed.
@@ -90,7 +90,7 @@ class Feed:
         self._service = StreamService(connection, streams=streams, clock=clock)
         self._table = self._service.table_name(app)
         self._lake, self._clock, self._failures, self._lease_s = lake, clock, failures, lease_s
-        self._kept = checkpoints or TableCheckpoints(connection, clock=clock, create=True)
+        self._checkpoints = checkpoints or TableCheckpoints(connection, clock=clock, create=True)
         self._name = runner or f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._consumer = f"{self._table}/{CONSUMER}-{lake.identity()}"
         self._readers: dict[str, _Reader] = {}
@@ -120,7 +120,7 @@ class Feed:
         """Release the shards to other feeds. The feed can be used again."""
         try:
             for reader in self._readers.values():
-                self._release(reader.lane, done=False)
+                self._release(reader.lease, done=False)
             self._readers.clear()
         finally:
             self._service.close()
@@ -159,60 +159,60 @@ class Feed:
 
     def _take_shards(self) -> None:
         if not self._prepared:
-            self._kept.prepare()
+            self._checkpoints.prepare()
             self._prepared = True
         streams = streams_of(self._service.call, self._table)
         if not streams:
             raise ConsumerSetupError(f"table {self._table} has no stream: enable it with NEW_AND_OLD_IMAGES")
-        board = self._kept.board(self._consumer)
-        if not board.is_known:
+        state = self._checkpoints.state(self._consumer)
+        if not state.is_known:
             self.catch_up()  # reads the items that were written before the stream's oldest record
-            self._kept.begin(self._consumer, None)
+            self._checkpoints.begin(self._consumer, None)
             looked_s = self._clock.now()
         else:
-            looked_s = max((lane.until_s for lane in board.lanes.values()), default=0.0)
-        self._close_lost_lanes(board, streams)
-        labels = {label_of_key(key) for key in board.lanes}
-        for shard in ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done):
+            looked_s = max((lease.until_s for lease in state.leases.values()), default=0.0)
+        self._close_lost_shards(state, streams)
+        labels = {label_of_key(key) for key in state.leases}
+        for shard in ready_shards(streams, lambda key: key in state.leases and state.leases[key].done):
             if labels and label_of_key(shard.key) not in labels:
                 self.catch_up(ended=max(labels))  # no stream contains changes from while streams were disabled
                 labels.add(label_of_key(shard.key))
                 looked_s = self._clock.now()
-            lane = board.lanes.get(shard.key)
-            self._take(shard, looked_s if lane is None else lane.until_s)
+            lease = state.leases.get(shard.key)
+            self._take(shard, looked_s if lease is None else lease.until_s)
 
     def _take(self, shard: Shard, looked_s: float) -> None:
         if shard.key in self._readers:
             return
         now_s = self._clock.now()
-        lane = self._kept.acquire(self._consumer, shard.key, self._name, now_s, now_s + self._lease_s)
-        if lane is not None:
-            self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lane.position), lane, looked_s)
+        lease = self._checkpoints.acquire(self._consumer, shard.key, self._name, now_s, now_s + self._lease_s)
+        if lease is not None:
+            self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lease.position), lease, looked_s)
 
-    def _close_lost_lanes(self, board: Board, streams: Sequence[TableStream]) -> None:
+    def _close_lost_shards(self, state: ConsumerState, streams: Sequence[TableStream]) -> None:
         """Rebuild the lake from the table if shards were removed before they were completely read, and mark these
         shards as read.
         """
         listed = {shard.key for stream in streams for shard in stream.shards}
-        unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
-        lost_lanes = [lane for lane in unlisted if self._is_removed(lane, streams[-1].arn)]
+        unlisted = [lease for lease in state.leases.values() if not lease.done and lease.shard not in listed]
+        lost_leases = [lease for lease in unlisted if self._is_removed(lease, streams[-1].arn)]
         now_s = self._clock.now()
         acquired = [
-            self._kept.acquire(self._consumer, reader.shard, self._name, now_s, now_s + self._lease_s)
-            for reader in lost_lanes
+            self._checkpoints.acquire(self._consumer, reader.shard, self._name, now_s, now_s + self._lease_s)
+            for reader in lost_leases
         ]
-        mine = [lane for lane in acquired if lane is not None]
+        mine = [lease for lease in acquired if lease is not None]
         if mine:
             self.catch_up()
-        for lane in mine:
-            self._readers.pop(lane.shard, None)
-            self._release(lane, done=True)
+        for lease in mine:
+            self._readers.pop(lease.shard, None)
+            self._release(lease, done=True)
 
-    def _is_removed(self, lane: Lane, arn: str) -> bool:
+    def _is_removed(self, lease: ShardLease, arn: str) -> bool:
         """Return True if a shard was removed. Queries the service again, because another feed may have discovered the
         shard later.
         """
-        label, _, name = lane.shard.partition("/")
+        label, _, name = lease.shard.partition("/")
         return is_removed(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
 
     # Records.
@@ -225,7 +225,7 @@ class Feed:
         try:
             return self._drain(key, reader)
         except BaseException:
-            reader.cursor = ShardCursor(self._service.call, reader.cursor.shard, reader.lane.position)
+            reader.cursor = ShardCursor(self._service.call, reader.cursor.shard, reader.lease.position)
             reader.ended = False
             raise
 
@@ -242,7 +242,7 @@ class Feed:
                 return total
         if reader.ended:
             self._readers.pop(key)
-            self._release(reader.lane, done=True)
+            self._release(reader.lease, done=True)
         return total
 
     def _read(self, reader: _Reader) -> list[StreamRecord]:
@@ -292,25 +292,25 @@ class Feed:
     def _save(self, reader: _Reader) -> bool:
         """Move the checkpoint past the stored records. Return False if another feed has acquired the shard."""
         until_s = self._clock.now() + self._lease_s
-        reader.lane = replace(reader.lane, position=reader.cursor.position, until_s=until_s)
+        reader.lease = replace(reader.lease, position=reader.cursor.position, until_s=until_s)
         try:
-            self._kept.save(reader.lane)
+            self._checkpoints.save(reader.lease)
         except LeaseLostError:
-            self._readers.pop(reader.lane.shard, None)
+            self._readers.pop(reader.lease.shard, None)
             return False
         return True
 
     def _renew(self, reader: _Reader) -> bool:
         """Renew the lease of the shard. Return False if another feed holds it."""
-        return reader.lane.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
+        return reader.lease.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
 
-    def _release(self, lane: Lane, *, done: bool) -> None:
+    def _release(self, lease: ShardLease, *, done: bool) -> None:
         """Release a shard by ending its lease, and record the time of its last read.
 
         If another feed has acquired the shard, it is only removed from this feed.
         """
         try:
-            self._kept.save(replace(lane, done=done, until_s=self._clock.now()))
+            self._checkpoints.save(replace(lease, done=done, until_s=self._clock.now()))
         except LeaseLostError:
             return
 
