@@ -58,7 +58,10 @@ from keyplan_systems.web.problems import ERROR_RESPONSES
 
 IdempotencyHeader = Annotated[
     str | None,
-    Header(alias="X-Idempotency-Key", description="Replaces the key in the body; the same with every attempt."),
+    Header(
+        alias="X-Idempotency-Key",
+        description="Idempotency key, in place of the one in the body.",
+    ),
 ]
 REPLAYED_HEADER = "Idempotency-Replayed"
 _ANSWER_BODY = {
@@ -136,13 +139,13 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
         "/questions/{question_id}",
         response_model=AgentQuestion,
         response_model_exclude_none=True,
-        summary="A question of the agent and its answers so far",
+        summary="Get a question of the agent with its answers so far",
     )
     def poll(question_id: str, agent: str = polling) -> AgentQuestion:
         question, responses = service.questions.read(agent, question_id)
         return serializers.agent_question(question, responses, service.base.now_ms)
 
-    @router.get("/questions", response_model=ListedQuestions, summary="The agent's own questions, newest first")
+    @router.get("/questions", response_model=ListedQuestions, summary="List the agent's questions, newest first")
     def own(
         agent: str = polling,
         limit: Annotated[int, Query(ge=1, le=50)] = 20,
@@ -188,7 +191,7 @@ def _add_devices(router: APIRouter, service: Service, trusted_proxies: int) -> N
 def _add_questions(router: APIRouter, service: Service, reading: Any, person: Any) -> None:
     @router.get("/questions", response_model=Feed, summary="List open questions", dependencies=[reading])
     def feed(
-        audience: Annotated[Audience | None, Query(description="Only questions for these people.")] = None,
+        audience: Annotated[Audience | None, Query(description="Return only questions for this audience.")] = None,
         limit: Annotated[int, Query(ge=1, le=50)] = 20,
         cursor: Cursor = None,
     ) -> Feed:
@@ -196,7 +199,7 @@ def _add_questions(router: APIRouter, service: Service, reading: Any, person: An
         return Feed(questions=[serializers.human_question(open_question) for open_question in page], cursor=page.cursor)
 
     @router.get(
-        "/questions/{question_id}", response_model=ViewedQuestion, summary="One question", dependencies=[reading]
+        "/questions/{question_id}", response_model=ViewedQuestion, summary="Get a question", dependencies=[reading]
     )
     def look(question_id: str, caller: Identity = person) -> ViewedQuestion:
         question, can_answer = service.answers.look(question_id, caller)
@@ -231,11 +234,11 @@ def _add_standings(router: APIRouter, service: Service, reading: Any, from_perso
     person: Any = Depends(from_person)
     anybody: Any = Depends(FromAnybody(from_person))
 
-    @router.get("/stats", response_model=ShownStats, summary="The caller's own record", dependencies=[reading])
+    @router.get("/stats", response_model=ShownStats, summary="Get the caller's statistics", dependencies=[reading])
     def stats(zone: Zone, caller: Identity = person) -> ShownStats:
         return serializers.record(service.standings.record(caller.person, zone), service.base.now_ms)
 
-    @router.get("/leaderboard", response_model=ShownBoard, summary="The best of a period", dependencies=[reading])
+    @router.get("/leaderboard", response_model=ShownBoard, summary="Get a leaderboard", dependencies=[reading])
     def leaderboard(
         period: Period = Period.ALL_TIME,
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
@@ -263,7 +266,7 @@ def _add_subscriptions(router: APIRouter, service: Service, device: Any) -> None
     @router.put(
         "/push/subscribe/{subscription_id}",
         response_model=ShownSubscription,
-        summary="A refreshed token or another interval",
+        summary="Change the push token or the interval of a subscription",
     )
     def change(subscription_id: str, wishes: SubscriptionChange, caller: Identity = device) -> ShownSubscription:
         return serializers.subscription(service.subscriptions.change(caller, subscription_id, wishes))

@@ -24,7 +24,7 @@ from keyplan_systems.web.rate_limits import SharedLimit, TooManyRequestsError
 
 AgentHeader: TypeAlias = Annotated[
     str | None,
-    Header(alias="X-Agent-Id", description="The agent's id, as registered: 1 to 128 visible ASCII characters."),
+    Header(alias="X-Agent-Id", description="The agent's ID, as registered: 1 to 128 visible ASCII characters."),
 ]
 AgentSecret: TypeAlias = Annotated[
     HTTPAuthorizationCredentials | None,
@@ -36,7 +36,7 @@ AgentSecret: TypeAlias = Annotated[
 ]
 FingerprintHeader: TypeAlias = Annotated[
     str | None,
-    Header(alias="X-Fingerprint", description="The browser's fingerprint; only its hash is kept."),
+    Header(alias="X-Fingerprint", description="The browser's fingerprint; only its hash is stored."),
 ]
 DeviceToken: TypeAlias = Annotated[
     HTTPAuthorizationCredentials | None,
@@ -47,10 +47,10 @@ DeviceToken: TypeAlias = Annotated[
     ),
 ]
 ZoneHeader: TypeAlias = Annotated[
-    str | None, Header(alias="X-Timezone", description="IANA zone of the person's calendar; UTC if left out.")
+    str | None, Header(alias="X-Timezone", description="IANA time zone of the person's calendar. Defaults to UTC.")
 ]
 Cursor: TypeAlias = Annotated[
-    str | None, Query(max_length=8000, description="Cursor of the previous page of the same list.")
+    str | None, Query(max_length=8000, description="Cursor from the previous page of the same list.")
 ]
 
 

@@ -48,14 +48,16 @@ INSTRUCTIONS: Final = (
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _PAGE: Final = "questions are public: anybody can read and answer them"
 
-Prompt = Annotated[str, Field(min_length=10, max_length=2000, description=f"Question with its context; {_PAGE}.")]
+Prompt = Annotated[str, Field(min_length=10, max_length=2000, description=f"The question, with its context; {_PAGE}.")]
 Options = Annotated[
     list[str] | None,
-    Field(description="2 to 10 options to choose from, each at most 200 characters. Without options people write."),
+    Field(
+        description="2 to 10 options to choose from, each at most 200 characters. Without options, people write text."
+    ),
 ]
-Audiences = Annotated[list[Audience] | None, Field(description="People to ask; everybody by default.")]
-Responses = Annotated[int, Field(ge=1, le=50, description="Number of answers; the question closes with the last one.")]
-Timeout = Annotated[int, Field(ge=60, le=86_400, description="Seconds until the question ends without more answers.")]
+Audiences = Annotated[list[Audience] | None, Field(description="People to ask; everyone by default.")]
+Responses = Annotated[int, Field(ge=1, le=50, description="Number of answers, after which the question closes.")]
+Timeout = Annotated[int, Field(ge=60, le=86_400, description="Seconds after which the question closes.")]
 Wait = Annotated[
     int, Field(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for answers; 0 returns without waiting.")
 ]
@@ -65,10 +67,10 @@ Key = Annotated[
     Field(
         min_length=1,
         max_length=200,
-        description="Name of this question: asking again with the same key within 24 hours returns the same question.",
+        description="Idempotency key: asking again with the same key within 24 hours returns the same question.",
     ),
 ]
-Enough = Annotated[int | None, Field(ge=1, le=50, description="Stop waiting at this number of answers.")]
+Enough = Annotated[int | None, Field(ge=1, le=50, description="Stop waiting after this number of answers.")]
 
 
 class HumanResponses(AgentQuestion):
@@ -111,7 +113,7 @@ class _Tools:
     async def check_human_responses(
         self,
         ctx: Context,
-        question_id: Annotated[str, Field(description="ID that ask_human returned.")],
+        question_id: Annotated[str, Field(description="The ID that ask_human returned.")],
         wait_seconds: Wait = 0,
         min_answers: Enough = None,
     ) -> HumanResponses:

@@ -38,7 +38,7 @@ NextCursor = Annotated[str | None, Query(alias="next", description="Cursor from 
 PageLimit = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE, description="Maximum number of entries.")]
 
 router = APIRouter(responses=ERROR_RESPONSES)
-_bearer = HTTPBearer(auto_error=False, scheme_name="ThreadToken", description="The token of one thread.")
+_bearer = HTTPBearer(auto_error=False, scheme_name="ThreadToken", description="The token for one thread.")
 
 
 def service_of(request: Request) -> Service:

@@ -59,14 +59,18 @@ Key: TypeAlias = Annotated[
 ]
 SeenVersion: TypeAlias = Annotated[
     str | None,
-    Header(alias="If-Match", pattern=r'^"?[0-9]{1,18}"?$', description="Apply the change only at this version."),
+    Header(
+        alias="If-Match",
+        pattern=r'^"?[0-9]{1,18}"?$',
+        description="Change the item only if it has this version.",
+    ),
 ]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100, description="Maximum number of results per page.")]
 Text: TypeAlias = Annotated[
-    str, Query(alias="q", min_length=1, max_length=200, description="Text to find; upper and lower case differ.")
+    str, Query(alias="q", min_length=1, max_length=200, description="Text to find. The search is case-sensitive.")
 ]
 Cursor: TypeAlias = Annotated[
-    str | None, Query(max_length=4000, description="Cursor of the previous page of the same list.")
+    str | None, Query(max_length=4000, description="Cursor from the previous page of the same list.")
 ]
 
 

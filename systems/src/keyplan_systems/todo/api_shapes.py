@@ -189,7 +189,7 @@ class UserAnswer(BaseModel):
     user_id: str
     email: str | None
     email_verified: Annotated[
-        bool, Field(description="False while nobody has verified the address: it is not reserved. Absent otherwise.")
+        bool, Field(description="False while the address is unverified and therefore not reserved. Absent otherwise.")
     ] = True
     name: str
     created_at: int

@@ -42,8 +42,8 @@ from keyplan_systems.todo.service_lists import Order, TaskSelection
 from keyplan_systems.web.problems import ERROR_RESPONSES
 from keyplan_systems.web.request_context import with_unreadable
 
-TheTask = Annotated[TaskId, Path(description="The task's id.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
-Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="The IANA zone whose day is today.")]
+TheTask = Annotated[TaskId, Path(description="The task's ID.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
+Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="IANA time zone of the current day.")]
 
 
 def task_routes(service: Service) -> APIRouter:
@@ -57,7 +57,7 @@ def task_routes(service: Service) -> APIRouter:
 
 
 def _add_writes(router: APIRouter, service: Service) -> None:
-    @router.post("/tasks", status_code=201, response_model=TaskAnswer, summary="Make a task")
+    @router.post("/tasks", status_code=201, response_model=TaskAnswer, summary="Create a task")
     def create(http: HttpRequest, person: CurrentPerson, key: Key, task: NewTask) -> Response:
         fields = task.model_dump(exclude_unset=True)
         return answer_response(service.tasks.create(request_of(http, person, key, _json(task)), person, fields))
@@ -92,13 +92,13 @@ def _add_bulk(router: APIRouter, service: Service) -> None:
         request = request_of(http, person, key, _json(bulk))
         return answer_response(service.tasks.change_statuses(request, person.user_id, bulk.task_ids, bulk.status))
 
-    @router.post("/tasks/bulk/delete-completed", response_model=DeletedCompleted, summary="Delete 100 completed tasks")
+    @router.post("/tasks/bulk/delete-completed", response_model=DeletedCompleted, summary="Delete completed tasks")
     def delete_completed(http: HttpRequest, person: CurrentPerson, key: Key) -> Response:
         return answer_response(service.tasks.delete_completed(request_of(http, person, key), person.user_id))
 
 
 def _add_reads(router: APIRouter, service: Service) -> None:
-    @router.get("/tasks", response_model=TaskPage, summary="List tasks by status, due date, priority, category")
+    @router.get("/tasks", response_model=TaskPage, summary="List tasks by status, due date, priority or category")
     def tasks(
         person: CurrentPerson,
         *,
@@ -116,21 +116,21 @@ def _add_reads(router: APIRouter, service: Service) -> None:
         page = service.lists.page(person.user_id, selection, limit, cursor)
         return page_response(page.items, page.cursor)
 
-    @router.get("/tasks/overdue", response_model=TaskPage, summary="Open tasks that were due before today")
+    @router.get("/tasks/overdue", response_model=TaskPage, summary="List open tasks that were due before today")
     def overdue(person: CurrentPerson, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.overdue(person.user_id, zone, limit, cursor)
         return page_response(page.items, page.cursor)
 
-    @router.get("/tasks/search", response_model=TaskPage, summary="Tasks whose title or description holds a text")
+    @router.get("/tasks/search", response_model=TaskPage, summary="Search tasks by title or description")
     def search(person: CurrentPerson, text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.search(person.user_id, text, limit, cursor)
         return page_response(page.items, page.cursor)
 
-    @router.get("/tasks/counts", response_model=Counts, summary="How many tasks have each status and priority")
+    @router.get("/tasks/counts", response_model=Counts, summary="Count tasks per status and per priority")
     def counts(person: CurrentPerson) -> Response:
         return json_response(with_unreadable(service.lists.counts(person.user_id)))
 
-    @router.get("/tasks/several", response_model=Several, summary="Up to 100 known tasks")
+    @router.get("/tasks/several", response_model=Several, summary="Get up to 100 tasks by their IDs")
     def several(
         person: CurrentPerson, task_ids: Annotated[list[TaskId], Query(alias="task_id", min_length=1, max_length=100)]
     ) -> Response:
@@ -144,11 +144,11 @@ def _add_one(router: APIRouter, service: Service) -> None:
     It must be added after all other routes below the user's path, because its path matches any word.
     """
 
-    @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="One task")
+    @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="Get a task")
     def task(person: CurrentPerson, task_id: TheTask) -> Response:
         return json_response(task_body(service.tasks.read(person.user_id, task_id)))
 
-    @router.get("/users/{user_id}/tasks", response_model=TaskPage, summary="The caller's tasks")
+    @router.get("/users/{user_id}/tasks", response_model=TaskPage, summary="List the caller's tasks")
     def tasks_of(
         person: CurrentPerson,
         user_id: str,
@@ -163,7 +163,7 @@ def _add_one(router: APIRouter, service: Service) -> None:
         page = service.lists.page(user_id, TaskSelection(status, priority, category), limit, cursor)
         return page_response(page.items, page.cursor)
 
-    @router.get("/users/{user_id}/tasks/overdue", response_model=TaskPage, summary="The caller's overdue tasks")
+    @router.get("/users/{user_id}/tasks/overdue", response_model=TaskPage, summary="List the caller's overdue tasks")
     def overdue_of(
         person: CurrentPerson, user_id: str, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None
     ) -> Response:

@@ -48,7 +48,7 @@ def user_routes(service: Service) -> APIRouter:
         fields = user.model_dump(exclude_unset=True)
         return answer_response(service.users.create(request_of(http, person, key, fields), person, fields))
 
-    @router.get("/users", response_model=UserAnswer, summary="The caller's user, created on first use")
+    @router.get("/users", response_model=UserAnswer, summary="Get the caller's user, which is created on first use")
     def current(person: CurrentPerson) -> Response:
         return json_response(user_body(service.users.current(person)))
 
@@ -62,7 +62,7 @@ def user_routes(service: Service) -> APIRouter:
         request = request_of(http, person, key, fields, seen_version)
         return answer_response(service.users.change(request, person, fields, version_of(seen_version)))
 
-    @router.delete("/users", status_code=202, response_model=Leaving, summary="Begin to delete the caller's user")
+    @router.delete("/users", status_code=202, response_model=Leaving, summary="Start deleting the caller's user")
     def delete(http: HttpRequest, person: CurrentPerson, key: Key) -> Response:
         return answer_response(service.users.delete(request_of(http, person, key), person.user_id))
 
@@ -78,7 +78,7 @@ def administration_routes(service: Service) -> APIRouter:
         responses=ERROR_RESPONSES,
     )
 
-    @router.get("/users", response_model=UserPage, summary="All users: a scan")
+    @router.get("/users", response_model=UserPage, summary="List all users with a scan")
     def users(limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.users.page(limit, cursor)
         return json_response(with_unreadable({"users": [user_body(user) for user in page], "cursor": page.cursor}))
@@ -91,11 +91,11 @@ def administration_routes(service: Service) -> APIRouter:
     def release(http: HttpRequest, person: CurrentPerson, key: Key, user_id: UserId) -> Response:
         return answer_response(service.users.release_address(request_of(http, person, key), user_id))
 
-    @router.get("/tasks/counts", response_model=Counts, summary="Counts over all users: a scan")
+    @router.get("/tasks/counts", response_model=Counts, summary="Count the tasks of all users with a scan")
     def counts() -> Response:
         return json_response(with_unreadable(service.lists.counts_of_all()))
 
-    @router.get("/tasks/search", response_model=TaskPage, summary="Tasks of all users with a text: a scan")
+    @router.get("/tasks/search", response_model=TaskPage, summary="Search the tasks of all users with a scan")
     def search(text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.search_all(text, limit, cursor)
         return page_response(page.items, page.cursor)

@@ -32,7 +32,7 @@ from keyplan_systems.web.tokens import Principal, TokenError, TokenVerifier
 REALM: Final = "keyplan"
 _NOT_IN_CHALLENGE = re.compile(r"[^ !#-\[\]-~]")
 
-_bearer = HTTPBearer(auto_error=False, description="A JSON Web Token of the configured issuer.")
+_bearer = HTTPBearer(auto_error=False, description="A JSON Web Token from the configured issuer.")
 
 
 def install_verifier(app: Starlette, verifier: TokenVerifier) -> None:

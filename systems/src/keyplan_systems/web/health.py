@@ -51,13 +51,13 @@ def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | 
     router = APIRouter(tags=["health"])
     named = dict(checks or {})
 
-    @router.get("/health", summary="Whether every part works")
+    @router.get("/health", summary="Check the health of all parts")
     async def health(request: Request) -> Response:
         states = await run_checks(named, timeout_s)
         well = all(state == "ok" for state in states.values())
         return health_answer(request, {"status": "ok" if well else "failing", "checks": states}, 200 if well else 503)
 
-    @router.get("/health/live", summary="Whether the process answers")
+    @router.get("/health/live", summary="Check that the process responds")
     async def live(request: Request) -> Response:
         return health_answer(request, {"status": "ok"}, 200)
 

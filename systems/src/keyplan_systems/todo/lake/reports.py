@@ -77,7 +77,7 @@ REPORTS: dict[str, Report] = {
     ),
     "kpis": Report("Key figures", "SELECT * FROM gold.kpis"),
     "search": Report(
-        "Tasks whose title or description holds a text, in upper or lower case",
+        "Tasks whose title or description contains a text, in upper or lower case",
         "SELECT user_id, task_id, title, description, status, due_date FROM silver.tasks "
         "WHERE (contains(lower(title), lower($text)) OR contains(lower(description), lower($text))) "
         f"AND {_OF_USER} ORDER BY contains(lower(title), lower($text)) IS TRUE DESC, updated_at DESC, user_id, task_id "

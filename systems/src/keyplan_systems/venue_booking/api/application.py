@@ -102,13 +102,13 @@ def _calendar(service: Service, domain: str) -> APIRouter:
 
     @router.get(
         "/calendar.ics",
-        summary="Public events and closures of the next twelve months, for anybody's calendar",
+        summary="Public events and closures of the next twelve months, as an iCalendar feed",
         responses={200: {"content": {"text/calendar": {"example": "BEGIN:VCALENDAR\r\n..."}}}, 304: {}},
         response_class=Response,
     )
     async def feed(
         language: Annotated[Language, Query(examples=["it"])] = Language.ITALIAN,
-        reserved: Annotated[bool, Query(description="Also show that slots are taken, without by whom")] = False,
+        reserved: Annotated[bool, Query(description="Also show booked slots, without the names of the users.")] = False,
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
         feed = await run_in_threadpool(_feed, service, domain, language, reserved)

@@ -86,7 +86,7 @@ class Mutation:
     given, the mutation is applied at most once in 24 hours, and repeated requests get the first result.
     """
 
-    @field("Request the venue. A request is not a confirmation, and holds no slots.")
+    @field("Request the venue. A request is not a confirmation and does not reserve slots.")
     async def request_booking(
         self, info: RequestInfo, input: BookingInput, idempotency_key: str | None = None
     ) -> BookingShape:
@@ -95,7 +95,7 @@ class Mutation:
         request = idempotent_request(info, idempotency_key, values)
         return BookingShape.of(await use(context.service.bookings.request, context.person, values, request))
 
-    @field("Approve a waiting request and take its slots. For administrators.")
+    @field("Approve a pending request and reserve its slots. For administrators.")
     async def approve_booking(
         self,
         info: RequestInfo,
@@ -107,7 +107,7 @@ class Mutation:
         """Approve a booking."""
         return await _decide(info, str(id), Action.APPROVE, version, reason, key=idempotency_key)
 
-    @field("Reject a booking, also an approved one. For administrators.")
+    @field("Reject a booking, even if it is approved. For administrators.")
     async def reject_booking(
         self,
         info: RequestInfo,
@@ -119,7 +119,7 @@ class Mutation:
         """Reject a booking."""
         return await _decide(info, str(id), Action.REJECT, version, reason, key=idempotency_key)
 
-    @field("Cancel a booking of the caller, or any for administrators.")
+    @field("Cancel one of the caller's bookings. Administrators can cancel any booking.")
     async def cancel_booking(
         self,
         info: RequestInfo,
@@ -131,7 +131,7 @@ class Mutation:
         """Cancel a booking."""
         return await _decide(info, str(id), Action.CANCEL, version, reason, key=idempotency_key)
 
-    @field("Enter a public event or a closure. For administrators.")
+    @field("Add a public event or a closure. For administrators.")
     async def create_event(
         self, info: RequestInfo, input: EventInput, idempotency_key: str | None = None
     ) -> EventShape:
@@ -141,7 +141,7 @@ class Mutation:
         event = await use(context.service.calendar.create, context.actor, vars(input), request)
         return EventShape.of(event, context.actor)
 
-    @field("Remove an event that an administrator entered. For administrators.")
+    @field("Remove an event that an administrator added. For administrators.")
     async def delete_event(
         self, info: RequestInfo, id: strawberry.ID, version: int | None = None, idempotency_key: str | None = None
     ) -> EventShape:
@@ -151,7 +151,7 @@ class Mutation:
         event = await use(context.service.calendar.delete, context.actor, str(id), version, request)
         return EventShape.of(event, context.actor)
 
-    @field("Send a code to an address that the caller claims. The address is the caller's once the code is entered.")
+    @field("Send a code to an email address. It becomes the caller's address when the caller confirms the code.")
     async def request_email_code(
         self, info: RequestInfo, email: str, idempotency_key: str | None = None
     ) -> EmailCodeShape:
@@ -160,7 +160,7 @@ class Mutation:
         request = idempotent_request(info, idempotency_key, email)
         return EmailCodeShape.of(await use(context.service.users.request_code, context.person, email, request))
 
-    @field("Enter the code of a letter: its address becomes the caller's, whose profile is created if need be.")
+    @field("Confirm a code from an email. Its address becomes the caller's, and a missing profile is created.")
     async def verify_email(
         self, info: RequestInfo, id: strawberry.ID, code: str, idempotency_key: str | None = None
     ) -> UserShape:
@@ -169,7 +169,7 @@ class Mutation:
         request = idempotent_request(info, idempotency_key, str(id), code)
         return UserShape.of(await use(context.service.users.verify, context.person, str(id), code, request))
 
-    @field("Take the e-mail address from a user, so that its owner can verify it. For administrators.")
+    @field("Release a user's email address, so that its owner can verify it. For administrators.")
     async def release_email(
         self, info: RequestInfo, user_id: strawberry.ID, idempotency_key: str | None = None
     ) -> UserShape:
@@ -178,7 +178,7 @@ class Mutation:
         request = idempotent_request(info, idempotency_key, str(user_id))
         return UserShape.of(await use(context.service.users.release_address, context.actor, str(user_id), request))
 
-    @field("Change the caller's profile. A code is sent to an address that the caller's token does not verify.")
+    @field("Change the caller's profile. If the caller's token does not verify a new address, a code is sent to it.")
     async def change_profile(
         self, info: RequestInfo, input: ProfileInput, version: int | None = None, idempotency_key: str | None = None
     ) -> UserShape:
@@ -188,7 +188,7 @@ class Mutation:
         request = idempotent_request(info, idempotency_key, changes, version)
         return UserShape.of(await use(context.service.users.change, context.person, changes, version, request))
 
-    @field("Record money that came in. For administrators.")
+    @field("Record a payment. For administrators.")
     async def record_payment(
         self, info: RequestInfo, input: PaymentInput, idempotency_key: str | None = None
     ) -> PaymentShape:

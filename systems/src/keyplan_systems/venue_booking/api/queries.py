@@ -41,19 +41,19 @@ def month_of(text: str) -> date:
 class Query:
     """The queries of the API."""
 
-    @field("The caller's profile; created on first use.")
+    @field("The caller's profile, which is created on first use.")
     async def me(self, info: RequestInfo) -> UserShape:
         """Return the caller's profile. It is created on first use."""
         return UserShape.of(await use(info.context.service.users.current, info.context.person))
 
-    @field("The caller's profile together with the whole history.")
+    @field("The caller's profile with all bookings.")
     async def profile(self, info: RequestInfo) -> ProfileShape:
         """Return the caller's profile and all their bookings, with a single query of the user's partition."""
         result = await use(info.context.service.users.with_bookings, info.context.person)
         bookings = [UserBookingShape.of(item) for item in result.bookings]
         return ProfileShape(user=UserShape.of(result.user), bookings=bookings)
 
-    @field("The codes that were sent to addresses which the caller claims, while they are valid.")
+    @field("The valid codes for the email addresses that the caller has yet to verify.")
     async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
         """Return the email addresses that the caller has claimed in the last hour."""
         return [EmailCodeShape.of(item) for item in await use(info.context.service.users.codes, info.context.actor)]
@@ -66,7 +66,7 @@ class Query:
         bookings = await use(info.context.service.bookings.of_user, info.context.actor, first, after)
         return page(bookings, UserBookingShape.of)
 
-    @field("The letters that were sent about the caller's bookings, newest first.")
+    @field("The emails about the caller's bookings, newest first.")
     async def my_notifications(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
@@ -74,23 +74,23 @@ class Query:
         notifications = await use(info.context.service.users.notifications, info.context.person, first, after)
         return page(notifications, NotificationShape.of)
 
-    @field("Free slots of every date in an inclusive range.")
+    @field("The free slots of each date in an inclusive range.")
     async def availability(self, info: RequestInfo, first_date: date, last_date: date) -> list[DayShape]:
         """Return the free slots of each date in the range. One read per month is needed."""
         return days(await use(info.context.service.calendar.availability, first_date, last_date))
 
-    @field("Current events of a date.")
+    @field("The current events on a date.")
     async def events_on(self, info: RequestInfo, date: date) -> list[EventShape]:
         """Return the events of a date."""
         events = await use(info.context.service.calendar.on_date, date)
         return [EventShape.of(event, info.context.actor) for event in events]
 
-    @field("A booking of the caller, or any for administrators.")
+    @field("One of the caller's bookings. Administrators can read any booking.")
     async def booking(self, info: RequestInfo, id: strawberry.ID) -> BookingShape:
         """Return a booking by its ID."""
         return BookingShape.of(await use(info.context.service.bookings.one, info.context.actor, str(id)))
 
-    @field("Bookings of a status in the order of their requests. For administrators.")
+    @field("Bookings with a status, in the order in which they were requested. For administrators.")
     async def bookings(
         self, info: RequestInfo, status: Status = Status.PENDING, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
@@ -98,7 +98,7 @@ class Query:
         bookings = await use(info.context.service.bookings.with_status, info.context.actor, status, first, after)
         return page(bookings, BookingShape.of)
 
-    @field("Bookings for dates of a month (2025-11), perhaps of one status. For administrators.")
+    @field("Bookings for dates in a month (2025-11), optionally with one status. For administrators.")
     async def bookings_by_month(
         self, info: RequestInfo, month: str, status: Status | None = None, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
@@ -109,18 +109,18 @@ class Query:
         bookings = await use(service.in_month, actor, month_of(month), status, first, after)
         return page(bookings, BookingShape.of)
 
-    @field("All users in the order in which they came. For administrators.")
+    @field("All users in the order in which they were created. For administrators.")
     async def users(self, info: RequestInfo, first: int = FIRST, after: str | None = None) -> Page[UserShape]:
         """Return all users."""
         return page(await use(info.context.service.users.all, info.context.actor, first, after), UserShape.of)
 
-    @field("The user with an e-mail address. For administrators.")
+    @field("The user with an email address. For administrators.")
     async def user_by_email(self, info: RequestInfo, email: str) -> UserShape | None:
         """Return a user by email address."""
         user = await use(info.context.service.users.by_email, info.context.actor, email)
         return None if user is None else UserShape.of(user)
 
-    @field("Payments for a booking of the caller, or of any for administrators.")
+    @field("Payments for one of the caller's bookings, or for administrators of any booking.")
     async def payments(
         self, info: RequestInfo, booking_id: strawberry.ID, first: int = FIRST, after: str | None = None
     ) -> Page[PaymentShape]:
@@ -134,7 +134,7 @@ class Query:
         code = await use(info.context.service.records.lock_code, info.context.actor, str(event_id))
         return None if code is None else LockCodeShape.of(code)
 
-    @field("What administrators did in a month (2025-11, UTC). For administrators.")
+    @field("The actions of administrators in a month (2025-11, UTC). For administrators.")
     async def audit(
         self, info: RequestInfo, month: str, first: int = FIRST, after: str | None = None
     ) -> Page[AuditShape]:
@@ -142,7 +142,7 @@ class Query:
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.audit, actor, month_of(month), first, after), AuditShape.of)
 
-    @field("What administrators did to one booking or event. For administrators.")
+    @field("The actions of administrators on one booking or event. For administrators.")
     async def audit_of(
         self, info: RequestInfo, subject: strawberry.ID, first: int = FIRST, after: str | None = None
     ) -> Page[AuditShape]:

@@ -38,7 +38,7 @@ for _name, _kind in ENUMS.items():
     strawberry.enum(_kind, name=_name)
 
 
-@strawberry.type(description="A part of a list; the cursor leads to the next one and is null at the end.")
+@strawberry.type(description="A page of a list. Pass the cursor to get the next page. It is null on the last page.")
 class Page(Generic[T]):
     """A page of a list."""
 
@@ -168,13 +168,13 @@ class BookingShape:
             source=booking,
         )
 
-    @field("Whose booking it is.")
+    @field("The user who requested the booking.")
     async def user(self, info: RequestInfo) -> UserShape | None:
         """Load the booking's user, together with the users of other bookings in one batch."""
         user = await info.context.users.load(self.source.user_id)
         return None if user is None else UserShape.of(user)
 
-    @field("Its event, while it is approved.")
+    @field("The booking's event, while the booking is approved.")
     async def event(self, info: RequestInfo) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
         """Load the booking's event, together with the events of other bookings in one batch."""
         if self.source.event_id is None:
@@ -182,7 +182,7 @@ class BookingShape:
         event = await info.context.events.load(self.source.event_id)
         return None if event is None else EventShape.of(event, info.context.actor)
 
-    @field("Whether it waits for a slot that is taken by now, so that it cannot be approved.")
+    @field("Whether the booking is pending for a slot that has since been taken, so that it cannot be approved.")
     async def conflicting(self, info: RequestInfo) -> bool:
         """Return True if the booking conflicts with held slots. Slots are loaded by month, for all bookings
         of a list.
@@ -214,7 +214,7 @@ class UserBookingShape:
             requested_at=item.requested_at,
         )
 
-    @field("All there is to know of it.")
+    @field("The complete booking.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
         """Load the complete booking, together with other bookings of the list in one batch."""
         booking = await info.context.bookings.load(str(self.booking_id))
@@ -260,7 +260,7 @@ class EventShape:
             source=event,
         )
 
-    @field("What is said of it, if the caller may see that.")
+    @field("The description, if the caller may read it.")
     async def description(self, info: RequestInfo) -> str | None:
         """Return the description. If necessary, load it together with those of other events in one batch."""
         if self.id is None:
@@ -268,7 +268,7 @@ class EventShape:
         event = self.source if self.source.description is not None else await info.context.events.load(str(self.id))
         return None if event is None else event.description
 
-    @field("The booking that it is of, if the caller may see that.")
+    @field("The booking of the event, if the caller may read it.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
         """Load the event's booking, together with the bookings of other events in one batch."""
         if self.booking_id is None:
