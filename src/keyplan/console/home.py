@@ -23,7 +23,7 @@ _TABLES = 100
 
 @dataclass(frozen=True)
 class WorkerCard:
-    """Background work of a system."""
+    """What the home page shows about a background worker."""
 
     name: str
     done: int

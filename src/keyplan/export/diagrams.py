@@ -137,7 +137,7 @@ def _index_lines(index: Index, table: Table) -> list[Line]:
 
 
 def _headed(texts: Sequence[str]) -> list[Line]:
-    """Wrap texts into lines. The first line has the style of a name."""
+    """Wrap texts into lines. The first line is the heading."""
     lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
     return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
 

@@ -331,7 +331,7 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
 
 
 def _named_uuid(value: Any, name: str) -> Any:
-    """Return a UUID that depends on the name of its field. Return other values unchanged."""
+    """Return a different UUID for each field `name` if the value is a UUID, or else the value itself."""
     return UUID(int=value.int + 16 * (crc32(name.encode()) % 2**16)) if isinstance(value, UUID) else value
 
 

@@ -278,7 +278,7 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 
 
 def _selected(pattern: Pattern[..., Any]) -> Limits:
-    """Return the conditions for a read that counts items, returns a view, or requests only the keys of whole items.
+    """Return the IAM conditions that limit a read to what its pattern requests: a count, or certain attributes.
 
     The requested attributes are the same in every call to a pattern.
 

@@ -1,4 +1,4 @@
-"""Builders for the results of pattern bodies: `pk(...)` for queries, `item(...)` for reads by key and writes.
+"""Builders for the values that access pattern functions return: `pk(...)` for queries, `item(...)` for all others.
 
 Both start a method chain. Each method returns a new object with one more part, such as a range over the sort key, a
 filter, a change, or a condition.

@@ -91,8 +91,8 @@ def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str]
 def range_captures(template: BoundTemplate, other: BoundTemplate, known_fields: Collection[str]) -> str | None:
     """Return a key of `other` that a range query over the keys of `template` would return, or None.
 
-    The range limits the field that follows the known fields. It can be open at one end: its bounds are then `lower` and
-    `after`, or `before` and `upper`, of `BoundTemplate`.
+    The query compares the field that follows the known fields with a range, which can be open at one end. See the
+    attributes `lower`, `upper`, `before` and `after` of `BoundTemplate` for the keys at the ends of the range.
     """
     parts = _known_parts(template, known_fields)
     next_placeholder = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundPlaceholder)), None)

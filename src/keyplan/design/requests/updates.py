@@ -243,7 +243,7 @@ class UpdateExpression:
 
     @property
     def longest(self) -> str:
-        """The longest possible update expression, as far as it can be determined without a call."""
+        """The longest possible update expression, as far as it can be determined before the arguments are known."""
         clauses = UpdateClauses({}, {})
         for clause in self._clauses:
             getattr(clauses, clause.part).append(clause.longest)

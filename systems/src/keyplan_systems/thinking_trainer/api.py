@@ -300,7 +300,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
 
 
 def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
-    """Return the API and pages for a service."""
+    """Return the application with the API and the pages of a service."""
     app = web_application(
         "Critical-thinking trainer",
         style=ProblemStyle(invalid_status=400),

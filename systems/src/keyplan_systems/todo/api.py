@@ -26,7 +26,10 @@ def application(
     checks: Mapping[str, Check],
     dashboard: Dashboard | None = None,
 ) -> FastAPI:
-    """Return the API and pages for a service. `checks` are its health checks, and `dashboard` reads its lake."""
+    """Return the application with the API and the pages of a service.
+
+    `checks` are its health checks. `dashboard` reads statistics from the data lake, and is None without a lake.
+    """
     app = web_application("To-do", translations=TRANSLATIONS, verifier=verifier, checks=checks, clock=clock)
     add_routes(app, user_routes(service), task_routes(service), administration_routes(service))
     install_pages(app, PAGES, page_routes(service, clock, dashboard))

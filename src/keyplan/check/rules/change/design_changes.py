@@ -302,7 +302,7 @@ def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
 def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
     """Stored items miss a required field
 
-    Finds required fields that are new, were optional in the old design, or are stored under another attribute.
+    Finds required fields that are new, were optional in the old design, or are stored in another attribute.
 
     Why is this bad? Stored items do not have the field, and reading such an item fails until it is rewritten.
 

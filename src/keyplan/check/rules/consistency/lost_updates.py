@@ -84,8 +84,9 @@ _CHANGES_A_PART = frozenset({"add", "append", "add_to_set", "remove_from_set"})
 def lost_update(subject: Subject) -> Iterator[Finding]:
     """Lost update
 
-    Finds updates that set a state from a parameter, or overwrite a field to which another pattern adds. Appending to a
-    list counts as adding, and so does changing a part of a set or map. An update is not reported if it has a version, a
+    Finds updates that set a state from a parameter, or overwrite a field that another pattern changes in
+    part, by adding to a number, appending to a list, or changing a part of a set or map.
+    An update is not reported if it has a version, a
     condition on the field, or a comparison with the new value.
 
     Also finds replacements of whole items without a version, and updates that set a state and assign the item to a

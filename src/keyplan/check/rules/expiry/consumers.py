@@ -276,15 +276,15 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
 def modifications_ignored(subject: Subject) -> Iterator[Finding]:
     """Consumer ignores modifications
 
-    Finds consumers that handle `Inserted` but not `Modified` for an entity, if writes change a field of the entity with
-    declared choices.
+    Finds consumers that handle `Inserted` but not `Modified` for an entity, if writes change a field of the entity that
+    has a fixed set of values.
 
-    Why is this bad? If a put replaces an existing item, or its state changes, the change is delivered as `Modified`. A
-    consumer that handles only `Inserted` receives an attempt with the state "in-progress", but never with the state
-    "completed".
+    Why is this bad? If a put replaces an existing item, or its state changes, the change is delivered as `Modified`.
+    For example, a consumer of attempts that handles only `Inserted` receives each attempt as "in-progress", but
+    never as "completed".
 
-    Fix: handle `Modified` too: `filter=changed("status", becomes="completed")` also matches insertions with that value.
-    This requires the old and the new image.
+    Fix: handle `Modified` too, with `filter=changed("status", becomes="completed")`, which matches both changes to that
+    value and insertions with it. This requires the old and the new image.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (INSERT, MODIFY and REMOVE records).
     """

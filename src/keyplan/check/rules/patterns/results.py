@@ -238,7 +238,7 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
     or page (advice).
 
     Why is this bad? DynamoDB does not support offsets: to read page 50, a program must read pages 1 to 49. A count
-    reads every item and is billed for its size, and requires a request for each page of 1 MB.
+    reads every item, is billed for the size of all items, and needs a request per 1 MB.
 
     Fix: continue with the cursor of the previous page. Store counts in an item that the writing transaction updates
     (`.add(count=1)`), or that a consumer of the stream updates if a delay is acceptable.

@@ -123,9 +123,9 @@ def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
     Finds entities without `volume=Volume(...)` that are used by patterns with a rate or a claim about capacity units.
     Also finds queries with a partition key whose number of values is unknown.
 
-    Why is this bad? Hot keys, the monthly cost and unlimited queries cannot be checked without the number, size and
-    distribution of items. A query with a partition key whose number of values is unknown is priced as if it read all
-    items.
+    Why is this bad? Hot keys, the monthly cost and unbounded queries cannot be checked unless the number, size
+    and distribution of items are known. A query with a partition key whose number of values is unknown is priced as if
+    it read all items.
 
     Fix: declare `volume=Volume(count=..., bytes=Bytes(...), distinct={...})` on the entities. Approximate numbers are
     sufficient. For a query, `expected_items=` is sufficient.

@@ -1,15 +1,15 @@
 """Profiles: statistics of each dimension over a user's last ten completed attempts.
 
-The source documents are incomplete or contradict each other in some points, which are defined as follows:
+The source documents are incomplete or contradict each other on some points, which are resolved as follows:
 
 * The window consists of the ten newest completed attempts, by `timestamp` and then by attempt ID. `recentScores` starts
   with the oldest score.
-* The moving average is the mean of the window. The deviation is that of the window as a whole population.
+* The moving average is the mean of the window. The deviation is its population standard deviation.
 * The trend is the least-squares slope per attempt. Above +0.05 it is improving, below -0.05 declining, and otherwise
   stable. With fewer than three scores, it is stable.
 * The gap is the moving average minus the user's own mean over all eight dimensions. A dimension is weak if its gap is
-  negative or its average is below 2.0. A profile contains the three lowest weak dimensions, lowest first. Ties are in
-  the rubric's order.
+  negative or its average is below 2.0. A profile contains the three lowest weak dimensions, lowest first. Ties are
+  broken by the rubric's order.
 * The improvement is the mean of the newer half of the window minus the mean of the older half, if it is positive and
   the window has at least four scores. A profile contains the three largest. With an odd number of scores, the middle
   score belongs to neither half.

@@ -19,7 +19,7 @@ MAX_FEEDBACK_CHARACTERS = 2_000
 
 
 class Dimension(StrEnum):
-    """The eight dimensions, in the order in which they are displayed."""
+    """The eight dimensions of the grading rubric, in display order."""
 
     CLARITY = "clarity"
     RELEVANCE = "relevance"

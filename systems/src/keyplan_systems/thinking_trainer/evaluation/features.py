@@ -95,7 +95,7 @@ class Features:
 
     @cached_property
     def figure_count(self) -> int:
-        """The number of distinct numbers written in digits."""
+        """How many different numbers the text contains in digits, such as 12."""
         return len(set(figures_of(self.text)))
 
     @cached_property
