@@ -84,7 +84,7 @@ def is_assignee_name(name: str) -> bool:
     return _ASSIGNEE.search(words_of(name)) is not None
 
 
-def is_rest_name(name: str) -> bool:
+def is_remaining_amount_name(name: str) -> bool:
     """Return True if a name suggests a remaining amount, such as a balance, a stock or free seats."""
     return _REST.search(words_of(name)) is not None
 

@@ -194,7 +194,7 @@ def _captured(condition: SortCondition, part: BoundKeyAttribute) -> Capture | No
     if condition.op == "=":
         return _as_capture(overlap((queried,), (stored,)))
     if condition.op == "begins_with":
-        return _as_capture(begins(queried, stored, _known(condition.low, queried)))
+        return _as_capture(begins(queried, stored, _fixed_fields(condition.low, queried)))
     if condition.op == "BETWEEN":
         return _between(condition, queried, stored)
     return _open(condition.op, queried, stored)
@@ -206,7 +206,7 @@ def _as_capture(overlap: Overlap | None) -> Capture | None:
     return Capture(overlap.text, exact=overlap.certain)
 
 
-def _known(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
+def _fixed_fields(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
     """Return the fields whose complete value is part of the prefix in a begins_with condition."""
     names = [name for name in dict.fromkeys(template.fields) if name in value.sources]
     return frozenset(names[:-1] if value.part == "begins" else names)

@@ -84,7 +84,11 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
         with bound_socket(host, port) as bound:
             source = _source(db, endpoint, aws)
             try:
-                run(Console(source, design=design, against=others, read_only=read_only, access=access), bound, _say)
+                run(
+                    Console(source, design=design, against=others, read_only=read_only, access=access),
+                    bound,
+                    _print_line,
+                )
             finally:
                 source.close()
     except (LaunchError, ValueError, ImportError) as error:
@@ -165,5 +169,5 @@ class Mounted:
         return Handover(Console(source, access=access, recording=self._recording).site(rest))
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     typer.echo(f"keyplan console: {line}")

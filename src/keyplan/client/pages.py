@@ -216,7 +216,7 @@ class RangeReader:
         If an item is unreadable, UnreadableItemError is passed to `unreadable`, or raised if `unreadable` is None.
         """
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
-        left, reader_of_item = self._left(arguments), self.sorter.reader
+        left, reader_of_item = self._remaining_condition(arguments), self.sorter.reader
         read = []
         for item in items:
             its = reader_of_item(item)
@@ -253,7 +253,7 @@ class RangeReader:
         )
         return UnreadableItemError(problem, entity=error.entity, key=error.key)
 
-    def _left(self, arguments: Arguments) -> Condition | None:
+    def _remaining_condition(self, arguments: Arguments) -> Condition | None:
         """Return the condition that is evaluated on returned items, with the argument values of a call."""
         residue = self.plan.residue
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
@@ -367,7 +367,7 @@ class _Partition:
         return tuple(sort_value(item[name]) for name in self._shared.sorted_by)
 
     @property
-    def is_left(self) -> bool:
+    def has_more(self) -> bool:
         """Whether the range may have more results."""
         return self.more or bool(self.waiting)
 
@@ -400,12 +400,12 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, options: P
             deleted += missing
         items += some
         # Continue only after hydration, which leaves out entries whose items were deleted.
-        is_left = any(partition.is_left for partition in partitions)
-        if once or not is_left or len(items) == limit or (limit is None and items) or not shared.plan.hydrated:
+        has_more = any(partition.has_more for partition in partitions)
+        if once or not has_more or len(items) == limit or (limit is None and items) or not shared.plan.hydrated:
             break
-    if not is_left:
+    if not has_more:
         return Page(tuple(items), None, deleted)
-    ends = [partition.position if partition.is_left else DONE for partition in partitions]
+    ends = [partition.position if partition.has_more else DONE for partition in partitions]
     return Page(tuple(items), write_cursor(context.cursor_key, bound_to, ends), deleted)
 
 
@@ -419,7 +419,7 @@ def _bound_to(
 
 def _take(partition: _Partition, limit: int | None, page_size: int | None, *, once: bool) -> Program[list[Any]]:
     items: list[Any] = []
-    while partition.is_left:
+    while partition.has_more:
         want = None if limit is None else limit - len(items)
         yield from partition.fill(want, page_size, once=once)
         if limit is None or len(items) + len(partition.waiting) <= limit:

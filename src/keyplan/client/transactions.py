@@ -276,11 +276,11 @@ def merged(actions: list[Action]) -> list[Action]:
         if action.role == "release" and action.place in places:
             continue
         before = released.get(action.place) if action.role == "take" else None
-        result.append(action if before is None else _handed_over(before, action))
+        result.append(action if before is None else _with_released_owner(before, action))
     return result
 
 
-def _handed_over(released: Action, taking: Action) -> Action:
+def _with_released_owner(released: Action, taking: Action) -> Action:
     members = dict(taking.members)
     members["ConditionExpression"] += " OR #owner = :before"
     before = released.members["ExpressionAttributeValues"][":owner"]

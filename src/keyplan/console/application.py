@@ -17,7 +17,7 @@ from keyplan.console import data, design, home
 from keyplan.console.access import Access
 from keyplan.console.frame import PATH, Frame
 from keyplan.console.load import pages as load
-from keyplan.console.load.room import LoadRoom
+from keyplan.console.load.room import RecordedLoad
 from keyplan.console.source import Source
 from keyplan.console.watching import WatchedDesign
 from keyplan.pages import ASSETS, assets_of
@@ -59,7 +59,7 @@ class Console:
         self._watched = design if isinstance(design, WatchedDesign) else None
         design = design.design if isinstance(design, WatchedDesign) else design
         every = [*(() if design is None else (design,)), *self._designs.values()]
-        self.load = LoadRoom(source, every, recording)
+        self.load = RecordedLoad(source, every, recording)
         """The state of the Load pages."""
         self.frame = Frame(
             source,

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from keyplan.client.errors import NoAnswerError
-from keyplan.console.load.room import LoadRoom
+from keyplan.console.load.room import RecordedLoad
 from keyplan.console.source import Source, receipts_of_page, recorded
 from keyplan.errors import KeyplanError, ServiceError, UnknownOperationError
 from keyplan.pages import Link, Pages, Viewer
@@ -70,7 +70,7 @@ class Frame:
         access: Access,
         design: Design | None = None,
         *,
-        load: LoadRoom | None = None,
+        load: RecordedLoad | None = None,
         designs: Mapping[str, Design] = MappingProxyType({}),
         overview: Callable[[Request], Awaitable[Any]] | None = None,
         depth: int = 0,
@@ -89,7 +89,7 @@ class Frame:
         """Function that stops the background work on the design before another design is shown."""
         self.overview = overview
         """Function that returns the systems for the home page, or None if the home page shows only the source."""
-        self.load = load if load is not None else LoadRoom(source, () if design is None else (design,))
+        self.load = load if load is not None else RecordedLoad(source, () if design is None else (design,))
         """The state of the Load pages, which the pages of several designs share."""
         self.pages = Pages(
             "keyplan.console",

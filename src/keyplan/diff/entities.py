@@ -265,7 +265,7 @@ def index_key_changes(pair: Entities) -> Iterator[DesignChange]:
         if was is None and now is not None and not (already_stored(pair, now) or never_stored(pair, now)):
             yield _enters(pair, now)
         elif was is not None and now is None and own_attributes(pair, was):
-            yield _leaves(pair, was)
+            yield _removed_from_index(pair, was)
         elif was is not None and now is not None and _key_differs(pair, was, now):
             yield _index_key(pair, was, now)
 
@@ -369,7 +369,7 @@ def _enters(pair: Entities, now: BoundIndexKey) -> DesignChange:
     return _index_change(pair, now, None, what=what, how=how, steps=steps, attributes=own)
 
 
-def _leaves(pair: Entities, was: BoundIndexKey) -> DesignChange:
+def _removed_from_index(pair: Entities, was: BoundIndexKey) -> DesignChange:
     removed = own_attributes(pair, was)
     attributes = ", ".join(removed)
     what = f"{pair.new.name} was removed from index {was.index.name}"

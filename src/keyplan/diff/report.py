@@ -52,7 +52,7 @@ def backfill_text(backfill: Backfill) -> str:
     """Format the items, units, duration and price of a backfill as one line."""
     if backfill.unknown and not backfill.items:
         return f"the number of {', '.join(backfill.unknown)} items is unknown: declare volume=Volume(count=...)"
-    parts = [_things(backfill), f"{number(backfill.written)} write units"]
+    parts = [_counted_items(backfill), f"{number(backfill.written)} write units"]
     if backfill.read:
         parts.append(f"{number(backfill.read)} read units")
     is_bought = backfill.written > 0 and backfill.price == 0
@@ -63,7 +63,7 @@ def backfill_text(backfill: Backfill) -> str:
     return f"{work} by {backfill.by}: {', '.join(parts)}{more}"
 
 
-def _things(backfill: Backfill) -> str:
+def _counted_items(backfill: Backfill) -> str:
     word = {"index": "entries", "sentinels": "sentinels"}.get(backfill.what.partition(" ")[0], "items")
     return f"{backfill.items:,} {word}"
 

@@ -42,7 +42,7 @@ from keyplan.diff.settings import setting_changes
 def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Table]:
     """Match the tables of two designs by name. Match the others by equal key attributes and similar entities."""
     matches = matched(old, new)
-    pairs = [(before, after) for before in matches.removed for after in matches.added if _alike(before, after)]
+    pairs = [(before, after) for before in matches.removed for after in matches.added if _is_same_table(before, after)]
     renamed = tuple(
         (before, after)
         for before, after in pairs
@@ -56,7 +56,7 @@ def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Tabl
     )
 
 
-def _alike(old: Table, new: Table) -> bool:
+def _is_same_table(old: Table, new: Table) -> bool:
     was, now = ({spec.name for spec in table.entities} for table in (old, new))
     return old.schema.key == new.schema.key and 2 * len(was & now) > max(len(was), len(now))
 

@@ -112,7 +112,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes and queue complete requests."""
-        if self._deaf or (self._is_new and self._handed_over(data)):
+        if self._deaf or (self._is_new and self._hand_to_pages(data)):
             return
         idle, self._begun = self._stage == _IDLE, 0
         try:
@@ -128,7 +128,7 @@ class HttpConnection(asyncio.Protocol):
                 self._full = True
                 self._transport.pause_reading()
 
-    def _handed_over(self, data: bytes) -> bool:
+    def _hand_to_pages(self, data: bytes) -> bool:
         """Pass the connection to the web pages if its first bytes are from a browser. Return True if it was passed."""
         self._is_new = False
         pages = self._server.pages() if data.startswith(PAGES) else None

@@ -139,7 +139,7 @@ class BoundConsumer:
         """Return True if the consumer needs an image that a stream with this view type does not contain."""
         return not self.declared.needs <= IMAGES.get(view, frozenset())
 
-    def hand_over(self, changes: list[ItemChange[Any]]) -> None:
+    def call_handler(self, changes: list[ItemChange[Any]]) -> None:
         """Call the consumer's function with the list of changes or, if it does not accept lists, with each change."""
         function: Callable[[Any], Any] = self.declared.function
         if self.declared.takes_list:

@@ -266,5 +266,5 @@ def _call(consumer: BoundConsumer, segment: Segment) -> int:
     if changes_by_record is None:
         changes_by_record = segment.changes = [consumer.changes(entry) for entry in segment.records]
     changes = [change for of_record in changes_by_record for change in of_record]
-    consumer.hand_over(changes)
+    consumer.call_handler(changes)
     return len(changes)

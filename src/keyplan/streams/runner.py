@@ -346,7 +346,7 @@ def redrive(
         try:
             changes = list(consumer.changes(sorter.sort(failure.record)))
             if changes:
-                consumer.hand_over(changes)
+                consumer.call_handler(changes)
         except Exception as error:  # noqa: BLE001 - after any exception, it stays a failure
             again.append(failure.again(error))
     return again

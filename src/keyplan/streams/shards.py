@@ -109,7 +109,7 @@ class Reading:
         page = self._read(group, min(limit, limits.GET_RECORDS_LIMIT))
         if page is None:
             return moved
-        self._hand_out(group, page, counts)
+        self._distribute(group, page, counts)
         self._work(group, counts)
         self._part(group)
         # An empty page of a closed shard does not mark its end. Only a missing iterator does.
@@ -130,7 +130,7 @@ class Reading:
         group.failures_in_a_row = 0
         return page
 
-    def _hand_out(self, group: ConsumerGroup, page: RecordsPage, counts: Counts) -> None:
+    def _distribute(self, group: ConsumerGroup, page: RecordsPage, counts: Counts) -> None:
         shard = group.cursor.shard
         if page.gap:
             counts.gaps += 1
@@ -149,7 +149,7 @@ class Reading:
         moved = False
         for track in list(group.tracks):
             try:
-                moved = self._work_one(track, counts) or moved
+                moved = self._deliver_to(track, counts) or moved
                 if track.unsaved:
                     self.claims.save(track)
                 else:
@@ -158,7 +158,7 @@ class Reading:
                 group.tracks.remove(track)
         return moved
 
-    def _work_one(self, track: Track, counts: Counts) -> bool:
+    def _deliver_to(self, track: Track, counts: Counts) -> bool:
         moved = False
         while self.delivery.is_due(track) and not self.is_stopping():
             self.claims.keep(track)

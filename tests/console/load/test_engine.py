@@ -15,7 +15,7 @@ from keyplan.client.requests import Meter
 from keyplan.clock import ManualClock
 from keyplan.console import Console, Source
 from keyplan.console.load.heat import heat_of
-from keyplan.console.load.room import LoadRoom
+from keyplan.console.load.room import RecordedLoad
 from keyplan.console.source import recorded
 from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
@@ -65,21 +65,21 @@ def db(engine: Engine, meter: Meter) -> Connection:
 
 
 @pytest.fixture
-def room(engine: Engine, db: Connection) -> LoadRoom:
+def room(engine: Engine, db: Connection) -> RecordedLoad:
     assert db
-    return LoadRoom(Source.of_engine(engine), [DESIGN])
+    return RecordedLoad(Source.of_engine(engine), [DESIGN])
 
 
-def patterns(room: LoadRoom) -> dict[str, int]:
+def patterns(room: RecordedLoad) -> dict[str, int]:
     return {name: counts.requests for name, counts in room.recorder.window().totals("pattern").items()}
 
 
-def undeclared(room: LoadRoom) -> dict[str, str]:
+def undeclared(room: RecordedLoad) -> dict[str, str]:
     return {use.form: use.detail for use in room.recorder.undeclared()}
 
 
 def test_requests_of_a_connection_count_for_their_patterns_with_the_meters_figures(
-    room: LoadRoom, db: Connection, meter: Meter
+    room: RecordedLoad, db: Connection, meter: Meter
 ) -> None:
     db.run(shop.add_task(TASK))
     db.run(shop.put_profile(shop.Profile(user_id="ada")))
@@ -102,7 +102,7 @@ def test_requests_of_a_connection_count_for_their_patterns_with_the_meters_figur
     assert room.recorder.undeclared() == []
 
 
-def test_requests_of_any_program_count_by_the_form_of_their_keys(room: LoadRoom, engine: Engine) -> None:
+def test_requests_of_any_program_count_by_the_form_of_their_keys(room: RecordedLoad, engine: Engine) -> None:
     engine.call("GetItem", {"TableName": "app", "Key": KEY})
     engine.call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "USER#ada"}, "SK": {"S": "PROFILE"}}})
     engine.call(
@@ -117,7 +117,7 @@ def test_requests_of_any_program_count_by_the_form_of_their_keys(room: LoadRoom,
     assert patterns(room) == {"open_tasks": 1, "task_by_id": 1, "profile_of": 1}
 
 
-def test_a_request_that_no_pattern_explains_is_shown_with_its_condition(room: LoadRoom, engine: Engine) -> None:
+def test_a_request_that_no_pattern_explains_is_shown_with_its_condition(room: RecordedLoad, engine: Engine) -> None:
     engine.call(
         "Query",
         {
@@ -140,7 +140,7 @@ def test_a_request_that_no_pattern_explains_is_shown_with_its_condition(room: Lo
     assert patterns(room) == {}
 
 
-def test_a_read_of_a_whole_collection_is_not_the_declared_read_of_a_part(room: LoadRoom, engine: Engine) -> None:
+def test_a_read_of_a_whole_collection_is_not_the_declared_read_of_a_part(room: RecordedLoad, engine: Engine) -> None:
     engine.call(
         "Query",
         {
@@ -154,7 +154,7 @@ def test_a_read_of_a_whole_collection_is_not_the_declared_read_of_a_part(room: L
 
 
 def test_errors_count_for_their_pattern_and_refused_requests_never_fail_the_call(
-    room: LoadRoom, db: Connection, engine: Engine
+    room: RecordedLoad, db: Connection, engine: Engine
 ) -> None:
     put = {
         "TableName": "app",
@@ -179,7 +179,7 @@ def test_errors_count_for_their_pattern_and_refused_requests_never_fail_the_call
         engine.call_wire("GetItem", {"TableName": "missing", "Key": KEY})
 
 
-def test_tables_and_indexes_have_their_own_units(room: LoadRoom, db: Connection) -> None:
+def test_tables_and_indexes_have_their_own_units(room: RecordedLoad, db: Connection) -> None:
     db.run(shop.add_task(TASK))
     db.run(shop.open_tasks("ada", before="2027"))
     places = room.recorder.window().totals("place")
@@ -192,7 +192,7 @@ def test_tables_and_indexes_have_their_own_units(room: LoadRoom, db: Connection)
 
 
 def test_a_key_that_is_too_hot_for_a_partition_is_reported_although_the_engine_serves_it(
-    room: LoadRoom, engine: Engine
+    room: RecordedLoad, engine: Engine
 ) -> None:
     engine.observe(room.engine.observe if room.engine else None, most_per_s=1e9)
     put = {"TableName": "app", "Item": {**KEY, "blob": {"S": "x" * 50_000}}}
@@ -211,7 +211,7 @@ def test_a_key_that_is_too_hot_for_a_partition_is_reported_although_the_engine_s
 def test_an_engine_that_throttles_shows_its_own_partitions(clock: ManualClock) -> None:
     with Engine.memory(clock=clock, faults=Faults(throttle=True)) as engine:
         connect(engine=engine).create_tables(shop.app)
-        room = LoadRoom(Source.of_engine(engine), [DESIGN])
+        room = RecordedLoad(Source.of_engine(engine), [DESIGN])
         assert room.engine is not None
         engine.observe(room.engine.observe, most_per_s=1e9)
         put = {"TableName": "app", "Item": {**KEY, "blob": {"S": "x" * 50_000}}}
@@ -226,7 +226,7 @@ def test_an_engine_that_throttles_shows_its_own_partitions(clock: ManualClock) -
         assert room.heat(room.recorder.window())[0].exceeding == refused
 
 
-def test_the_consoles_own_calls_do_not_count(room: LoadRoom, engine: Engine) -> None:
+def test_the_consoles_own_calls_do_not_count(room: RecordedLoad, engine: Engine) -> None:
     with recorded():
         engine.call("Scan", {"TableName": "app"})
     assert room.recorder.window().total.requests == 0
@@ -245,7 +245,7 @@ def test_a_console_of_several_designs_matches_all_of_them(engine: Engine, db: Co
     assert all(rows[name] for name in ("small_design.tasks", "other.tasks"))
 
 
-def test_a_window_of_some_names_has_their_total(room: LoadRoom, db: Connection, engine: Engine) -> None:
+def test_a_window_of_some_names_has_their_total(room: RecordedLoad, db: Connection, engine: Engine) -> None:
     db.run(shop.tasks("ada"))
     db.run(shop.profile_of("ada"))
     engine.call("Scan", {"TableName": "app"})
@@ -254,7 +254,7 @@ def test_a_window_of_some_names_has_their_total(room: LoadRoom, db: Connection, 
     assert list(part.totals("place")) == []
 
 
-def test_forecast_and_measurement_stand_side_by_side(room: LoadRoom, db: Connection, clock: ManualClock) -> None:
+def test_forecast_and_measurement_stand_side_by_side(room: RecordedLoad, db: Connection, clock: ManualClock) -> None:
     clock.advance(1)
     for number in range(30):
         db.run(shop.add_task(TASK.model_copy(update={"task_id": str(number), "title": "x" * 5000})))

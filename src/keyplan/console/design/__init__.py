@@ -17,7 +17,7 @@ from keyplan.console.design.claims import ITEMS, RunProgress
 from keyplan.console.design.costs import money
 from keyplan.console.design.picture import draw, merged, panels
 from keyplan.console.design.room import (
-    Room,
+    DesignResults,
     first_line,
     grouped,
     place_text,
@@ -68,7 +68,7 @@ class _Pages:
 
     def __init__(self, console: Frame) -> None:
         self._console = console
-        self._room = None if console.design is None else Room(console.design, console.source)
+        self._room = None if console.design is None else DesignResults(console.design, console.source)
         if self._room is not None:
             console.stop_work = self._room.stop
         if self._room is not None and not console.up:  # of several designs, warm only those that a user opens
@@ -178,7 +178,7 @@ class _Pages:
 
     def store(self, request: Request) -> Response:
         """Create the design's tables in the source, and store the generated items if requested."""
-        room = self._known()
+        room = self._results()
         back = f"{request.scope.get('root_path', '')}/design/items?from=stored"
         if form(request)["what"] == "items":
             count = room.sample().store(room.design, room.source)
@@ -186,7 +186,7 @@ class _Pages:
         connection_of(room.source, b"").create_tables(*room.design.tables)
         return redirect(back, "The tables exist now.")
 
-    def _known(self) -> Room:
+    def _results(self) -> DesignResults:
         if self._room is None:
             raise HTTPException(404, "The console was started without a design.")
         return self._room
@@ -200,7 +200,7 @@ class _Pages:
 
     def pattern(self, request: Request) -> Response:
         """Show a pattern and run it. Reads run with GET, and writes with a confirmed POST."""
-        room = self._known()
+        room = self._results()
         pattern = room.pattern(request.path_params["name"])
         if pattern is None:
             raise HTTPException(404, f"{room.design.name} has no pattern of this name.")
@@ -234,7 +234,7 @@ class _Pages:
         )
 
     def _run(
-        self, room: Room, pattern: Pattern[..., Any], arguments: dict[str, Any], fields: Mapping[str, str]
+        self, room: DesignResults, pattern: Pattern[..., Any], arguments: dict[str, Any], fields: Mapping[str, str]
     ) -> RunResult:
         rehearses = not pattern.plan.reading and fields.get("_confirmed") != "yes"
         return room.runner.run(
@@ -243,7 +243,7 @@ class _Pages:
 
     @staticmethod
     def _filled(
-        room: Room, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
+        room: DesignResults, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
     ) -> tuple[dict[str, str], str]:
         """Return form fields with arguments that match generated items, and a note if none match."""
         try:

@@ -84,7 +84,7 @@ class PatternPlan:
     faults: tuple[Fault, ...]
 
 
-class Room:
+class DesignResults:
     """The design of a console, with results that are computed from it only once."""
 
     def __init__(self, design: Design, source: Source) -> None:

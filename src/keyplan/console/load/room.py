@@ -28,7 +28,7 @@ _HEAT_MAPS: Final = 8
 """Maximum number of tables and indexes whose heat maps are drawn."""
 
 
-class LoadRoom:
+class RecordedLoad:
     """Recorded load of a database, shared by all pages of a console."""
 
     def __init__(self, source: Source, designs: Sequence[Design], engine: EngineLoad | None = None) -> None:

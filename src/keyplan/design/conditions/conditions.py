@@ -298,7 +298,7 @@ F = _Fields()
 
 def paths_of(condition: Condition | None) -> Iterator[FieldPath]:
     """Yield every field path in a condition."""
-    for operand in _leaves(condition):
+    for operand in _leaf_operands(condition):
         if isinstance(operand, FieldPath):
             yield operand
 
@@ -318,15 +318,15 @@ def equal_fields(condition: Condition | None) -> set[str]:
 
 def sources_of(condition: Condition | None) -> Iterator[Source]:
     """Yield every constant and parameter in a condition."""
-    for operand in _leaves(condition):
+    for operand in _leaf_operands(condition):
         if not isinstance(operand, FieldPath):
             yield operand
 
 
-def _leaves(condition: Condition | None) -> Iterator[Any]:
+def _leaf_operands(condition: Condition | None) -> Iterator[Any]:
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
-            yield from _leaves(operand)
+            yield from _leaf_operands(operand)
         elif isinstance(operand, FieldSize):
             yield operand.path
         else:

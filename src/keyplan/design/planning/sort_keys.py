@@ -183,7 +183,11 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: Key
     text = [part.text for part in bound.sort]
     for entity in pattern.entities:
         other = entity.key_in(bound.index)
-        if other is not None and [part.text for part in other.sort] != text and not _start_alike(bound, other, cond):
+        if (
+            other is not None
+            and [part.text for part in other.sort] != text
+            and not _have_same_prefix(bound, other, cond)
+        ):
             fault = pattern.fault(
                 "KP301",
                 f"{pattern.name} queries one range of {pattern.schema.where(bound.index)}, and its entities' sort keys"
@@ -196,7 +200,7 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: Key
     return None
 
 
-def _start_alike(first: BoundKey, second: BoundKey, cond: KeyCondition) -> bool:
+def _have_same_prefix(first: BoundKey, second: BoundKey, cond: KeyCondition) -> bool:
     """Return True if the condition selects the same prefix of both sort keys, as for the levels of a hierarchy."""
     if cond.range is not None or len(first.sort) != 1 or len(second.sort) != 1:
         return False

@@ -74,14 +74,14 @@ class WriteConditions:
         if plan.exists == "must":
             writer = self._writer()
             exists = writer.fragment(f"attribute_exists({writer.name(plan.schema.partition)})")
-            return [exists] if ttl is None else [exists, self._alive(ttl)]
+            return [exists] if ttl is None else [exists, self._not_expired(ttl)]
         if plan.exists == "must_not":
             return [self._absence(plan, ttl)]
         if plan.operation == "UpdateItem" and ttl is not None:
-            return [self._alive(ttl)]  # an upsert must not revive an expired item
+            return [self._not_expired(ttl)]  # an upsert must not revive an expired item
         return []
 
-    def _alive(self, ttl: str) -> Fragment:
+    def _not_expired(self, ttl: str) -> Fragment:
         writer = self._writer()
         return writer.fragment(not_expired(writer, ttl), is_choice=True)
 

@@ -73,9 +73,9 @@ class Devices:
             if not all(isinstance(reason, (*_STALE, *PASSING)) for reason in reasons):
                 raise
             if isinstance(failed.reasons[0], AlreadyExistsError):
-                self._set_other_person(device)
+                self._set_derived_person(device)
 
-    def _set_other_person(self, device: Device) -> None:
+    def _set_derived_person(self, device: Device) -> None:
         other = hashlib.sha256(f"{device.fingerprint}#{device.token_hash}".encode()).hexdigest()
         try:
             self._base.decide(design_push.set_person(device.token_hash, other))

@@ -49,7 +49,7 @@ class Subscriptions:
         another subscription has the new token.
         """
         for attempt in range(ATTEMPTS):
-            stored = self._known(caller, subscription_id)
+            stored = self._own_subscription(caller, subscription_id)
             changed = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
             try:
                 return self._write(changed, stored)
@@ -66,7 +66,7 @@ class Subscriptions:
         Raises SubscriptionNotFoundError if the caller's device has no such subscription.
         """
         for attempt in range(ATTEMPTS):
-            stored = self._known(caller, subscription_id)
+            stored = self._own_subscription(caller, subscription_id)
             if not stored.active:
                 return
             now_ms = self._base.now_ms
@@ -79,7 +79,7 @@ class Subscriptions:
                 return
         raise BusyError("this subscription is being changed by many requests at once")
 
-    def _known(self, caller: Identity, subscription_id: str) -> Stored:
+    def _own_subscription(self, caller: Identity, subscription_id: str) -> Stored:
         """Return a subscription of the caller's device.
 
         Raises SubscriptionNotFoundError if it does not exist or belongs to another device.

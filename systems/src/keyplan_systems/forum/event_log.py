@@ -138,12 +138,12 @@ class EventLog:
     def _refused(self, draft: Draft, failed: TransactionFailedError) -> Appended | None:
         head, mark, event = failed.reasons
         if isinstance(mark, AlreadyExistsError):
-            return Appended(self._known(draft), is_new=False)
+            return Appended(self._stored_event(draft), is_new=False)
         if head is None and event is None:
             raise failed
         return None
 
-    def _known(self, draft: Draft) -> Event:
+    def _stored_event(self, draft: Draft) -> Event:
         mark = self._db.run(design.mark_of(draft.place, draft.event_id))
         event = None if mark is None else self._db.run(design.event_at(draft.place, mark.at_ms, mark.event_seq))
         if event is None:

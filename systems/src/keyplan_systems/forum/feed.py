@@ -100,19 +100,19 @@ class Feed:
         )
 
     def _events(self, changes: Sequence[Inserted[Event]]) -> None:
-        self._hand_over(self.hub.events, [change.new for change in changes])
+        self._notify(self.hub.events, [change.new for change in changes])
 
     def _notifications(self, changes: Sequence[Inserted[Notification]]) -> None:
-        self._hand_over(self.hub.notifications, [change.new for change in changes])
+        self._notify(self.hub.notifications, [change.new for change in changes])
 
     def _watchers(self, changes: Sequence[WatcherChange]) -> None:
         places = {(change.new if isinstance(change, Inserted) else change.old).place for change in changes}
-        self._hand_over(self.hub.watchers, list(places))
+        self._notify(self.hub.watchers, list(places))
 
     def _statuses(self, changes: Sequence[Inserted[StatusCopy] | Modified[StatusCopy]]) -> None:
-        self._hand_over(self.hub.statuses, [change.new for change in changes])
+        self._notify(self.hub.statuses, [change.new for change in changes])
 
-    def _hand_over(self, listen: Callable[[Any], None], news: list[Any]) -> None:
+    def _notify(self, listen: Callable[[Any], None], news: list[Any]) -> None:
         """Call `listen` in the event loop and wait until it returns, so that the reader cannot get far ahead."""
         assert self._loop is not None, "the reader runs within the lifespan"
 

@@ -42,7 +42,7 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
             continue
         steps = pattern.plan.steps or (pattern.plan,)
         twice = [name for step in steps for name in counted_in(step)]
-        if twice and not any(happens_once(step) for step in steps):
+        if twice and not any(fails_if_repeated(step) for step in steps):
             yield non_idempotent_write.finding(
                 pattern.name,
                 f"a repeated call of {pattern.name} counts twice: it adds to {', '.join(twice)} without a"
@@ -72,7 +72,7 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
         plans = [step.call.pattern.plan for step in transaction.steps]
         counted = [name for plan in plans for name in counted_in(plan)]
         free = next((step for step in transaction.steps if _is_unconditional(step)), None)
-        if free is None or not counted or transaction.facts.retried or any(map(happens_once, plans)):
+        if free is None or not counted or transaction.facts.retried or any(map(fails_if_repeated, plans)):
             continue
         plan = free.call.pattern.plan
         deletes = plan.operation == "DeleteItem"
@@ -91,7 +91,7 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
 
 def _is_unconditional(step: TransactionStep) -> bool:
     plan = step.call.pattern.plan
-    return plan.operation in {"DeleteItem", "PutItem"} and plan.exists == "may" and not happens_once(plan)
+    return plan.operation in {"DeleteItem", "PutItem"} and plan.exists == "may" and not fails_if_repeated(plan)
 
 
 def counted_in(plan: Plan) -> list[str]:
@@ -99,7 +99,7 @@ def counted_in(plan: Plan) -> list[str]:
     return [f"{plan.entity.name}.{name}" for name in _counted(plan)]
 
 
-def happens_once(plan: Plan) -> bool:
+def fails_if_repeated(plan: Plan) -> bool:
     """Return True if a step of a transaction fails when it is repeated."""
     if plan.exists == "must_not" or plan.version is not None:
         return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import get_args
 
-from keyplan.check.field_names import is_rest_name
+from keyplan.check.field_names import is_remaining_amount_name
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
@@ -201,7 +201,7 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
             is_plain = action.name == "add" and len(action.path.parts) == 1 and name not in looked_at
             if not is_plain or not _decreases(action) or plan.entity.fields[name].declared.minimum is not None:
                 continue
-            if other is not None or is_rest_name(name):
+            if other is not None or is_remaining_amount_name(name):
                 yield _overdraft(pattern, plan, action, other)
 
 

@@ -36,7 +36,7 @@ _THREAD: Final = "/threads/{item_id}/{participant_id}"
 
 
 @dataclass(frozen=True)
-class Here(Reader):
+class ThreadReader(Reader):
     """The signed-in user and the thread that the page shows."""
 
     key: ThreadKey
@@ -51,12 +51,12 @@ class Here(Reader):
         return self.service.thread(self.user_id, self.key)
 
 
-def current_thread(item_id: str, participant_id: str, me: Me) -> Here:
+def current_thread(item_id: str, participant_id: str, me: Me) -> ThreadReader:
     """Return the signed-in user and the thread in the URL. Raises BadRequestError if an ID in the URL is invalid."""
-    return Here(me.request, me.service, me.user_id, thread_key(item_id, participant_id))
+    return ThreadReader(me.request, me.service, me.user_id, thread_key(item_id, participant_id))
 
 
-InThread: TypeAlias = Annotated[Here, Depends(current_thread)]
+InThread: TypeAlias = Annotated[ThreadReader, Depends(current_thread)]
 
 
 @router.get(_THREAD)
@@ -146,7 +146,7 @@ def follow(here: InThread, form: Form) -> Response:
     return here.done(here.path, "You are no longer notified of new messages.")
 
 
-def _refused(here: Here, form: Mapping[str, str], error: ForumError) -> Response:
+def _refused(here: ThreadReader, form: Mapping[str, str], error: ForumError) -> Response:
     """Return the thread's page with the entered text and the error. If the message ID is in use, a new one is
     generated.
     """
@@ -155,7 +155,7 @@ def _refused(here: Here, form: Mapping[str, str], error: ForumError) -> Response
 
 
 def _page(
-    here: Here,
+    here: ThreadReader,
     *,
     before: str | None = None,
     typed: Mapping[str, str] | None = None,
@@ -190,7 +190,7 @@ def _page(
     )
 
 
-def _state(here: Here, view: ThreadView) -> dict[str, Any]:
+def _state(here: ThreadReader, view: ThreadView) -> dict[str, Any]:
     """Return the template variables for the page's sidebar, including the user's permissions."""
     key, place, service, me = here.key, place_of(here.key), here.service, here.user_id
     watchers = service.connections.users(place)
@@ -225,7 +225,7 @@ def _message(form: Mapping[str, str]) -> NewMessage:
         raise BadRequestError("This message cannot be stored. Reload the page and try again.") from error
 
 
-def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
+def _count(here: ThreadReader, view: ThreadView, *, hand_over: bool) -> None:
     """Count a new message. With `hand_over`, also set the status so that the other party is expected to respond.
 
     A thread that was closed concurrently stays closed.

@@ -109,10 +109,10 @@ class Bronze:
         positions: set[Identity] = set()
         for file in base.of("bronze"):
             if file.first <= last and first <= file.last:
-                positions.update(self._known(file, by_identity))
+                positions.update(self._known_identities(file, by_identity))
         return [by_identity[identity] for identity in sorted(by_identity.keys() - positions)]
 
-    def _known(self, file: DataFile, by_identity: Mapping[Identity, Event]) -> Iterable[Identity]:
+    def _known_identities(self, file: DataFile, by_identity: Mapping[Identity, Event]) -> Iterable[Identity]:
         """Return the identities of the events in a file."""
         if file.rows <= _CACHED_ROWS:
             identities = self._identities.get(file.path)

@@ -101,7 +101,7 @@ class Refresher:
         try:
             digest = self._stage(items, str(baseline.as_of_us), staged)
             baseline = replace(baseline, digest=digest)
-            return self._commit(lambda base: self._rest_on(base, baseline, staged), _same_history)
+            return self._commit(lambda base: self._with_baseline(base, baseline, staged), _same_history)
         finally:
             self._unstage(staged)
 
@@ -149,7 +149,7 @@ class Refresher:
 
     # Exports.
 
-    def _rest_on(self, base: Snapshot, baseline: Baseline, staged: list[DataFile]) -> _Work | None:
+    def _with_baseline(self, base: Snapshot, baseline: Baseline, staged: list[DataFile]) -> _Work | None:
         if self._require_newer(base, baseline):
             return None
         here = {file.path for file in base.of("staged")}
@@ -232,16 +232,16 @@ def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
 
 def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
     """Return True if silver is the same in both versions, so that a result computed from `base` is still valid."""
-    return _same_ground(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
+    return _same_baselines(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
 
 
 def _same_history(base: Snapshot, newest: Snapshot) -> bool:
     """Return True if neither compaction nor another export has changed the history up to `base`."""
     before = {file.path for file in newest.of("bronze") if file.added <= base.version}
-    return _same_ground(base, newest) and before == {file.path for file in base.of("bronze")}
+    return _same_baselines(base, newest) and before == {file.path for file in base.of("bronze")}
 
 
-def _same_ground(base: Snapshot, newest: Snapshot) -> bool:
+def _same_baselines(base: Snapshot, newest: Snapshot) -> bool:
     return base.generation == newest.generation and base.baselines == newest.baselines
 
 

@@ -100,7 +100,7 @@ class SmtpSender:
     def send(self, letter: Letter) -> Sent:
         """Send the email through the SMTP server."""
         try:
-            refused = self._hand_over(letter)
+            refused = self._deliver(letter)
         except smtplib.SMTPRecipientsRefused as error:
             raise _recipients_error(error) from error
         except smtplib.SMTPResponseException as error:
@@ -111,7 +111,7 @@ class SmtpSender:
             raise MailUnavailableError(f"no answer from {self._settings.host}: {error}") from error
         return Sent(refused=tuple(sorted(refused)))
 
-    def _hand_over(self, letter: Letter) -> Collection[str]:
+    def _deliver(self, letter: Letter) -> Collection[str]:
         server = self._connect()
         try:
             refused = server.send_message(letter.message)
