@@ -78,7 +78,7 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
 
 
 def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
-    """Return the parts of a template that belong to a key value. The last part can be a prefix of a field's value."""
+    """Return the leading parts of a template that a key value consists of. The value may end within the last field."""
     if value.part != "begins":
         return template.parts
     numbers = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]

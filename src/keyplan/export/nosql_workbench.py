@@ -133,7 +133,7 @@ def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _template_text(part: BoundKeyAttribute) -> str:
-    """Return the template of a key attribute, or an empty string if it stores a field."""
+    """Return the template of a key attribute, or an empty string if the attribute stores a field without a template."""
     if part.template is not None or part.field is None:
         return "" if part.template is None else part.template.text
     is_copy = part.field.attribute != part.attribute and part.field.declared.type in (str, UUID)

@@ -296,9 +296,7 @@ class _Planner:
     # Indexes.
 
     def _plan_index(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Plan the key in an index if the kind of item has all key attributes of the index. `keys` contains the planned
-        keys.
-        """
+        """Add the entity's key in `index` to `keys`, if its items have all key attributes of the index."""
         if not all(name in self._attributes or name in self._templates for name in index.attributes):
             return
         self._plan_sparse(index, keys)

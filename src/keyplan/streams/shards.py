@@ -62,9 +62,7 @@ class Reading:
     groups: list[ConsumerGroup] = field(default_factory=list)
 
     def unread(self, consumer: BoundConsumer) -> list[Track]:
-        """Return the tracks of a consumer whose shards are held but not read yet, because they are new or a refresh
-        failed.
-        """
+        """Return the shards that a consumer has leased but not started to read: new ones, or after a failed refresh."""
         read = {id(track) for group in self.groups for track in group.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 

@@ -68,6 +68,6 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemDelete:
-    """Run the checks of key values and condition, which do not depend on the table, and return the delete action."""
+    """Check the key values and the condition as far as possible without the table, and return the delete action."""
     check(request)
     return actions.delete(request, form)

@@ -43,7 +43,7 @@ class LogSync:
         self._reach = 0  # a lower bound of the log file's length
 
     def make_room(self, pages: int) -> None:
-        """Extend the log file well beyond its used part, which has this number of pages.
+        """Extend the log file well beyond its used part. `pages` is the number of pages in use.
 
         Call this method in a write transaction, when no other process writes to the log and the bytes after its used
         part are free. If the file cannot be extended, the next commit extends it itself or reports the error.

@@ -58,7 +58,8 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 
     Finds TTL fields that are stored in milliseconds. The finding is an error for fields with
     `Attribute(stored="epoch_ms")`, and for fields whose default, minimum or example (`Field(examples=[...])`) is too
-    large for seconds. It is advice for fields with a name such as `until_ms`.
+    large for seconds. For fields with a name such as `until_ms`, the
+    finding is advice.
 
     Why is this bad? DynamoDB reads the value as seconds. A value in milliseconds is a time about 50,000 years in the
     future, so the item never expires.

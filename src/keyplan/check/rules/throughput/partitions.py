@@ -168,9 +168,9 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
 
 
 def _entities_needing_numbers(table: Table) -> dict[str, str]:
-    """Return the entities whose number of items must be declared because a pattern has a rate or a claim about units.
+    """Return the entities that must declare a number of items, because a pattern declares a rate or capacity units.
 
-    The result maps the name of each entity to the name of the pattern.
+    The result maps the name of each entity to the name of such a pattern.
     """
     needed: dict[str, str] = {}
     for pattern in table.patterns:
