@@ -213,8 +213,8 @@ def explain(
 ) -> None:
     """Explain an access pattern, a stream consumer, or a whole design.
 
-    Shows the request, plan, cost and findings of an access pattern, the settings and findings of a consumer, or a
-    summary of all patterns of a design.
+    For an access pattern, shows its request, plan, cost and findings. For a stream consumer, shows its settings and
+    findings. For a design, shows a summary of all its patterns.
     """
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415

@@ -68,7 +68,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
         typer.Option("--allow-host", help="Additional host name to accept in Host headers. Can be repeated."),
     ] = None,
 ) -> None:
-    """Show tables, items, a design and its load in a web console. The printed URL contains an access token."""
+    """Show tables, items, a design and measured traffic in a web console. The printed URL contains an access token."""
     if not is_installed():
         raise refusal("keyplan console: not installed; pip install 'keyplan[console]'")
     chosen = [option for option in (db, endpoint, aws) if option is not None]

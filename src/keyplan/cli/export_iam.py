@@ -31,8 +31,8 @@ Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="Allow a request only if this parameter, which is the partition key, equals an IAM policy variable, "
-        "such as user_id='${aws:userid}'. Can be repeated.",
+        help="Allow requests only if the partition key equals an IAM policy variable. Pass the parameter that supplies "
+        "the key, and the variable, such as user_id='${aws:userid}'. Can be repeated.",
     ),
 ]
 
@@ -53,8 +53,8 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Allow stream consumers to read the streams of all tables, or of none. By default, only the declared "
-            "consumers are allowed, and none if --pattern is given.",
+            help="Allow reading the streams of all tables (--consumers) or of no table (--no-consumers). By default, "
+            "the declared consumers can read their streams, unless --pattern is given.",
         ),
     ] = None,
     checkpoints: Annotated[

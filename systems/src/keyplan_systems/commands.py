@@ -51,7 +51,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--issuer",
-            help="Accept tokens from this OpenID Connect issuer instead of those issued by `keyplan token`. "
+            help="Accept tokens from this OpenID Connect issuer instead of those issued by 'keyplan token'. "
             "Disables the DynamoDB endpoint. If --host is not a loopback address, the home page, API docs"
             " and health details require a token.",
         ),
@@ -72,7 +72,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         typer.Option("--public-url", help="Base URL that browsers use to reach the server, if it is behind a proxy."),
     ] = None,
 ) -> None:
-    """Run the five example systems, with their APIs, web pages and workers, and a DynamoDB endpoint on one port."""
+    """Run the five example systems (APIs, web pages and workers) and a DynamoDB endpoint, all on one port."""
     from keyplan_systems.up.launch import Settings, UpError  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.launch import up as run  # noqa: PLC0415
 
@@ -111,7 +111,7 @@ def token(
         typer.Option("--claim", help="Claim to include in the token, such as email=ada@example.org. Can be repeated."),
     ] = None,
 ) -> None:
-    """Issue a development token for the example systems that `keyplan up` runs. It is valid for one hour."""
+    """Issue a development token, valid for one hour, for the example systems started by 'keyplan up'."""
     from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - loaded when run
     from keyplan_systems.web.development import issue_development_token  # noqa: PLC0415
 
@@ -131,10 +131,12 @@ def token(
 def demo(  # noqa: PLR0917 - one parameter per option, given by name
     url: Annotated[
         str | None,
-        typer.Option("--url", help="URL of a server started by `keyplan up`. If omitted, the demo starts its own."),
+        typer.Option("--url", help="URL of a server started by 'keyplan up'. If omitted, the demo starts its own."),
     ] = None,
     folder: Annotated[Path | None, typer.Option("--folder", help="Data folder of the server at --url.")] = None,
-    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system. Can be repeated.")] = None,
+    system: Annotated[
+        list[str] | None, typer.Option("--system", help="Run only the part of this system. Can be repeated.")
+    ] = None,
     stay: Annotated[
         bool | None,
         typer.Option(
@@ -184,7 +186,7 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
         typer.Option(
             "--secret",
             envvar="ASK_A_HUMAN_SECRET",
-            help="Secret of the agent. Other users of the machine can see it in the list of processes, so prefer the "
+            help="The agent's secret. Other users of the machine can see it in the process list, so prefer the "
             "environment variable ASK_A_HUMAN_SECRET.",
         ),
     ] = None,
@@ -197,8 +199,8 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
         Path | None,
         typer.Option(
             "--credentials",
-            help="File with the agent's credentials, if --agent is omitted. If the file does not exist, the server "
-            "registers a new agent and creates it.",
+            help="File that stores the agent's credentials, used only if --agent is omitted. If the file does not "
+            "exist, the MCP server registers a new agent and saves its credentials there.",
         ),
     ] = None,
 ) -> None:
@@ -233,7 +235,7 @@ def lake(
         str | None,
         typer.Option(
             "--database",
-            help="For feed and catch-up: database that contains the system's table: a file, "
+            help="For feed and catch-up: the database that contains the system's table, given as a file path, "
             "http://host:port or aws://region.",
         ),
     ] = None,
