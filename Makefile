@@ -30,9 +30,10 @@ quick: $(VENV)/.dev
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/python -m pytest $(QUICK)
 
-# Branch coverage of the toolkit by the quick tests.
-coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest $(QUICK) --cov --cov-report=term
+# Branch coverage of the toolkit by the quick tests and all tests of the console, most of whose pages need a browser.
+coverage: $(VENV)/.dev $(VENV)/.browser
+	$(BIN)/python -m pytest $(QUICK) --cov --cov-report= --cov-fail-under=0
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/console --cov --cov-append --cov-report=term
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check $(CHECKED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 from keyplan.engine.commands import OPERATIONS, command
 
 sys.dont_write_bytecode = False  # half of the time to collect, and a third of the time to start each process
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited from the background job of a shell, also by children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.disable()  # until all tests are collected: next to nothing of what is imported becomes garbage
 
 pytest_collect_file = Sybil(
