@@ -42,6 +42,7 @@ SLOW = {
     "tests/conformance": "repeats thousands of recorded requests",
     "tests/console/test_design.py": "opens pages in a browser",
     "tests/console/test_home.py": "opens pages in a browser",
+    "tests/console/test_design_models.py": "runs every pattern of whole designs",
     "tests/console/test_items.py": "opens pages in a browser",
     "tests/console/test_load.py": "opens pages in a browser",
     "tests/console/test_other_engines.py": "opens pages in a browser",

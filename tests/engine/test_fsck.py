@@ -168,7 +168,7 @@ def test_an_index_completed_during_the_check_is_seen_unfinished(
         for number in range(10):
             table_making.put(engine, str(number), tagKey={"S": "x"})
         with monkeypatch.context() as patch:
-            patch.setattr(backfill.Backfiller, "wake", lambda self: None)
+            patch.setattr(backfill.Backfiller, "_pending", lambda _: [])
             table_making.add_index(engine, "tag")
         true = engine.store.snapshot
 

@@ -34,7 +34,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def by_hand(small_chunks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Start no thread: the test copies each chunk."""
-    monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
+    monkeypatch.setattr(backfill.Backfiller, "_pending", lambda _: [])
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -188,7 +188,7 @@ def test_an_unfinished_backup_is_in_use(harness: Harness) -> None:
 
 def test_large_items_are_copied_in_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
-    monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
+    monkeypatch.setattr(backfill.Backfiller, "_pending", lambda _: [])
     harness = Harness()
     for number in range(10):
         harness.put(str(number), x={"S": "x" * 300_000})
@@ -391,7 +391,7 @@ def test_opening_the_file_completes_unfinished_copies(tmp_path: Path, monkeypatc
     path = tmp_path / "data.db"
     harness = Harness()
     with monkeypatch.context() as patch:
-        patch.setattr(backfill.Backfiller, "wake", lambda self: None)
+        patch.setattr(backfill.Backfiller, "_pending", lambda _: [])
         harness.engine = Engine.open(path, clock=harness.clock)
         tables_of.create(harness.engine)
         harness.enable_recovery()

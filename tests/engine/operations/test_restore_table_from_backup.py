@@ -117,7 +117,7 @@ def test_a_large_table_is_creating_until_its_indexes_are_filled(
             tables_of.put(engine, f"n{number}", g={"S": "g"}, l={"S": "l"})
         response = engine.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
         monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
-        monkeypatch.setattr(backfill.Backfiller, "wake", lambda _: None)
+        monkeypatch.setattr(backfill.Backfiller, "_pending", lambda _: [])
         request = {"BackupArn": response["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
         engine.call("RestoreTableFromBackup", request)
         description = engine.call("DescribeTable", {"TableName": "restored"})["Table"]
@@ -141,7 +141,7 @@ def test_another_process_sees_when_the_table_is_ready(tmp_path: Path, monkeypatc
             engine.backfiller.wait()  # a thread that still looks for work would fill the restored table
         with monkeypatch.context() as patch:
             patch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
-            patch.setattr(backfill.Backfiller, "wake", lambda _: None)
+            patch.setattr(backfill.Backfiller, "_pending", lambda _: [])
             request = {"BackupArn": response["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
             first.call("RestoreTableFromBackup", request)
             assert failure(other, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"

@@ -95,7 +95,7 @@ def test_many_items_are_scanned_by_the_thread(engine: Engine, monkeypatch: pytes
 def test_expiry_can_be_disabled_during_the_scan(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfill, "CHUNK_ROWS", 2)
     monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
-    monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
+    monkeypatch.setattr(backfill.Backfiller, "_pending", lambda _: [])
     create(engine)
     for number in range(7):
         put(engine, str(number), until={"N": "9000000000"})

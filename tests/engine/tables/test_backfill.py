@@ -31,7 +31,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def by_hand(small_chunks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Start no thread: the test fills each chunk."""
-    monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
+    monkeypatch.setattr(backfill.Backfiller, "_pending", lambda _: [])
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_an_unfinished_backfill_continues_when_the_database_is_opened(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without_thread, Engine.open(path) as engine:
-        without_thread.setattr(backfill.Backfiller, "wake", lambda self: None)
+        without_thread.setattr(backfill.Backfiller, "_pending", lambda _: [])
         filled(engine)
         add_index(engine, "tag")
         assert not fill_chunk(engine)
