@@ -25,10 +25,10 @@ import jinja2
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.types import ASGIApp
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Scope
 
 from keyplan.pages import charts
-from keyplan.pages.assets import Assets
 
 ASSETS: Final = "/assets"
 """The URL path, relative to the application's root, of the files that all pages share."""
@@ -41,6 +41,7 @@ POLICY: Final = (
 FLASH: Final = "keyplan_flash"
 """The name of the cookie with a message for the next page, such as "Task deleted"."""
 _FLASH_CHARACTERS: Final = 400
+_YEAR: Final = "public, max-age=31536000, immutable"
 SCRIPT_TEXTS: Final = (
     "The server answered {status}.",
     "The server cannot be reached. Try again.",
@@ -206,6 +207,23 @@ class PageContext:
     def static(self, name: str) -> str:
         """Return the URL of a file in the `static` folder of the application's package."""
         return f"{self.here}/{self._pages._static}/{name}?v={_version(self._pages._package, name)}"
+
+
+class Assets(StaticFiles):
+    """An application that serves the `static` folder of a package.
+
+    Clients cache versioned URLs for a year, and revalidate other files on each use.
+    """
+
+    def __init__(self, package: str) -> None:
+        super().__init__(directory=str(files(package).joinpath("static")))
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Return a file, or status 304 if the client's cached copy is current."""
+        response = await super().get_response(path, scope)
+        has_version = scope.get("query_string", b"").startswith(b"v=")
+        response.headers["Cache-Control"] = _YEAR if has_version else "no-cache"
+        return response
 
 
 def root_of(connection: HTTPConnection) -> str:

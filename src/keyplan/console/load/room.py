@@ -1,23 +1,26 @@
-"""State of the Load pages: the recorder of a database, which is filled by an observer of its engine or by program
-reports.
+"""State of the Load pages: the recorder of a database, and the forecast that its counts are compared with.
+
+An observer of the engine adds counts to the recorder, or connected programs report theirs.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from keyplan.client.reporting import document
 from keyplan.console.load.engine import EngineLoad
-from keyplan.console.load.forecast import Forecast, PatternForecast
 from keyplan.console.load.heat import Heat, heat_of
-from keyplan.console.load.matching import Matcher
-from keyplan.console.load.recorder import LoadRecorder, LoadWindow
+from keyplan.console.load.matching import Matcher, labels
+from keyplan.console.load.recorder import LoadCounts, LoadRecorder, LoadWindow
 from keyplan.console.load.reports import MeterReports
 from keyplan.console.source import is_own_call
-from keyplan.cost.prices import book
+from keyplan.cost.estimate import SECONDS_A_MONTH, price_of_call
+from keyplan.cost.expected import expected
+from keyplan.cost.prices import PriceBook, book
 
 if TYPE_CHECKING:
     from keyplan.client.requests import Meter
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 _HEAT_MAPS: Final = 8
 """Maximum number of tables and indexes whose heat maps are drawn."""
+_MORE_EXPENSIVE: Final = 1.5
+"""Ratio of measured to expected units above which a pattern is reported as more expensive."""
 
 
 class RecordedLoad:
@@ -81,3 +86,81 @@ class RecordedLoad:
     def prediction(self) -> Forecast:
         """The forecast of the load for all designs."""
         return Forecast(self.designs, book())
+
+
+@dataclass(frozen=True)
+class PatternForecast:
+    """Forecast and measurement of one pattern."""
+
+    name: str
+    design: str
+    table: str
+    declared: float | None
+    """Declared average calls per second, or None if the design declares no rate."""
+    peak: float | None
+    measured: float
+    """Measured requests per second."""
+    expected_units: float
+    """Read and write units of a call according to the price model."""
+    measured_units: float | None
+    """Average measured units of a request, or None if there were no requests."""
+    forecast: float | None
+    """Monthly on-demand price at the declared rate in dollars, or None without a rate."""
+    projected: float
+    """Monthly price if the measured load continues."""
+
+    @property
+    def forecast_or_zero(self) -> float:
+        """Return the forecast cost, or 0 if no rate is declared."""
+        return self.forecast or 0.0
+
+    @property
+    def verdict(self) -> str:
+        """Return "above peak", "more expensive", "cheaper" or "as declared", or "" if nothing was measured."""
+        if self.measured_units is None:
+            return ""
+        if self.peak is not None and self.measured > self.peak:
+            return "above peak"
+        if self.expected_units and self.measured_units > _MORE_EXPENSIVE * self.expected_units:
+            return "more expensive"
+        if self.measured_units * _MORE_EXPENSIVE < self.expected_units:
+            return "cheaper"
+        return "as declared"
+
+
+class Forecast:
+    """Forecast for one or more designs, which is computed once and compared with measurements."""
+
+    def __init__(self, designs: Sequence[Design], prices: PriceBook) -> None:
+        self.prices = prices
+        names = labels(designs)
+        self._rows = [
+            (names[pattern], design.name, pattern, price_of_call(pattern, expectation, prices), expectation.units)
+            for design in designs
+            for pattern in design.patterns
+            for expectation in (expected(pattern),)
+        ]
+
+    def compare(self, measured: Mapping[str, LoadCounts], seconds: float) -> list[PatternForecast]:
+        """Compare every pattern with its counts of the last `seconds`. The patterns with the highest projected cost
+        come first.
+        """
+        rows = []
+        for name, design, pattern, price, units in self._rows:
+            rate, schema, counts = pattern.facts.rate, pattern.plan.schema, measured.get(name, LoadCounts())
+            spent = self.prices.on_demand(counts.read, counts.write, schema.table_class)
+            rows.append(
+                PatternForecast(
+                    name,
+                    design,
+                    schema.name,
+                    None if rate is None else rate.average,
+                    None if rate is None else rate.highest,
+                    counts.requests / seconds,
+                    units.read + units.written,
+                    counts.units / counts.requests if counts.requests else None,
+                    None if rate is None else rate.average * SECONDS_A_MONTH * price,
+                    spent / seconds * SECONDS_A_MONTH,
+                )
+            )
+        return sorted(rows, key=lambda row: (-row.projected, -(row.forecast or 0.0), row.name))
