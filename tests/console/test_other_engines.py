@@ -37,7 +37,7 @@ class OtherEngine:
 
     name: str
     url: str
-    lacks: frozenset[str]
+    unsupported: frozenset[str]
     """Operations that the engine does not support."""
 
 
@@ -61,10 +61,10 @@ ENGINES = {
 
 @pytest.fixture(scope="module", params=ENGINES)
 def other(request: pytest.FixtureRequest) -> Iterator[OtherEngine]:
-    peer, lacks = ENGINES[request.param]
+    peer, unsupported = ENGINES[request.param]
     skip_if_missing(peer)
     with running_peer(peer) as server:
-        yield OtherEngine(request.param, server.url, lacks)
+        yield OtherEngine(request.param, server.url, unsupported)
 
 
 def skip_if_missing(peer: Peer) -> None:
@@ -97,16 +97,16 @@ def test_a_table_is_created_listed_described_and_deleted(other: OtherEngine, sou
     page.get_by_role("button", name="Create table").click()
     expect(page.get_by_role("status").first).to_contain_text("Table made created.")
     expect(page.get_by_text("On: items expire by expires.")).to_be_visible()
-    for operation in other.lacks & BACKUPS:
+    for operation in other.unsupported & BACKUPS:
         expect(page.locator(".notice.warn")).to_contain_text(f"{operation}: not supported")
         expect(page.locator("main")).to_contain_text(f"refused {operation} (not supported)")
-    if not other.lacks & BACKUPS:
+    if not other.unsupported & BACKUPS:
         expect(page.locator("main")).to_contain_text("Point-in-time recovery is o")
     checked(window, "overview", other)
     page = window.goto("/console/data/")
     row = page.get_by_role("row").filter(has_text="made")
     expect(row).to_contain_text("expires")
-    expect(row).to_contain_text("unknown" if other.lacks & BACKUPS else "on demand")
+    expect(row).to_contain_text("unknown" if other.unsupported & BACKUPS else "on demand")
     checked(window, "tables", other)
     page = window.goto("/console/data/tables/made/about")
     page.get_by_role("link", name="Delete table").click()
@@ -182,7 +182,7 @@ def test_a_stream_is_followed_or_its_refusal_is_explained(other: OtherEngine, so
     put(source, "Ada", 1, status={"S": "open"})
     window = visit(source)
     page = window.goto(f"{ORDERS}stream")
-    if "DescribeStream" in other.lacks:
+    if "DescribeStream" in other.unsupported:
         expect(page.get_by_role("alert")).to_contain_text(f"{source.name} refused DescribeStream")
     else:
         expect(page.locator("#records tr")).to_have_count(1)

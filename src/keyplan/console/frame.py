@@ -197,13 +197,19 @@ def utc(text: str) -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-async def _read_form(request: Request) -> PostedForm:
-    """Return the fields of a form as browsers encode them. Raises HTTPException if it is too large."""
+async def read_body(request: Request, most: int, message: str) -> bytes:
+    """Return the body of a request. Raises HTTPException with status 413 and `message` if it has over `most` bytes."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > FORM_BYTES:
-            raise HTTPException(413, f"The form is larger than {FORM_BYTES // 1024 // 1024} MiB.")
+        if len(body) > most:
+            raise HTTPException(413, message)
+    return bytes(body)
+
+
+async def _read_form(request: Request) -> PostedForm:
+    """Return the fields of a form as browsers encode them. Raises HTTPException if it is too large."""
+    body = await read_body(request, FORM_BYTES, f"The form is larger than {FORM_BYTES // 1024 // 1024} MiB.")
     try:
         text = body.decode()
     except UnicodeDecodeError:

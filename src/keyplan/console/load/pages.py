@@ -10,23 +10,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import orjson
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from keyplan.console.frame import Frame, read_body
 from keyplan.console.load.recorder import SEPARATOR, SPANS, KeyUse, LoadCounts, LoadWindow, Name
 from keyplan.console.load.reports import REPORT_BYTES, InvalidReportError
 from keyplan.pages import charts
-
-if TYPE_CHECKING:
-    from keyplan.console.frame import Frame
 
 _TABS: Final = (
     ("", "Overview"),
@@ -263,13 +260,9 @@ def _reporting(console: Frame) -> Callable[[Request], Any]:
     async def receive(request: Request) -> Response:
         if not console.access.has_bearer_token(request):
             return JSONResponse({"error": {"code": "token", "message": "the console's token is required"}}, 401)
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > REPORT_BYTES:
-                raise HTTPException(413, f"A report has at most {REPORT_BYTES // 1024} KiB.")
+        body = await read_body(request, REPORT_BYTES, f"A report has at most {REPORT_BYTES // 1024} KiB.")
         try:
-            await run_in_threadpool(console.load.reports.add, orjson.loads(bytes(body)))
+            await run_in_threadpool(console.load.reports.add, orjson.loads(body))
         except (InvalidReportError, orjson.JSONDecodeError) as error:
             return JSONResponse({"error": {"code": "invalid", "message": str(error)}}, 400)
         return Response(status_code=204)
