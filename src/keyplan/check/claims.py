@@ -1,4 +1,4 @@
-"""Parsing of the performance claims in a design: units, prices, latencies and dates."""
+"""Parsing of the published claims about a design's performance: units, prices, latencies and dates."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ What = Literal["read", "write"]
 
 @dataclass(frozen=True)
 class ClaimedUnits:
-    """A number or range of capacity units in a claim."""
+    """A number or range of capacity units that a published claim about a design states."""
 
     what: What
     low: float
     high: float
     each: bool = False
-    """True if the units are the cost of each item."""
+    """True if the claim states the units for each item, not for the whole request."""
 
 
 @dataclass(frozen=True)
 class ClaimedPrice:
-    """A price in a claim, in dollars per million requests."""
+    """A price that a published claim about a design states, in dollars per million requests."""
 
     what: What
     per_million: float
@@ -50,7 +50,9 @@ SINGLE_DIGIT_MS = 10
 
 
 def units_of(text: str) -> ClaimedUnits | None:
-    """Parse the units in a claim, such as "0.5 RCU", "~1-5 RCU", "1.5 WCU per item" or "2 write units"."""
+    """Parse the capacity units in the text of a claim, such as "0.5 RCU", "~1-5 RCU", "1.5 WCU per item" or "2 write
+    units".
+    """
     match = _UNITS.search(text)
     if match is None:
         return None
@@ -61,7 +63,7 @@ def units_of(text: str) -> ClaimedUnits | None:
 
 
 def price_of(text: str) -> ClaimedPrice | None:
-    """Parse the price of a million requests in a claim, such as "$0.25 per million reads"."""
+    """Parse the price of a million requests in the text of a claim, such as "$0.25 per million reads"."""
     match = _PRICE.search(text)
     if match is None:
         return None
@@ -69,7 +71,7 @@ def price_of(text: str) -> ClaimedPrice | None:
 
 
 def milliseconds_of(text: str) -> float | None:
-    """Return the upper limit of the latency in a claim, in milliseconds, or None. "single-digit ms" counts as 10."""
+    """Return the maximum latency in the text of a claim, in milliseconds, or None. "single-digit ms" counts as 10."""
     match = _LATENCY.search(text)
     if match is None:
         return None
@@ -77,7 +79,7 @@ def milliseconds_of(text: str) -> float | None:
 
 
 def year_and_month_of(text: str) -> tuple[int, int] | None:
-    """Parse the year and month in a claim's source. If only a year is given, the month is December."""
+    """Parse the year and month in the source of a claim. If only a year is given, the month is December."""
     match = _DATE.search(text)
     return None if match is None else (int(match[1]), int(match[2] or 12))
 
@@ -87,7 +89,7 @@ def _number(text: str) -> float:
 
 
 def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
-    """Yield each claim with the name and source location of the design or the pattern that it is about."""
+    """Yield each published claim, with the name and source location of the design or pattern that it is about."""
     for name, claim in of_design(subject):
         yield name, claim, claim.place
     for pattern, claim in of_patterns(subject):
@@ -95,15 +97,18 @@ def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
 
 
 def of_design(subject: Subject) -> Iterator[tuple[str, Claim]]:
-    """Yield each claim about the whole design, with the design's name."""
+    """Yield each published claim about the whole design, with the design's name."""
     return ((subject.design.name, claim) for claim in subject.design.claims)
 
 
 def of_patterns(subject: Subject) -> Iterator[tuple[Pattern[..., object], Claim]]:
-    """Yield each claim about a pattern, with the pattern."""
+    """Yield each published claim about a pattern, with the pattern."""
     return ((pattern, claim) for pattern in subject.design.patterns for claim in pattern.facts.claims)
 
 
 def place_of(pattern: Pattern[..., object]) -> Place:
-    """Return the location of `claims=` in a pattern's declaration, because several patterns can share a claim."""
+    """Return the source location of the `claims=` argument of a pattern.
+
+    Several patterns can share a claim, so the location of the claim does not identify the pattern.
+    """
     return pattern.place.at("claims=")

@@ -28,9 +28,9 @@ _BYTES_OF_A_CONTAINER = 3
 
 
 def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
-    """Return the maximum total size of the bounded fields in bytes, and the name of the largest field.
+    """Return the maximum total size of an entity's bounded fields in bytes, and the name of the largest field.
 
-    Unbounded fields count as 0, so the size is a lower bound.
+    Unbounded fields count as 0, so items of an entity with such fields can be larger.
     """
     sizes = {
         field.name: len(field.attribute.encode()) + (most_bytes(field.info.annotation, field.info) or 0)
@@ -127,7 +127,7 @@ def _one_level_more(inner: list[int | None]) -> int | None:
 
 
 def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
-    """Return True if no declaration limits the number of members of a top-level list, map or set field."""
+    """Return True if a path is a whole list, map or set field, and no declaration limits the number of its members."""
     if len(path.parts) > 1:
         return False
     if stored.declared.max_length is not None:
@@ -203,7 +203,7 @@ def _is_free_text(field: StoredField) -> bool:
 
 
 def _fitting_length(template: BoundTemplate, limit: int) -> int:
-    """Return the maximum length in characters for each unbounded field of a key, so that the key fits into the limit.
+    """Return a maximum length in characters for the unbounded fields of a key, with which the key is within the limit.
 
     The length is a multiple of 10 and assumes four bytes per character.
     """

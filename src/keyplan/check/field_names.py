@@ -31,7 +31,9 @@ _FUTURE = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w
 _SEQUENCE = re.compile(r"(^|_)(seq|sequence|serial)(_(no|nr|number))?$")
 _TIME_ORDERED_ID = re.compile(r"(^|_)(ulid|ksuid)$")
 _ULID_ALPHABET = re.compile(r"A-HJ-?KM-?NP-TV-Z", re.IGNORECASE)
-"""The letters of a ULID as they appear in a pattern: Crockford's alphabet, without I, L, O and U."""
+"""A regular expression that finds the letters of a ULID in another regular expression: Crockford's alphabet, without I,
+L, O and U.
+"""
 _TIME_ORDERED_UUIDS = frozenset({6, 7})
 """UUID versions that start with the time (RFC 9562)."""
 

@@ -21,16 +21,18 @@ class Finding:
     subject: str
     """The name of the table, index, entity, pattern or consumer that the finding is about."""
     problem: str
-    """The consequence in one sentence, with the numbers that show it."""
+    """The consequence of the problem in one sentence, with the numbers that show it."""
     fix: str
-    """An instruction that solves the problem."""
+    """An instruction for solving the problem."""
     place: Place
     other: Place | None = None
-    """A related declaration. For rules with `conflicts=True`, the declaration that conflicts with the first."""
+    """A related declaration. For rules with `conflicts=True`, a declaration that conflicts with the one at `place`."""
     item: str = ""
-    """The part that the finding is about, such as a field. A merged finding lists the items of all its findings."""
+    """The part of the subject that the finding is about, such as a field. A merged finding lists the items of all its
+    findings.
+    """
     cause: str = ""
-    """A key for merging. Findings with an item are merged if they have the same rule, severity and cause."""
+    """A key for merging findings. Findings with an item are merged if they have the same rule, severity and cause."""
     alike: tuple[Finding, ...] = ()
     """The findings with the same cause that were merged into this finding."""
 

@@ -30,7 +30,7 @@ _SILENT = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 )
 _Span = tuple[int, int, int, int]
-"""First line, last line, first column and the column after the last. Columns are in bytes."""
+"""A range of source code: first line, last line, first column and the column after the last. Columns are in bytes."""
 _Site = tuple[str, _Span | int]
 """The file of a declaration, with the span of its call, or with its line number if the span is unknown."""
 
@@ -45,7 +45,7 @@ class Change:
     place: Place
     option: str
     attributes: tuple[str, ...] = ()
-    """The attributes to add to the option's list. If empty, the option is set to True."""
+    """The attributes to add to a list option, such as a projection. If empty, the option is set to True."""
 
     def __str__(self) -> str:
         value = f"project {', '.join(self.attributes)}" if self.attributes else f"{self.option}=True"
@@ -70,7 +70,9 @@ class FileEdit:
 
 @dataclass(frozen=True)
 class Fixes:
-    """The edits that fix findings, with the changes that they make and the changes that are refused."""
+    """The edits to source files that fix findings, the changes that the edits make, and the changes that cannot be
+    made.
+    """
 
     edits: tuple[FileEdit, ...]
     made: tuple[Change, ...]
@@ -84,7 +86,7 @@ class Fixes:
 
 
 class _RefusedError(Exception):
-    """Raised if a change cannot be made. The message is the reason."""
+    """Raised if a change to the source code cannot be made. The message is the reason."""
 
 
 def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
@@ -251,8 +253,9 @@ class _Source:
         self.replacements.append((self._start(node), self._end(node), new))
 
     def _insert(self, node: ast.expr, children: Sequence[ast.expr | ast.keyword], *new: str) -> None:
-        """Insert elements after the last element of a call or list, on separate lines if the existing elements have
-        their own.
+        """Insert elements after the last element of a call or list.
+
+        If the closing bracket is on a separate line, each new element is on a separate line too.
         """
         start = self._start(node)
         tokens = _tokens(self.text[start : self._end(node)])
@@ -273,7 +276,6 @@ class _Source:
         return "\r\n" if "\r\n" in self.text else "\n"
 
     def _indent(self, node: ast.expr | ast.keyword) -> str:
-        """Return the whitespace at the start of a node's line."""
         line = self.text[self.starts[node.lineno - 1] : self.starts[node.lineno]]
         return line[: len(line) - len(line.lstrip())]
 

@@ -36,7 +36,7 @@ def as_template(part: BoundKeyAttribute) -> BoundTemplate | None:
 
 
 def of_field(field: StoredField) -> BoundTemplate | None:
-    """Return a String field as a template with one placeholder, or None if no placeholder produces such strings."""
+    """Return a template with one placeholder for a String field, or None if no placeholder can encode the field."""
     if field.type_code != "S":
         return None
     text = f"{{{field.name}:utc_us}}" if field.annotation is datetime else f"{{{field.name}}}"
@@ -47,7 +47,7 @@ def of_field(field: StoredField) -> BoundTemplate | None:
 
 
 def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]) -> Overlap | None:
-    """Return a key that both sides can produce, or None if the keys are provably disjoint.
+    """Return a key that the key attributes on both sides can have, or None if their keys are provably disjoint.
 
     Pairs of Number or Binary attributes are assumed to overlap.
     """
@@ -94,25 +94,24 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 @lru_cache(_CACHED)
 def begins(prefix: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
-    """Return a key of `other` that starts with `prefix`, in which only the fields `known_fields` have
-    values, or None.
+    """Return a key of `other` that starts with the first part of `prefix`, or None.
+
+    The first part ends before the first field that is not in `known_fields`.
     """
     return None if are_disjoint(prefix, other) else captured(prefix, other, known_fields)
 
 
 @lru_cache(_CACHED)
 def in_range(template: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> str | None:
-    """Return a key of `other` that a range over `template` selects, or None.
+    """Return a key of `other` that a range query on the keys of `template` selects, or None.
 
-    The range covers the first placeholder after the known fields.
+    The range is on the first field that is not in `known_fields`.
     """
     return None if are_disjoint(template, other) else range_captures(template, other, known_fields)
 
 
 def is_unlikely(overlap: Overlap) -> bool:
-    """Return True if two keys are equal only if an ID contains punctuation. Generated IDs do not contain
-    punctuation.
-    """
+    """Return True if two keys overlap only if an ID contains punctuation, which generated IDs do not contain."""
     if overlap.plain:
         return False
     odd = [
@@ -136,11 +135,13 @@ def constant(text: str) -> BoundTemplate:
 
 @dataclass(frozen=True)
 class Capture:
-    """A key of another entity that a sort key condition selects."""
+    """A key of another entity that a query's sort key condition also selects."""
 
     text: str
     exact: bool
-    """False if the key is only a possible match, because only first characters or types were compared."""
+    """False if the other entity's key is only a possible match, because only first characters or types were
+    compared.
+    """
 
 
 def template_of(value: KeyValue) -> BoundTemplate | None:
@@ -251,7 +252,7 @@ def _open(op: str, queried: BoundTemplate, stored: BoundTemplate) -> Capture | N
 
 
 def _first(template: BoundTemplate) -> CharSet:
-    """Return the possible first characters of a template's strings."""
+    """Return the possible first characters of the strings that a template produces."""
     if template.literal_prefix:
         return CharSet.of(template.literal_prefix[0])
     return template.placeholders[0].encoding.first

@@ -23,7 +23,9 @@ from keyplan.design.schema import Index, Schema
 from keyplan.design.workload import Provisioned, Rate
 
 NOTABLE_UNITS = 25.0
-"""The lowest sustained load that is reported, in write units per second: about $40 per month on demand."""
+"""The lowest sustained load for which rules report a write, in write units per second: about $40 per month
+on demand.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +33,10 @@ class Work:
     """A request to DynamoDB that a pattern makes, or one step of the pattern if it is a transaction."""
 
     pattern: Pattern[..., Any]
-    """The pattern that a program calls. For a step, this is the transaction."""
+    """The pattern that a program calls. For a step of a transaction, this is the transaction."""
     plan: Plan
     units: Units
-    """The capacity units of one call."""
+    """The capacity units that the request uses in one call to the pattern."""
 
     @property
     def rate(self) -> Rate | None:
@@ -60,7 +62,9 @@ def works_of(design: Design) -> Iterator[Work]:
 
 
 def is_declared(work: Work) -> bool:
-    """Return True if the pattern has a rate, and its units do not depend on an assumed number of items."""
+    """Return True if the load of a request is known: it has a rate, and its units do not depend on an assumed number of
+    items.
+    """
     if work.rate is None:
         return False
     return not work.plan.reading or work.plan.operation == "GetItem" or not expected(work.pattern).guesses
@@ -108,7 +112,7 @@ class CapacityUse:
 
     @property
     def where(self) -> str:
-        """The description for messages, such as "table app" or "index by_owner"."""
+        """The description of the table or index in messages, such as "table app" or "index by_owner"."""
         return self.table.schema.where(self.index)
 
     @property
@@ -118,7 +122,7 @@ class CapacityUse:
 
     @property
     def bought(self) -> Provisioned | None:
-        """The provisioned capacity, or None if it is billed on demand."""
+        """The provisioned capacity of the table or index, or None in on-demand mode."""
         return self.table.schema.provisioned if self.index is None else self.index.billing
 
 

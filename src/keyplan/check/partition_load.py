@@ -32,7 +32,7 @@ from keyplan.design.workload import Distinct
 from keyplan.dynamodb.values.units import write_units
 
 _MOST_SHARDS = 1_000
-"""The maximum number of values of a bounded int field that are assumed to be used evenly."""
+"""The maximum number of values of an int field for which all values are assumed to have the same load."""
 
 
 def is_constant(source: Source) -> bool:
@@ -41,7 +41,7 @@ def is_constant(source: Source) -> bool:
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return the share of the most frequent value of each key field of a counter, taken from the declarations of other
+    """Return the share of the most frequent value of each field in a counter's key, from the declarations of other
     entities.
 
     For example, if a third of all votes are for one poll, a third of the additions go to the counter of that poll.
@@ -142,20 +142,20 @@ class PatternLoad:
 
     pattern: Pattern[..., Any]
     share: float
-    """The share of the pattern's calls that access the key."""
+    """The share of the pattern's calls that access the most used key."""
     read: float
-    """Read units of one call."""
+    """The read units that one call to the pattern uses."""
     write: float
-    """Write units of one call."""
+    """The write units that one call to the pattern uses."""
 
     @property
     def average(self) -> float:
-        """The average number of calls per second that access the key."""
+        """The average number of the pattern's calls per second that access the most used key."""
         return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.average * self.share
 
     @property
     def peak(self) -> float:
-        """The peak number of calls per second that access the key."""
+        """The peak number of the pattern's calls per second that access the most used key."""
         return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.highest * self.share
 
 
@@ -174,7 +174,7 @@ class HotKey:
 
     @property
     def where(self) -> str:
-        """The description of the table or index for messages."""
+        """The description of the table or index in messages, such as "table app"."""
         return self.table.schema.where(self.index)
 
     @property
@@ -212,8 +212,8 @@ class HotKey:
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
     def share_of(self, what: str) -> float:
-        """Return the largest share of one pattern's calls that access the key, for patterns that use "read" or "write"
-        units.
+        """Return the highest share of a pattern's calls that access the key. Only patterns that use units of the kind
+        `what`, "read" or "write", are considered.
         """
         return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
 
@@ -224,7 +224,7 @@ class HotKey:
 
 
 def _sources(plan: Plan) -> dict[str, Source]:
-    """Return, by field name, the parameter or constant from which the value of a field is taken, where it is known."""
+    """Map each field to the parameter or constant from which a call takes the field's value, if it is known."""
     sources: dict[str, Source] = {}
     for action in plan.actions:
         if action.name == "set":
@@ -304,7 +304,7 @@ def _grouped(
 
 
 def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield each constant index key that a pattern queries for an entity without a declared key in the index."""
+    """Yield a hot key for each query by a constant index key, if the queried entity declares no key in the index."""
     for pattern in table.patterns:
         plan = pattern.plan
         index, condition = plan.index, plan.key

@@ -1,4 +1,4 @@
-"""Relations between entities: owners and children, expiring entities, and entities that guard unique values."""
+"""Relations between entities: owners and children, expiring entities, and entities that reserve unique values."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def always_expires(entity: EntitySpec) -> bool:
 
 
 def guarded_writes(subject: Subject, pattern: Pattern[..., Any]) -> list[Pattern[..., Any]]:
-    """Return the writes that depend on the result of a reading pattern, as listed in its `guards=`."""
+    """Return the writes that depend on the result of a read, as listed in the `guards=` of its pattern."""
     names = pattern.facts.guards
     return [write for write in subject.design.patterns if write.name in names and not write.plan.reading]
 
 
 def steps_in(write: Pattern[..., Any]) -> tuple[Plan, ...]:
-    """Return the plans of a transaction's steps. For another pattern, return its own plan."""
+    """Return the plans of a transaction's steps. For another pattern, return a tuple that contains only its plan."""
     return write.plan.steps or (write.plan,)
 
 
@@ -78,10 +78,10 @@ def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec
 
 
 def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:
-    """Return True if behavior depends on the value of a field, other than that of the pattern that sets it.
+    """Return True if a field is a state: behavior other than that of the pattern `apart_from` depends on its value.
 
-    This can be a condition on another write, a read with `decides="state"`, a condition on an index key, a consumer's
-    filter, or another update that sets the field to a constant.
+    Such behavior is a condition on another write, a read with `decides="state"`, a condition on an index key, a
+    consumer's filter, or another update that sets the field to a constant.
     """
     if any(name in {path.field for path in paths_of(bound.only_if)} for bound in entity.indexes):
         return True
@@ -178,7 +178,7 @@ class Guard:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields whose combined value is reserved."""
+        """The fields of the guarded entity whose combined value is reserved."""
         return self.guard.key.fields
 
 
@@ -201,7 +201,10 @@ def _has_key_from(guard: EntitySpec, guarded: EntitySpec) -> bool:
 
 
 def _is_lesser(guard: EntitySpec, guarded: EntitySpec, created: list[EntitySpec]) -> bool:
-    """Return True if `guard` has fewer fields than `guarded`, or the same number of fields and is created later."""
+    """Return True if `guard` is assumed to be the one of two entities that reserves values.
+
+    It has fewer fields than `guarded`, or the same number of fields and is created later in the transaction.
+    """
     if len(guard.fields) != len(guarded.fields):
         return len(guard.fields) < len(guarded.fields)
     return created.index(guard) > created.index(guarded)

@@ -71,7 +71,7 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
 
 
 def _conflicts(finding: Finding) -> bool:
-    """Return True if the other declaration that a finding shows conflicts with the first."""
+    """Return True if a finding's `other` declaration conflicts with the declaration that the finding is about."""
     return finding.code in PAGES and PAGES[finding.code].conflicts
 
 
@@ -80,7 +80,7 @@ def _line(place: Place) -> str:
 
 
 def _differing(finding: Finding, first: Finding) -> str:
-    """Return the problem of a finding, without the part after the colon if the first finding has the same part."""
+    """Return the problem of a finding, without the text after the colon if it is the same in the first finding."""
     head, _, tail = finding.problem.partition(": ")
     return head if tail == first.problem.partition(": ")[2] else finding.problem
 

@@ -46,12 +46,15 @@ class Rule(Generic[S]):
     slug: str
     """The name of the rule in words with hyphens, such as hot-partition-key."""
     severities: tuple[Severity, ...]
-    """The possible severities of its findings. The first is the default."""
+    """The possible severities of the rule's findings. The first is the default."""
     check: Check[S]
     page: str
-    """The page in Markdown: the title, then paragraphs on the finding, the reason, the fix and the source."""
+    """The rule's page in Markdown: the title, then paragraphs on the finding, the reason, the fix and the source."""
     conflicts: bool = False
-    """True if the other declaration that a finding shows contradicts the first. Otherwise it is only related."""
+    """True if the `other` declaration of each finding conflicts with the declaration that the finding is about.
+
+    If False, the two declarations are only related.
+    """
     implied_by: tuple[str, ...] = ()
     """Codes of rules that report the same cause. If one of them reports a subject, this rule's finding on it is
     removed.
@@ -61,12 +64,12 @@ class Rule(Generic[S]):
 
     @property
     def title(self) -> str:
-        """The first line of the page."""
+        """The first line of the rule's page."""
         return self.page.partition("\n")[0]
 
     @property
     def text(self) -> str:
-        """The page without its title."""
+        """The rule's page without its title."""
         return self.page.partition("\n")[2].strip()
 
     def finding(

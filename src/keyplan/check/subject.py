@@ -35,7 +35,9 @@ class Subject:
         return self.design.tables
 
     def is_notable(self, write_units_per_second: float) -> bool:
-        """Return True if a load is worth a finding: at least 25 write units per second, and at least the cost floor."""
+        """Return True if a load is worth a finding: at least 25 write units per second that cost at least
+        `cost_floor`.
+        """
         price = monthly_price(write_units_per_second)
         return write_units_per_second >= NOTABLE_UNITS and price >= self.design.cost_floor
 
@@ -62,7 +64,9 @@ class Subject:
 
     @cached_property
     def works(self) -> tuple[Work, ...]:
-        """All requests of all patterns, with their units. The steps of a transaction belong to the transaction."""
+        """All requests of all patterns, with their units. For the steps of a transaction, the pattern is the
+        transaction.
+        """
         return tuple(works_of(self.design))
 
     @cached_property
@@ -96,11 +100,13 @@ class Subject:
 
     @cached_property
     def faults(self) -> tuple[tuple[str, Fault], ...]:
-        """The faults of tables and patterns, each with the name of its table or pattern."""
+        """The faults that the design language detected in tables and patterns, each with the name of its table or
+        pattern.
+        """
         faults = [(table.name, fault) for table in self.design.tables for fault in table_faults(table)]
         faults += [(pattern.name, fault) for _, pattern, plan in self.patterns for fault in all_faults(plan)]
         return tuple(faults)
 
     def errors_of(self, code: str) -> Iterator[Finding]:
-        """Yield a finding with the severity "error" for each fault with this rule code."""
+        """Yield a finding with the severity "error" for each fault in the design that has this rule code."""
         return (Finding.of(fault, "error", name) for name, fault in self.faults if fault.code == code)

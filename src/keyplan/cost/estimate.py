@@ -70,7 +70,7 @@ class PartCost:
 
     name: str
     read: float
-    """The average number of read units per second."""
+    """The average number of read units per second on the table or index."""
     write: float
     peak_read: float
     peak_write: float
@@ -91,7 +91,7 @@ class TableCost:
 
     name: str
     billing: str
-    """Billing mode: "on demand" or "provisioned"."""
+    """The table's billing mode: "on demand" or "provisioned"."""
     parts: tuple[PartCost, ...]
     point_in_time: float
     storage_ia: float
@@ -129,7 +129,7 @@ class Estimate:
     patterns: tuple[PatternCost, ...]
     tables: tuple[TableCost, ...]
     free_storage: float
-    """The amount that is deducted for the free storage of the account."""
+    """The monthly amount that is deducted for the free storage of the account."""
     guesses: tuple[str, ...] = field(default=())
 
     @property

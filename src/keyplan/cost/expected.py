@@ -30,7 +30,7 @@ from keyplan.dynamodb.values.units import TRANSACTIONAL, read_units, write_units
 
 @dataclass(frozen=True)
 class Expected:
-    """The estimated units of one call, with the assumptions of the estimate."""
+    """The estimated capacity units of one call, with the assumptions of the estimate."""
 
     units: Units
     evaluated: float
@@ -227,9 +227,9 @@ def _average_bytes(plan: Plan, counts: Mapping[EntitySpec, float]) -> float:
 def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
     """Return the number of partitions that a query reads.
 
-    If the caller passes the partitions, this is the maximum length of the parameter or, without a maximum, an estimate
-    from the declared number of results. If that is not declared either, it is 1. Otherwise, it is the number of shards
-    or constants in the pattern.
+    If the pattern determines the partitions, this is the number of shards or constants in the pattern. If the caller
+    passes the partitions, it is the maximum length of the parameter or, without a maximum, an estimate from the
+    declared number of results, or 1 if that number is not declared.
     """
     if plan.walk is None:
         return 1.0
@@ -308,7 +308,10 @@ def _reads(plan: Plan, *, enclosed: bool) -> int:
 
 
 def sentinel_writes(plan: Plan) -> int:
-    """Return the number of writes of items that reserve unique values: two if a value can change, otherwise one."""
+    """Return how many items that reserve unique values a write puts, replaces or deletes.
+
+    Each unique constraint adds one of these writes, or two if the write can change the unique value.
+    """
     if not plan.keeps_unique:
         return 0
     changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}

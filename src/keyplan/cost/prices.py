@@ -54,15 +54,17 @@ class PriceBook:
         return self.prices[name].price
 
     def of_class(self, name: str, table_class: str) -> float:
-        """Return the price of a capacity unit or of storage in a table class."""
+        """Return the price with this name, such as "read_unit", in a table class."""
         return self[name if table_class == "STANDARD" else f"{name}_ia"]
 
     def on_demand(self, read: float, write: float, table_class: str) -> float:
-        """Return the on-demand price of a number of read and write units."""
+        """Return the on-demand price of a number of read and write units in a table class."""
         return read * self.of_class("read_unit", table_class) + write * self.of_class("write_unit", table_class)
 
     def with_prices(self, changes: Mapping[str, float]) -> PriceBook:
-        """Return a copy with other amounts for some prices. Raises PriceDataError for an unknown name."""
+        """Return a copy of the price book with other amounts for some prices. Raises PriceDataError for an unknown
+        name.
+        """
         unknown = [name for name in changes if name not in self.prices]
         if unknown:
             raise PriceDataError(f"unknown price {', '.join(unknown)}; known prices: {', '.join(self.prices)}")

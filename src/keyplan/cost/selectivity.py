@@ -342,11 +342,15 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """The number of distinct values of a field, by which the number of items is divided if one value is required."""
+    """The number by which the number of items is divided if a query requires values of one field.
+
+    `number` is the number of distinct values of the field divided by the number of required values, or None if it is
+    unknown.
+    """
 
     number: float | None
     guess: str
-    """The assumption if the number is not declared, otherwise an empty string."""
+    """The assumption about the number of distinct values if it is not declared, otherwise an empty string."""
 
 
 def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> ValueCounts:
@@ -359,7 +363,7 @@ def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[ob
 
 
 def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
-    """Return the number of distinct values of a field, and the assumption on which the number is based.
+    """Return the number of distinct values of a field, or None, and the assumption on which the number is based.
 
     The number is declared for this entity or derived from other entities.
     """

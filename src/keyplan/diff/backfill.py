@@ -26,10 +26,10 @@ _SENTINEL_BYTES = 200
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
 ) -> float | None:
-    """Return how many seconds it takes to write these units to a table and its indexes, or None without spare capacity.
+    """Return how many seconds a table and its indexes need for a number of write units, or None without spare capacity.
 
-    Local indexes use the capacity of the table. `before` is the table in the old design. If its provisioned capacity is
-    higher, this capacity is used.
+    `written` is the number of units on the table, and `indexes` contains the units on each index. Local indexes use the
+    capacity of the table. `before` is the table in the old design, whose provisioned capacity is used if it is higher.
     """
     of_table, of_indexes = written, {}
     for name, units in indexes.items():
@@ -44,7 +44,7 @@ def seconds_of(
 
 
 def _time(units: float, left: float) -> float | None:
-    """Return the duration in seconds of using `units` at a rate of `left` units per second, or None if `left` is 0."""
+    """Return how many seconds it takes to use `units` at `left` units per second, or None if `left` is 0."""
     if not units:
         return 0.0
     return units / left if left > 0 else None
@@ -86,7 +86,7 @@ def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> fl
 
 @dataclass(frozen=True)
 class Backfill:
-    """The estimated cost of one pass over stored items."""
+    """An estimate for one pass over stored items: what is read and written, how long it takes, and what it costs."""
 
     by: str
     """What performs the backfill: "the service" or "a program"."""
@@ -95,17 +95,17 @@ class Backfill:
     table: str
     items: int
     read: float
-    """The read units of scanning the table."""
+    """The read units for scanning the table."""
     write: float
-    """The write units on the table."""
+    """The write units that the backfill uses on the table."""
     indexes: Mapping[str, float] = field(default_factory=dict)
-    """The write units by index name."""
+    """The write units that the backfill uses on each index, by index name."""
     checks: float = 0.0
     """If a table is copied, the write units of the condition checks on the original items."""
     seconds: float | None = None
-    """The duration in seconds with the spare capacity of the table, or None without spare capacity."""
+    """The duration of the backfill in seconds if it uses the table's spare capacity, or None without spare capacity."""
     price: float = 0.0
-    """The on-demand price in dollars, or 0 for provisioned capacity."""
+    """The on-demand price of the backfill in dollars, or 0 for a table with provisioned capacity."""
     unknown: tuple[str, ...] = ()
     """The names of entities without a declared number of items, which the estimate does not include."""
     is_cleaning: bool = False
@@ -113,7 +113,7 @@ class Backfill:
 
     @property
     def written(self) -> float:
-        """Return the total of the write units on tables and indexes."""
+        """Return the total number of write units that the backfill uses on tables and indexes."""
         return self.write + sum(self.indexes.values()) + self.checks
 
 
@@ -206,14 +206,14 @@ def _share(works: Iterable[Rewrite]) -> float:
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
-    """Return the entity in the new design, or None if its items or the items that reserve its unique values are
-    deleted.
+    """Return the entity in the new design, or None if the pass deletes its items or the items that reserve its unique
+    values.
     """
     return next((work.new for work in works if work.new is not None), None)
 
 
 def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
-    """Return the write units that a pass uses in each index, by index name."""
+    """Return the write units that a pass over `stored` items uses in each index, by index name."""
     old, new = works[0].old, _new(works)
     names = {bound.index.name for side in (old, new) if side is not None for bound in side.indexes}
     entries = {}

@@ -12,13 +12,13 @@ from keyplan.design.errors import Place
 from keyplan.design.schema import Index, Request, Schema, index_request
 
 Verdict = Literal["new table", "backfill", "online", "code"]
-"""What a change requires.
+"""The kind of work that a change requires.
 
 "new table": DynamoDB cannot make the change. "backfill": stored items must be written. "online": DynamoDB makes the
 change while the table is in use. "code": only programs change.
 """
 VERDICTS: tuple[Verdict, ...] = ("new table", "backfill", "online", "code")
-"""All verdicts, from the most to the least work."""
+"""All verdicts on changes, from the most to the least work."""
 
 Kind = Literal[
     "table added",
@@ -74,7 +74,7 @@ class RolloutStep:
     operation: str = ""
     """The DynamoDB operation that performs the step, or an empty string."""
     request: Mapping[str, object] | None = field(default=None, compare=False)
-    """The request, if the two designs determine it."""
+    """The request of the operation, or None if the two designs do not determine it."""
     is_first: bool = False
     """True if the step must be completed before other steps of the same phase."""
 
@@ -102,7 +102,7 @@ class Rewrite:
     transaction.
     """
     attributes: frozenset[str] = frozenset()
-    """The names of the attributes to write."""
+    """The names of the attributes to write in each item."""
     indexes: frozenset[str] = frozenset()
     """The names of the indexes in which items are added, moved or deleted."""
     sentinels: int = 0
@@ -142,9 +142,9 @@ class DesignChange:
     subject: str
     """The name of the table, index, entity, pattern or consumer that changes."""
     what: str
-    """The difference, in one sentence."""
+    """The difference between the two designs, in one sentence."""
     how: str
-    """The effects on the table, on stored items and on the running version of the program."""
+    """The effects of the change on the table, on stored items and on the running version of the program."""
     place: Place
     other: Place | None = None
     """The source location in the old design, if `place` is in the new design."""

@@ -28,7 +28,7 @@ _PHASES: dict[Phase, str] = {
     "read": "deploy the new version",
     "remove": "clean up",
 }
-"""The title of each phase, in the order of the rollout."""
+"""The title of each phase of a rollout, in order."""
 _SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
 """The kinds of changes that need separate steps even if the table is copied. A copy includes all other changes."""
 
@@ -66,7 +66,7 @@ class Comparison:
     def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
         """Return the comparison with the uses of removed or renamed patterns in the given programs.
 
-        Raises UnreadableProgramError if a file cannot be searched.
+        The files in `without` are not searched. Raises UnreadableProgramError if a file cannot be searched.
         """
         names = {str(change.facts["pattern"]) for change in self.of("pattern removed", "pattern renamed")}
         return replace(self, uses=uses_of(module, names, programs, without))
@@ -111,7 +111,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Stage:
-    """The steps of one phase, which are completed before the next stage starts."""
+    """A stage of a rollout: the steps of one phase, which are completed before the next stage starts."""
 
     phase: Phase
     title: str

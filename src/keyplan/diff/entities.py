@@ -25,7 +25,7 @@ _WHOLE_ITEMS = ("put", "replace", "batch_put")
 
 
 def match_entities(old: Table, new: Table) -> Matched[EntitySpec]:
-    """Match the entities of a table by name. Match the others by an equal key and equal attributes."""
+    """Match the entities of a table in two designs by name, and the remaining entities by equal keys and attributes."""
     return matched(old.entities, new.entities, _shape)
 
 
@@ -63,7 +63,7 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
-    """Return the difference and its effects for an added entity.
+    """Return a sentence about an added entity, and a text about the effects.
 
     `like` is a removed entity with the same key or fields, or None.
     """
@@ -444,6 +444,6 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
-    """Return, as text, the attributes that must be written in addition to those that changes to fields write."""
+    """List the attributes that no change to a field rewrites, separated by commas."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

@@ -74,7 +74,7 @@ def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
 
 
 def field_changes(pair: Entities) -> Iterator[DesignChange]:
-    """Yield the fields that were added, removed or changed, and added validators."""
+    """Yield a change for each field that is added, removed or changed, and for added validators."""
     names = field_names(pair.old, pair.new)
     for name, was in names.items():
         yield from _field_changes(pair, pair.old.fields[was], pair.new.fields[name])

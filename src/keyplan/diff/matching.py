@@ -58,8 +58,8 @@ class Matched(Generic[N]):
 
 
 def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
-    """Match declarations by name. Match a removed with an added declaration if `shape` returns the same value only for
-    them.
+    """Match declarations by name. Match a removed declaration with an added one if `shape` returns the same value for
+    these two and for no others.
 
     Declarations for which `shape` returns None are not matched.
     """
@@ -234,7 +234,9 @@ def _format(field: StoredField) -> Format:
 
 
 def kind_of(annotation: Any) -> str:
-    """Return the name of the type that determines how values are encoded in keys, or "plain"."""
+    """Return the name of the type that determines how values are encoded in keys, or "plain" for types such as str and
+    int.
+    """
     bare, _ = without_none(annotation)
     if not isinstance(bare, type):
         return "plain"

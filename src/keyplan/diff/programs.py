@@ -46,8 +46,8 @@ class LoadedDesign:
     files: frozenset[Path]
 
     def tables_shared_with(self, other: LoadedDesign) -> tuple[str, ...]:
-        """Return the names of the tables that both versions import from the same file, so that changes cannot be
-        detected.
+        """Return the names of the tables that both versions import from the same file. Changes to these tables cannot
+        be detected.
         """
         mine = self.places
         return tuple(name for name, place in other.places.items() if mine.get(name) == place)

@@ -283,7 +283,6 @@ def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _literal(old: Schema, new: Schema) -> Iterator[DesignChange]:
-    """Yield a change if the option `literal` changes."""
     if old.literal == new.literal:
         return
     if new.literal:

@@ -40,7 +40,9 @@ from keyplan.diff.settings import setting_changes
 
 
 def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Table]:
-    """Match the tables of two designs by name. Match the others by equal key attributes and similar entities."""
+    """Match the tables of two designs by name, and the remaining tables by equal key attributes and similar
+    entities.
+    """
     matches = matched(old, new)
     pairs = [(before, after) for before in matches.removed for after in matches.added if _is_same_table(before, after)]
     renamed = tuple(
@@ -127,7 +129,6 @@ def _table_removed(table: Table, new: tuple[Table, ...]) -> DesignChange:
 
 
 def _moved(matched_tables: Matched[Table]) -> Iterator[DesignChange]:
-    """Yield a change for each entity that moved to another table."""
     old = (*(before for before, _ in matched_tables.pairs), *matched_tables.removed)
     removed = {spec.name: (table, spec) for table in old for spec in table.entities}
     for before, after in matched_tables.pairs:
@@ -410,9 +411,10 @@ def _removed(old: Table, new: Table, index: Index) -> DesignChange:
 
 
 def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]:
-    """Yield steps for removing the key attributes of a removed index.
+    """Yield the steps that stop writing the key attributes of a removed index.
 
-    The old version still reads the index while the new version no longer writes the attributes.
+    A version that no longer reads the index is deployed before a version that no longer writes the attributes, because
+    the old version still reads the index.
     """
     for before, after in match_entities(old, new).pairs:
         bound = before.key_in(index)

@@ -24,7 +24,7 @@ from keyplan.design.fields.annotations import (
 from keyplan.design.fields.stored import StoredField
 
 _SHOWN = 6
-"""The maximum number of values in a message."""
+"""The maximum number of values that a message lists."""
 
 
 LossKind = Literal["type", "gone", "narrowed", "missing"]

@@ -197,7 +197,7 @@ class HttpConnection(asyncio.Protocol):
         self.since_s = self._server.loop.time()
 
     def on_url(self, url: bytes) -> None:
-        """Append a part of the request target."""
+        """Append a part of the request target, which the parser can deliver in several parts."""
         self._target += url
         self._head_bytes += len(url)
         if self._head_bytes > HEAD_BYTES:
@@ -241,7 +241,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(_CONTINUE)
 
     def _declared(self) -> int:
-        """Return the length of the body according to the Content-Length header, or 0."""
+        """Return the length of the request body according to the Content-Length header, or 0."""
         declared = self._headers.get(b"content-length", b"0")
         return int(declared) if declared.isdigit() else 0
 

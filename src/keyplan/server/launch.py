@@ -201,7 +201,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 def opened(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
     """Open a database file, or a database in memory, and return its engine.
 
-    Raises LaunchError if the database or the buckets cannot be used.
+    `buckets` is the folder for S3 buckets. Raises LaunchError if the database or this folder cannot be used.
     """
     try:
         if db == MEMORY:

@@ -158,7 +158,7 @@ class DynamoDBProtocol:
         return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
-        """Run a call. Return the engine's result, or the exception that the engine raised."""
+        """Run a call to an operation. Return the engine's result, or the exception that the engine raised."""
         try:
             return self._call(call.operation, call.request)
         except Exception as error:  # noqa: BLE001 - every exception becomes a response

@@ -163,7 +163,7 @@ def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
 
 
 def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
-    """Return the requests, starting at the index `start`, that can be processed with one group.
+    """Return the requests, starting at the index `start`, whose writes can share one commit (`engine.group()`).
 
     The result consists of the index after these requests, the requests to run before the group, and the requests in the
     group. Entries that are already responses keep their position in their queue.

@@ -28,12 +28,12 @@ class ShardLease:
     shard: str
     """The stream's label and the shard's ID, separated by a slash."""
     position: int | None = None
-    """The sequence number of the last handled record, or None if no record has been handled."""
+    """The sequence number of the last record that the consumer has handled, or None if it has not handled any."""
     done: bool = False
-    """True if the shard has ended and all its records have been handled."""
+    """True if the shard has ended and the consumer has handled all its records."""
     owner: str | None = None
     until_s: float = 0.0
-    """The end of the owner's lease, in epoch seconds."""
+    """The time at which the owner's lease on the shard expires, in epoch seconds."""
     fence: int = 0
     starts: int | None = None
     """The first sequence number of the shard when the lease was first acquired, or None if it is unknown.
@@ -42,7 +42,7 @@ class ShardLease:
     """
 
     def is_free(self, runner: str, now_s: float) -> bool:
-        """Return True if the runner can acquire the lease at this time."""
+        """Return True if the runner can acquire the shard lease at the time `now_s`."""
         return not self.done and (self.owner is None or self.owner == runner or self.until_s <= now_s)
 
 
@@ -56,7 +56,7 @@ class ConsumerState:
     Records older than this time are not delivered to the consumer.
     """
     is_known: bool = False
-    """True if the consumer has started."""
+    """True if the consumer has started before, so that its start is stored."""
     leases: Mapping[str, ShardLease] = field(default_factory=dict)
     """The consumer's progress in each shard, by `ShardLease.shard`."""
     runners: Mapping[str, float] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Checkpoints(Protocol):
     """The interface of checkpoint storage. Every method can raise RunError if the storage cannot be reached."""
 
     def prepare(self) -> None:
-        """Create the storage, or verify that it exists."""
+        """Create the checkpoint storage, or verify that it exists."""
 
     def state(self, consumer: str) -> ConsumerState:
         """Return the stored state of a consumer."""
@@ -84,11 +84,13 @@ class Checkpoints(Protocol):
         """
 
     def save(self, lease: ShardLease) -> None:
-        """Store the lease's position and end. Raises LeaseLostError if the lease's fencing token is outdated."""
+        """Store the lease's position and expiry time. Raises LeaseLostError if the lease's fencing token is
+        outdated.
+        """
 
     def release(self, lease: ShardLease) -> None:
-        """Store the lease's position and end the lease. Raises LeaseLostError if the lease's fencing token is
-        outdated.
+        """Store the lease's position, and release the shard for other runners. Raises LeaseLostError if the lease's
+        fencing token is outdated.
         """
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
@@ -100,7 +102,9 @@ class Checkpoints(Protocol):
 
 T = TypeVar("T")
 _StoredConsumers = dict[str, dict[str, Any]]
-"""The content of the file: for each consumer, the members `begins_at_s`, `is_known`, `leases` and `runners`."""
+"""The content of a checkpoint file: for each consumer, the members `begins_at_s`, `is_known`, `leases` and
+`runners`.
+"""
 
 
 class FileCheckpoints:
@@ -110,7 +114,7 @@ class FileCheckpoints:
         self.path = Path(path)
 
     def prepare(self) -> None:
-        """Create the folder of the file, and check that an existing file is readable."""
+        """Create the folder of the checkpoint file, and check that an existing file is readable."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             self._read()
@@ -152,12 +156,14 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def save(self, lease: ShardLease) -> None:
-        """Store the lease's position and end. Raises LeaseLostError if the lease's fencing token is outdated."""
+        """Store the lease's position and expiry time. Raises LeaseLostError if the lease's fencing token is
+        outdated.
+        """
         self._store(lease, lease)
 
     def release(self, lease: ShardLease) -> None:
-        """Store the lease's position and end the lease. Raises LeaseLostError if the lease's fencing token is
-        outdated.
+        """Store the lease's position, and release the shard for other runners. Raises LeaseLostError if the lease's
+        fencing token is outdated.
         """
         self._store(lease, replace(lease, owner=None, until_s=0.0))
 

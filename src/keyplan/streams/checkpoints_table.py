@@ -36,7 +36,7 @@ class OwnTable:
         create: bool | None,
         clock: Clock | None,
     ) -> None:
-        """Prepare access to the table.
+        """Prepare access to a table that runners own.
 
         `declare` returns the declaration of the table with a given name. `remedy` is the advice in the error message
         for a missing table. `create` determines whether to create a missing table. By default, a missing table is
@@ -57,7 +57,9 @@ class OwnTable:
         self._call("DescribeTable", {"TableName": self.name})
 
     def put(self, item: Item) -> None:
-        """Put an item, replacing any existing item. Raises TableMissingError if the table does not exist."""
+        """Put an item into the table, replacing any existing item. Raises TableMissingError if the table does not
+        exist.
+        """
         self._call("PutItem", {"TableName": self.name, "Item": item})
 
     def _call(self, operation: str, request: Item) -> None:
@@ -115,7 +117,7 @@ class TableCheckpoints:
         create: bool | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Prepare access to the table.
+        """Prepare access to the checkpoint table.
 
         `create` determines whether to create a missing table. By default, a missing table is created only for an engine
         in this process.
@@ -124,8 +126,8 @@ class TableCheckpoints:
         self._service, self.table = self._table.service, self._table.name
 
     def prepare(self) -> None:
-        """Create the table, or verify that it exists. Raises TableMissingError if it does not exist and must not be
-        created.
+        """Create the checkpoint table, or verify that it exists. Raises TableMissingError if it does not exist and must
+        not be created.
         """
         if self._table.creates:
             self._table.make()
@@ -184,17 +186,20 @@ class TableCheckpoints:
         return None if answer is None else _lease_of(answer["Attributes"])
 
     def save(self, lease: ShardLease) -> None:
-        """Store the lease's position and end. Raises LeaseLostError if the lease's fencing token is outdated."""
+        """Store the lease's position and expiry time. Raises LeaseLostError if the lease's fencing token is
+        outdated.
+        """
         self._store(lease, {"until": {"N": repr(lease.until_s)}})
 
     def release(self, lease: ShardLease) -> None:
-        """Store the lease's position and end the lease. Raises LeaseLostError if the lease's fencing token is
-        outdated.
+        """Store the lease's position, and release the shard for other runners. Raises LeaseLostError if the lease's
+        fencing token is outdated.
         """
         self._store(lease, {}, removed=("owner", "until"))
 
     def _store(self, lease: ShardLease, changes: Item, *, removed: tuple[str, ...] = ()) -> None:
-        """Store the lease's attributes and those in `changes`, and remove the attributes in `removed`.
+        """Store the attributes of a shard lease and the attributes in `changes`, and remove the attributes in
+        `removed`.
 
         Raises LeaseLostError if the lease's fencing token is outdated.
         """

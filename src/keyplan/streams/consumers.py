@@ -108,13 +108,13 @@ class BoundConsumer:
     """A declared consumer, bound to a physical table: its checkpoint name, its entities and its compiled filter."""
 
     name: str
-    """The name in checkpoints: the physical table name and the consumer name, such as orders/notify."""
+    """The consumer's name in checkpoints: the physical table name and the consumer name, such as orders/notify."""
     declared: Consumer
     entities: frozenset[EntitySpec]
     passes: Filter | None
 
     def changes(self, sorted_record: Sorted) -> Changes:
-        """Return the changes in a record that the consumer receives, as new objects. The result can be empty.
+        """Return the changes in a stream record that the consumer receives, as new objects. The result can be empty.
 
         Raises RunError for an image that does not match the declaration of its entity, and the errors of the filter.
         """
@@ -220,7 +220,7 @@ def bind(table: Table, real_name: str, consumers: Sequence[Callable[..., Any] | 
 def with_handlers(
     table: Table, bound: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
 ) -> list[BoundConsumer]:
-    """Return the consumers, in which `handlers` replace the declared functions."""
+    """Return copies of the consumers that call the functions in `handlers` instead of their declared functions."""
     by_name = {_named(table, consumer_name).name: handler for consumer_name, handler in handlers.items()}
     for name, handler in by_name.items():
         _check_callable(name, handler)

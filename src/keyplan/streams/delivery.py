@@ -58,26 +58,28 @@ class Counts:
 
 @dataclass
 class Segment:
-    """Records that are delivered together, and the state of their delivery."""
+    """Stream records that are delivered together, and the state of their delivery."""
 
     records: list[Sorted]
     changes: list[Changes] | None
-    """The changes in each record, or None if they must be created again because a handler may have altered them."""
+    """The changes in each record of the segment, or None if they must be created again because a handler may have
+    altered them.
+    """
     upto: int
     """The consumer's position in the shard after this segment has been handled."""
     error: Exception | None = None
     """An error that makes delivery impossible, such as an image that does not match its entity, or None."""
     attempts: int = 0
-    """The number of attempts to deliver exactly these records together."""
+    """The number of attempts to deliver this segment."""
     before: int = 0
-    """The number of attempts to deliver these records as part of a larger segment."""
+    """The number of attempts to deliver these records as part of a larger segment, before it was halved."""
     failures: list[Failure] = field(default_factory=list)
-    """The failures to send to the destination, after the last attempt."""
+    """The failed records to send to the destination, after the last attempt to deliver them."""
 
 
 @dataclass(eq=False)
 class Track:
-    """The progress of one consumer through one shard while a runner holds it, with the records to deliver."""
+    """The progress of one consumer through a shard that the runner has leased, with the records to deliver."""
 
     consumer: BoundConsumer
     lease: ShardLease
@@ -90,13 +92,17 @@ class Track:
     unsaved: int = 0
     """The number of records handled since the last checkpoint."""
     stopped: Failure | None = None
-    """The failed record without a destination that stops the consumer in this shard, or None."""
+    """The failed record at which the consumer stops in this shard, because it has no destination for failed records, or
+    None.
+    """
     is_lost: bool = False
     """True if another runner has acquired the shard for this consumer."""
     is_at_tip: bool = False
     """True if the last read of the shard returned no records."""
     last_at_s: float | None = None
-    """The time at which the current or last record was written, in epoch seconds, or None."""
+    """The time at which the record that is being delivered, or was delivered last, was written, in epoch seconds, or
+    None.
+    """
 
     @property
     def is_idle(self) -> bool:
@@ -125,7 +131,7 @@ class Track:
             self._move(self.page_end, len(records))
 
     def pass_first(self) -> None:
-        """Remove the first segment, whose records have been handled, and move the position past it."""
+        """Remove the first segment, whose records have been handled, and move the consumer's position past it."""
         segment = self.segments.popleft()
         self.failures_in_a_row = 0
         self._move(segment.upto, len(segment.records))
@@ -180,11 +186,13 @@ class Delivery:
         self._clock, self._backoff, self._destinations, self._notify = clock, backoff, destinations, notify
 
     def is_due(self, track: Track) -> bool:
-        """Return True if the track has records that can be delivered now."""
+        """Return True if records of this shard can be delivered to the consumer now."""
         return bool(track.segments) and track.stopped is None and track.not_before_s <= self._clock.monotonic()
 
     def deliver(self, track: Track, counts: Counts) -> bool:
-        """Try to deliver the next records of a track. Return True if they were handled or sent to a destination."""
+        """Try to deliver the next records of a shard to a consumer. Return True if they were handled or sent to a
+        destination.
+        """
         segment = track.segments[0]
         track.last_at_s = segment.records[0].record.at_s
         if segment.failures:

@@ -27,7 +27,7 @@ class Destination(Protocol):
     """The interface of storage for records that failed permanently."""
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Store failures durably, or raise an error. The records count as handled only if this method returns."""
+        """Store failed records durably, or raise an error. The records count as handled only if this method returns."""
 
 
 class JsonLinesFolder:
@@ -38,11 +38,11 @@ class JsonLinesFolder:
         self._lock = threading.Lock()
 
     def path_of(self, consumer: str) -> Path:
-        """Return the path of the file that contains a consumer's failures."""
+        """Return the path of the file that contains a consumer's failed records."""
         return self.folder / f"{consumer.replace('/', '.')}.jsonl"
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Append a line for each failure to the file of its consumer."""
+        """Append a line for each failed record to the file of its consumer."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for consumer in dict.fromkeys(failure.consumer for failure in failures):
             lines = [json.dumps(failure.as_plain()).encode() for failure in failures if failure.consumer == consumer]
@@ -50,7 +50,7 @@ class JsonLinesFolder:
                 _append(self.path_of(consumer), b"\n".join(lines) + b"\n")
 
     def read(self, consumer: str) -> Iterator[Failure]:
-        """Yield the failures of a consumer in the order in which they were sent, without duplicates.
+        """Yield the failed records of a consumer in the order in which they were sent, without duplicates.
 
         A line that was truncated by a crash is ignored. Its record was not checkpointed, so it is delivered again.
         """
@@ -109,7 +109,7 @@ class TableDestination:
         create: bool | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Prepare access to the table.
+        """Prepare access to the table for failed records.
 
         `create` determines whether to create a missing table. By default, a missing table is created only for an engine
         in this process.
@@ -119,7 +119,7 @@ class TableDestination:
         self._creates = self._table.creates
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Put an item for each failure. Raises TableMissingError if the table does not exist."""
+        """Put an item for each failed record. Raises TableMissingError if the table does not exist."""
         if self._creates:
             self._table.make()
             self._creates = False
@@ -127,7 +127,7 @@ class TableDestination:
             self._table.put(_item(failure))
 
     def read(self, consumer: str) -> Iterator[Failure]:
-        """Yield the failures of a consumer, sorted by event ID."""
+        """Yield the failed records of a consumer, sorted by event ID."""
         for item in self._table.items(consumer):
             yield Failure.from_plain(json.loads(item["failure"]["S"]))
 

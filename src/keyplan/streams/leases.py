@@ -56,7 +56,7 @@ class Leases:
             self._checkpoints.announce(consumer, self.runner, now_s + self.lease_s)
 
     def settle(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
-        """Release or acquire shards for the consumer, so that this runner holds its fair share.
+        """Acquire or release shards for the consumer, so that this runner reads its fair share.
 
         Return the number of shards whose records were found to be lost.
         """
@@ -149,10 +149,10 @@ class Leases:
         return acquired
 
     def keep(self, track: Track) -> None:
-        """Renew leases that will expire soon. Raises LeaseLostError if another runner has acquired the track's shard.
+        """Renew leases that will expire soon. Raises LeaseLostError if another runner has acquired this shard.
 
-        The leases of all shards are renewed, because the delivery of one shard's records can take long while the other
-        shards wait.
+        The leases of all shards are renewed, because the delivery of one shard's records can take a long time while the
+        other shards wait.
         """
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:
@@ -166,12 +166,12 @@ class Leases:
 
     @staticmethod
     def _check_not_lost(track: Track) -> None:
-        """Raise LeaseLostError if the track's shard is already known to be lost."""
+        """Raise LeaseLostError if the runner already knows that another runner has acquired the track's shard."""
         if track.is_lost:
             raise LeaseLostError(f"{track.consumer.name}: {track.lease.shard} is another runner's")
 
     def save(self, track: Track) -> None:
-        """Store the track's position as checkpoint and extend the lease.
+        """Store the consumer's position in the shard as its checkpoint, and extend the lease.
 
         Raises LeaseLostError if another runner has acquired the shard.
         """
@@ -184,7 +184,9 @@ class Leases:
         self.tracks.remove(track)
 
     def release(self, track: Track) -> None:
-        """Store the track's position and release its shard. If the shard is already lost, only remove the track."""
+        """Store the consumer's position in a shard and release the shard. If another runner has acquired the shard,
+        only stop reading it.
+        """
         try:
             self._store_lease(track, replace(track.lease, position=track.position), self._checkpoints.release)
         except LeaseLostError:
@@ -203,7 +205,7 @@ class Leases:
         track.lease, track.unsaved = lease, 0
 
     def leave(self, consumers: Sequence[BoundConsumer]) -> None:
-        """Release all shards, and remove the runner from the stored state of the consumers."""
+        """Release all shards, and remove this runner from the stored state of the consumers."""
         for track in list(self.tracks):
             self.release(track)
         for consumer in consumers:

@@ -23,7 +23,7 @@ class Gap:
     """The ARN of the stream that contained the records."""
     shard: str
     after: str | None
-    """The sequence number of the last handled record, or None if no record has been handled."""
+    """The sequence number of the last record that the consumer has handled, or None if it has not handled any."""
 
     def __str__(self) -> str:
         since = "the shard's start" if self.after is None else f"record {self.after}"
@@ -82,8 +82,8 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class LeaseLost:
-    """A notice that another runner has acquired a shard. That runner receives the records since the last checkpoint
-    again.
+    """A notice that another runner has acquired a shard. The records after the last checkpoint are delivered again by
+    that runner.
     """
 
     consumer: str
@@ -95,7 +95,7 @@ class LeaseLost:
 
 @dataclass(frozen=True)
 class Trouble:
-    """A notice that the service or a destination could not be reached. The runner will try again."""
+    """A notice that the service or a destination could not be reached. The runner will try to reach it again."""
 
     what: str
     wait_s: float

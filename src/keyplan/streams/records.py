@@ -152,7 +152,7 @@ class Failure:
     attempts: int
     """The number of attempts to deliver the record, alone or in a batch."""
     failed_at_s: float
-    """The time at which the delivery was given up, in epoch seconds."""
+    """The time at which the runner gave up delivering the record, in epoch seconds."""
 
     @property
     def key_text(self) -> str:
@@ -160,7 +160,7 @@ class Failure:
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
     def again(self, error: Exception) -> Failure:
-        """Return a copy with a new error and one more attempt."""
+        """Return a copy of the failure with a new error and one more attempt."""
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:

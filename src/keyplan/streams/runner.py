@@ -177,7 +177,7 @@ class Runner:
         self._thread = thread
 
     def stop(self, *, drain: bool = True) -> None:
-        """Stop the thread after it has delivered the remaining changes.
+        """Stop the thread that `start` started, after it has delivered the remaining changes.
 
         If `drain` is False, the thread stops after the current delivery. Raises the error that ended the thread, if
         any.
@@ -194,7 +194,7 @@ class Runner:
 
     @property
     def error(self) -> BaseException | None:
-        """Return the error that ended the thread, or None."""
+        """Return the error that ended the thread that `start` started, or None."""
         return self._error
 
     def _run_thread(self) -> None:
@@ -204,7 +204,7 @@ class Runner:
             self._error = error
 
     def close(self) -> None:
-        """Store the progress and release the shards. The runner can be used again afterwards."""
+        """Store the progress of the consumers and release their shards. The runner can be used again afterwards."""
         try:
             if self._is_prepared:
                 self._claims.leave(self.consumers)

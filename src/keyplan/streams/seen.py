@@ -1,8 +1,8 @@
 """Exactly-once effects despite repeated deliveries, using a marker item that is written together with the effects of a
 change.
 
-A handler writes the marker and the effects in one transaction. If the marker already exists, the change has already
-been applied and nothing is written.
+A handler writes the marker and the effects in one transaction. If the marker already exists, the effects have already
+been written, and the transaction writes nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class Transacts(Protocol):
 
 
 class Seen:
-    """Marker items for changes that have been applied, in a separate table or among the items of another table."""
+    """Marker items, each of which records that the effects of a change have been written.
+
+    The items are in a separate table or in a table of the design.
+    """
 
     def __init__(self, table: Table | None = None, *, kept: timedelta = _KEPT) -> None:
         """Declare the entity of the marker items.
@@ -99,7 +102,7 @@ def _declare(table: Table) -> tuple[Any, Any]:
 
     @table.create(mark)
     def mark_seen(new: Entity) -> ItemWrite:
-        """Mark a change as applied."""
+        """Create an item that marks a change as applied."""
         return item(new)
 
     return mark, mark_seen

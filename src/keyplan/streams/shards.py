@@ -34,7 +34,9 @@ class ConsumerGroup:
 
     @property
     def can_read(self) -> bool:
-        """Return True if all consumers have handled the records that have been read."""
+        """Return True if the group can read more records, because all its consumers have handled the records that it
+        has read.
+        """
         return all(track.is_idle for track in self.tracks)
 
     @property
@@ -49,7 +51,7 @@ class ConsumerGroup:
 
 @dataclass
 class Reading:
-    """The reads of all shards that a runner holds, and the delivery of their records."""
+    """The reader of all shards that a runner has leased, which delivers their records to consumers."""
 
     claims: Leases
     sorter: RecordSorter
@@ -62,7 +64,10 @@ class Reading:
     groups: list[ConsumerGroup] = field(default_factory=list)
 
     def unread(self, consumer: BoundConsumer) -> list[Track]:
-        """Return the shards that a consumer has leased but not started to read: new ones, or after a failed refresh."""
+        """Return the consumer's tracks of leased shards that it has not started to read.
+
+        These are newly leased shards, and shards that could not be read because of an error in the last refresh.
+        """
         read = {id(track) for group in self.groups for track in group.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
@@ -71,7 +76,7 @@ class Reading:
         self.groups.append(ConsumerGroup(cursor, [track]))
 
     def prune(self) -> None:
-        """Remove tracks whose shards the runner does not hold any longer, and merge groups of consumers at the same
+        """Stop reading shards that the runner does not hold any longer, and merge groups of consumers at the same
         position.
         """
         mine = {id(track) for track in self.claims.tracks}

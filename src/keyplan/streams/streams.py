@@ -50,7 +50,7 @@ class Service:
         return self._send(self._transport, operation, request)
 
     def create(self, table: Declared) -> None:
-        """Create the table under its declared name, or verify that the existing table matches the declaration."""
+        """Create a table under its declared name, or verify that the existing table matches the declaration."""
         drive(create_tables(self._context, [table], wait=True), self._transport.call, self._wait)
 
     def _send(self, transport: Transport, operation: str, request: Request) -> Answer:

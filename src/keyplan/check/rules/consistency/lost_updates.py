@@ -34,9 +34,9 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
 
     Finds `@table.put` patterns without a condition or version that can overwrite the changes of another pattern's
     update or bypass a version. Also finds puts that can replace a different item, because the key does not contain the
-    item's ID. This is advice if only the name of the field suggests an ID. A put is not reported if it is the only
-    write of its entity and the key consists of IDs or identifies the latest value. KP216 reports keys that only a
-    timestamp makes unique.
+    item's ID. This is advice if only the name of the field suggests an ID. Other puts are not reported, such as a put
+    of the latest reading of a sensor, whose key is the sensor's ID. KP216 reports keys that only a timestamp makes
+    unique.
 
     Why is this bad? A put replaces an existing item, whose values are lost: for example, a counter that an update
     increased, the decision of another request, or another event with the same key.

@@ -180,7 +180,7 @@ def _adds_amount(plan: Plan) -> bool:
 
 
 def _may_repeat(each: Each | None) -> bool:
-    """Return True if the repeated values come from a list parameter without a validator."""
+    """Return True if a value can occur twice in a list parameter, because no validator checks the list."""
     if each is None or not isinstance(each.values, Param) or _declared_length(each) == 1:
         return False
     annotation = annotation_of(each.values)
@@ -288,7 +288,9 @@ def contended_transaction(subject: Subject) -> Iterator[Finding]:
 
 
 Origin = tuple[object, ...]
-"""The origin of a value in a comparable form. Equal origins have equal values within one call."""
+"""The origin of a value, a parameter or a constant, in a comparable form. Two values with equal origins are equal in
+each call.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,7 +358,7 @@ def key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def origin_of(source: Source) -> Origin:
-    """Return the origin of a value in a comparable form."""
+    """Return the parameter or constant from which a value is taken in a form that can be compared."""
     if isinstance(source, Param):
         return ("parameter", source._name, *source._path)
     if isinstance(source, Each):

@@ -177,7 +177,7 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
     sufficient amount. It is advice if only the name of the field suggests a remaining amount (balance, stock,
     available, remaining, credits). KP617 reports fields with a minimum.
 
-    Why is this bad? Two callers read a balance of 50, and each takes 40. Both succeed, and the balance is -30.
+    Why is this bad? Two callers read a balance of 50, and each subtracts 40. Both succeed, and the balance is -30.
 
     Fix: add a condition, so that the second write fails: `.subtract(balance=amount).condition(F.balance >= amount)`.
     Also declare the minimum (`Annotated[int, Field(ge=0)]`). Suppress the finding for an account that may be overdrawn.

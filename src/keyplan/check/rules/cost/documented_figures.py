@@ -37,8 +37,8 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
     """Design exceeds the free tier
 
     Finds claims that a design fits in the free tier, if the design stores more than 25 GB or provisions more than 25
-    write or read units per second. Also finds claims of a number of free read or write requests in designs with
-    on-demand tables.
+    write or read units per second. Also finds claims that a number of read or write requests are free, if the design
+    has on-demand tables.
 
     Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class and 25 provisioned write and
     read units per second, for the whole account and not for each table. On-demand requests are not included.

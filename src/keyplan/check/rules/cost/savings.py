@@ -108,7 +108,7 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
     `decides=...`, if their additional cost is at least the design's `cost_floor` per month.
 
     Why is this bad? A consistent read costs twice as many units as an eventually consistent one, and is needed only to
-    return writes of the last second.
+    include writes of the last second.
 
     Fix: remove `consistent=True`, or declare why it is needed.
 

@@ -194,8 +194,8 @@ def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer receives mostly unrelated changes
 
     Finds consumers without `filter=` if more than half of the table's declared writes are writes of other entities, and
-    the calls for these writes cost at least the design's `cost_floor` per month. One finding lists the consumers of a
-    table.
+    calling the consumer for these writes costs at least the design's `cost_floor` per month. One finding lists the
+    consumers of a table.
 
     Why is this bad? Without a filter, the consumer is called for all changes. Each call is billed, and relevant changes
     wait behind unrelated ones.

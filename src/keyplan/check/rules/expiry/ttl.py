@@ -49,7 +49,7 @@ ttl_not_a_number = fault_rule(
 
 _MILLISECOND_NAME = re.compile(r"_(ms|millis|milliseconds)$")
 _TOO_LARGE_FOR_SECONDS = 10**11
-"""A number that means the year 5138 if it counts seconds, and 1973 if it counts milliseconds."""
+"""The smallest number that is assumed to be in milliseconds. In seconds, it would be in the year 5138."""
 
 
 @design_rule("KP702", "error", "advice")
@@ -191,7 +191,6 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
 
 
 def _compares_expiry(write: Pattern[..., Any]) -> bool:
-    """Return True if a write has a condition on the expiry of its item."""
     return any(
         step.entity.fields[path.field].attribute == step.entity.expiry_attribute
         for step in steps_in(write)
@@ -211,7 +210,7 @@ def _expected_changes(table: Table, ttl: TTL) -> Iterator[Finding]:
 
 
 _LONG_PAST = datetime(2021, 11, 1, tzinfo=UTC)
-"""Five years before this rule was written. DynamoDB ignores earlier expiry times."""
+"""A time five years before this rule was written. DynamoDB ignores earlier expiry times."""
 
 
 @design_rule("KP706", "warning")

@@ -125,7 +125,6 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
 
 
 def _removes_from_index(work: Work, names: set[str], bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if a write can remove an item from the index."""
     plan = work.plan
     if plan.operation in {"DeleteItem", "BatchWriteItem"}:
         return True
@@ -257,7 +256,7 @@ def _fields_with_choices(entity: EntitySpec) -> Iterator[tuple[str, tuple[object
 
 
 def _requested_by_all(readers: list[Pattern[..., Any]], name: str) -> list[object] | None:
-    """Return the values of a field that all patterns request, or None if one of the patterns accepts any value."""
+    """Return all values of a field that the queries request, or None if one of the queries accepts any value."""
     requested: list[object] = []
     for pattern in readers:
         values = _requested_values(pattern.plan, name)

@@ -133,8 +133,9 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
     Finds entities in an index that no query on the index returns. Also finds indexes that project whole items of more
     than 1 KB, if patterns only count the items or read views of them.
 
-    Why is this bad? Each item in the index is a copy that is written, stored and billed. If several entities share an
-    index, this happens if a field of one of them has the name of the index's key attribute.
+    Why is this bad? Each item in the index is a copy that is written, stored and billed. An item is in the index if it
+    has the index's key attributes, even if this is unintended: a field of another entity can have the same name as a
+    key attribute.
 
     Fix: keep the entity out of the index (with another attribute name, or a key with `only_if=`), or project only the
     attributes that are read.

@@ -177,8 +177,8 @@ def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     and continue with different encodings, such as `utc_ms` and `epoch_s`, or a padded and an unpadded number.
 
     Why is this bad? A query returns the items of both entities in the order of their key text: all items of one entity
-    come before all items of the other, whatever their values. A range only works for the entity with the same encoding
-    as the bounds.
+    come before all items of the other, whatever their values. A range selects the intended items only of the entity
+    whose encoding the bounds have.
 
     Fix: use the same format (the part after the colon) for the same value in all entities of the index.
 
@@ -316,7 +316,7 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
 
 
 def _written(entity: EntitySpec) -> str:
-    """Return the entity's value of `store_key_fields` as source code."""
+    """Return an entity's argument `store_key_fields=` as source code."""
     return repr(list(entity.store_key_fields)) if isinstance(entity.store_key_fields, tuple) else "False"
 
 

@@ -248,7 +248,7 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _allows_one_case(field: DeclaredField, case: str) -> bool:
-    """Return True if the declaration allows values in one case only."""
+    """Return True if a field's values cannot differ only in case. `case` is "lower" or "upper"."""
     if field.choices is not None:
         texts = [str(choice) for choice in field.stored_choices]
         return len({getattr(text, case)() for text in texts}) == len(texts)

@@ -178,7 +178,6 @@ def _is_written_out(condition: SortCondition, plan: Plan) -> bool:
 
 
 def _condition_text(condition: SortCondition) -> str:
-    """Format a sort key condition for a message."""
     value = condition.low
     text = value.template.text if value.template is not None else f"{{{', '.join(value.sources)}}}"
     what = f'"{text}"' if value.part == "whole" else f"on {text}"

@@ -99,7 +99,7 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
 
 
 def _item_key(pattern: Pattern[..., Any], key: KeySelection) -> Iterator[Finding]:
-    """Yield findings for constants that no item can have in its key."""
+    """Yield a finding for each constant in a pattern's key that no stored item can have in its key."""
     for value in key.values:
         missing = [name for name, source in value.sources.items() if source is None]
         why = f"{missing[0]} is None" if missing else _invalid_constant(value)

@@ -138,7 +138,7 @@ def _waste(
 
 
 def _share_text(removed: float) -> str:
-    """Format the share of removed items as text, including shares close to 1."""
+    """Format the share of items that a filter removes, such as "95%" or "all but 0.1%"."""
     return f"{removed:.0%}" if removed <= _SHOWN_AS_ALL else f"all but {1 - removed:.1%}"
 
 

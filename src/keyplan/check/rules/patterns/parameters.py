@@ -151,9 +151,10 @@ def _is_compatible(actual: Any, expected: Any) -> bool:
 
 
 def _values_of(annotation: Any, *, takes_values: bool) -> set[type] | None:
-    """Return the types of the values, or None if they are too complex to compare.
+    """Return the types that the values of an annotation can have, or None if they are too complex to compare.
 
-    A field with an Enum type accepts its members and their values. A parameter with an Enum type is a member.
+    `takes_values` is True for a field, which accepts the values of an Enum in addition to its members. A parameter with
+    an Enum type is always a member.
     """
     if isinstance(annotation, TypeVar):
         return None

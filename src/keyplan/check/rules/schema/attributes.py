@@ -222,7 +222,6 @@ def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 def _conflicting_fields(
     entity: EntitySpec, types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 ) -> Iterator[Finding]:
-    """Yield findings for fields that have the name of a key attribute but another type."""
     own = {part.attribute for bound in (entity.key, *entity.indexes) for part in bound.attributes}
     for stored in entity.fields.values():
         if stored.attribute in own or stored.attribute not in types:
