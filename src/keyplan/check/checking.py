@@ -102,7 +102,10 @@ def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | Non
 def _report(
     design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
-    """Separate suppressed findings, and add findings for suppressions in `judged` that are unused or have no reason."""
+    """Return a report on the findings, in which suppressed findings are separate.
+
+    For each suppression in `judged` that is unused or has no reason, a finding is added.
+    """
     findings = _without_implied(findings)
     suppressed = [(finding, by) for finding in findings if (by := _suppression(finding, design)) is not None]
     left = [finding for finding in findings if _suppression(finding, design) is None]

@@ -203,7 +203,7 @@ def _is_free_text(field: StoredField) -> bool:
 
 
 def _fitting_length(template: BoundTemplate, limit: int) -> int:
-    """Return a maximum length in characters for the unbounded fields of a key, with which the key is within the limit.
+    """Return the maximum length in characters of a key's unbounded fields at which the key does not exceed the limit.
 
     The length is a multiple of 10 and assumes four bytes per character.
     """

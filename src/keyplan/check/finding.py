@@ -21,7 +21,7 @@ class Finding:
     subject: str
     """The name of the table, index, entity, pattern or consumer that the finding is about."""
     problem: str
-    """The consequence of the problem in one sentence, with the numbers that show it."""
+    """The consequence for the design in one sentence, with the numbers that show it."""
     fix: str
     """An instruction for solving the problem."""
     place: Place
@@ -43,7 +43,7 @@ class Finding:
 
     @classmethod
     def of(cls, fault: Fault, severity: Severity, subject: str) -> Finding:
-        """Return a finding for a fault that the design language detected."""
+        """Return a finding for a fault that the design language detected in a declaration."""
         return cls(fault.code, severity, subject, fault.problem, fault.fix, fault.place, fault.other)
 
 

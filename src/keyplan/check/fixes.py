@@ -227,7 +227,9 @@ class _Source:
             raise _RefusedError(f"{change.option} is not a literal")
 
     def _call(self, place: Place) -> ast.Call:
-        """Return the call that made the declaration at a source location."""
+        """Return the call that declares the object at a source location. Raises _RefusedError if the call
+        is not found.
+        """
         span = place.running.span() if place.running is not None else None
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call) and span == _span(node):

@@ -45,7 +45,7 @@ class Work:
 
 
 def works_of(design: Design) -> Iterator[Work]:
-    """Yield each request or transaction step of all patterns, with its units.
+    """Yield the requests of all patterns, with their units. A transaction is represented by its steps.
 
     A pattern that is a step of a transaction and has no rate is counted only as part of the transaction.
     """

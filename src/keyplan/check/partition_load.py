@@ -236,7 +236,7 @@ def _sources(plan: Plan) -> dict[str, Source]:
 
 
 def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the key fields that contain the current period in all new items, with the source "now"."""
+    """Map each key field that contains the current period in all new items to the source "now"."""
     if plan.item is None:
         return {}
     specs: dict[str, set[str]] = {}

@@ -56,8 +56,8 @@ class Rule(Generic[S]):
     If False, the two declarations are only related.
     """
     implied_by: tuple[str, ...] = ()
-    """Codes of rules that report the same cause. If one of them reports a subject, this rule's finding on it is
-    removed.
+    """Codes of rules that report the same cause. If one of them has a finding with the same subject, this rule's
+    finding is removed.
     """
     of_absence: bool = False
     """True if the rule reports missing declarations. It is skipped if a declaration of the design raised an error."""

@@ -12,7 +12,7 @@ from keyplan.design.planning.plan import Plan
 
 @dataclass(frozen=True)
 class Ordered:
-    """A field by which results are sorted if all earlier fields are equal."""
+    """A field by which query results are sorted if all earlier fields of the sort key are equal."""
 
     field: str
     in_order: bool

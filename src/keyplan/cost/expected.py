@@ -308,9 +308,9 @@ def _reads(plan: Plan, *, enclosed: bool) -> int:
 
 
 def sentinel_writes(plan: Plan) -> int:
-    """Return how many items that reserve unique values a write puts, replaces or deletes.
+    """Return the number of additional actions with which a write puts or deletes the items that reserve unique values.
 
-    Each unique constraint adds one of these writes, or two if the write can change the unique value.
+    Each unique constraint adds one action, or two if the write can change the unique value.
     """
     if not plan.keeps_unique:
         return 0

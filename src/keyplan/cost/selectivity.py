@@ -342,7 +342,7 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """The number by which the number of items is divided if a query requires values of one field.
+    """The divisor by which a query's condition on one field reduces the number of items.
 
     `number` is the number of distinct values of the field divided by the number of required values, or None if it is
     unknown.

@@ -26,7 +26,7 @@ class ItemSize:
     most: int | None
     """The maximum size, or None if it is unlimited or not declared."""
     declared: bool
-    """True if the size is declared, and False if it is estimated from the types of the fields."""
+    """True if the design declares the item size, and False if it is estimated from the types of the fields."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Units:
 
 
 def sum_of(parts: Iterable[Units]) -> Units:
-    """Return the sum of several objects with capacity units."""
+    """Return the sum of the capacity units in several `Units` objects."""
     total = Units()
     for part in parts:
         total += part

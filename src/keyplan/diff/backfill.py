@@ -101,7 +101,7 @@ class Backfill:
     indexes: Mapping[str, float] = field(default_factory=dict)
     """The write units that the backfill uses on each index, by index name."""
     checks: float = 0.0
-    """If a table is copied, the write units of the condition checks on the original items."""
+    """The write units of the condition checks on the original items if a table is copied, otherwise 0."""
     seconds: float | None = None
     """The duration of the backfill in seconds if it uses the table's spare capacity, or None without spare capacity."""
     price: float = 0.0

@@ -72,7 +72,7 @@ class RolloutStep:
     phase: Phase
     text: str
     operation: str = ""
-    """The DynamoDB operation that performs the step, or an empty string."""
+    """The DynamoDB operation that performs the step, or an empty string for other steps, such as deployments."""
     request: Mapping[str, object] | None = field(default=None, compare=False)
     """The request of the operation, or None if the two designs do not determine it."""
     is_first: bool = False
@@ -138,7 +138,7 @@ class DesignChange:
     kind: Kind
     verdict: Verdict
     table: str
-    """The name of the table, in the new design if the table exists there."""
+    """The name of the table that the change is about. For a renamed table, this is the new name."""
     subject: str
     """The name of the table, index, entity, pattern or consumer that changes."""
     what: str

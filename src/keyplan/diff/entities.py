@@ -329,7 +329,7 @@ def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
 
 
 def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
-    """Yield the attributes and key attributes that stored items have.
+    """Yield the attributes and key attributes that stored items have, as key attributes.
 
     Keys of indexes are included only if they have the same condition as `bound`.
     """
@@ -343,7 +343,7 @@ def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAt
 
 
 def never_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Return True if no stored item can be in an index, because the key contains a new field that is optional."""
+    """Return True if no stored item can be in an index, because the index key contains a new optional field."""
     names = field_names(pair.old, pair.new)
     return any(name not in names and pair.new.fields[name].optional for name in bound.fields)
 
@@ -444,6 +444,6 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
-    """List the attributes that no change to a field rewrites, separated by commas."""
+    """List those of the given attributes that no change to a field rewrites, separated by commas."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

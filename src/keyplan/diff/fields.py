@@ -49,8 +49,8 @@ class Entities:
     old: EntitySpec
     new: EntitySpec
     drops_unknown: tuple[str, ...] = ()
-    """The patterns of the old design that put whole items, which removes attributes that are unknown to the old
-    version.
+    """The patterns of the old design that put whole items. Such a put removes attributes that the old version does not
+    know.
     """
 
     @property
@@ -261,7 +261,9 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Design
 
 
 def _from_keys(pair: Entities) -> set[str]:
-    """Return the fields that are parsed from the keys of stored items, so that no item must be rewritten."""
+    """Return the fields of the new design that are parsed from keys, if the keys of stored items already
+    contain them.
+    """
     names: set[str] = set()
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         places = dict(zip(after.fields, before.fields, strict=False))
@@ -274,7 +276,7 @@ def _from_keys(pair: Entities) -> set[str]:
 def key_names(pair: Entities) -> dict[str, str]:
     """Return the old name of each new field, including key fields that were renamed.
 
-    A new and a removed field at the same position of the primary key are the same field.
+    A new and a removed field at the same position of the primary key count as the same field.
     """
     names = field_names(pair.old, pair.new)
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):

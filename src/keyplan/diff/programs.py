@@ -38,7 +38,7 @@ _LIBRARIES = tuple(
 
 @dataclass(frozen=True)
 class LoadedDesign:
-    """A design with the files of the imported modules."""
+    """A design with the source files of the modules that were imported to load it."""
 
     design: Design
     file: Path | None

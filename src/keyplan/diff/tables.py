@@ -360,7 +360,9 @@ def _listed(pairs: list[Entities]) -> str:
 
 
 def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]:
-    """Yield a change for each entity whose stored items must get key attributes before a new index contains them."""
+    """Yield a change for each entity whose stored items are missing from a new index until they get its key
+    attributes.
+    """
     for pair in _stored_and_incomplete(old, new, index)[1]:
         bound = pair.new.key_in(index)
         assert bound is not None, "the entity has a key in the index"

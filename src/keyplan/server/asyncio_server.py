@@ -106,7 +106,7 @@ class Server:
             self._sweep_later()
 
     def remove(self, connection: HttpConnection) -> None:
-        """Remove a connection that has been closed or passed to the web pages."""
+        """Remove a connection that has been closed or passed to the server for browsers."""
         self._connections.discard(connection)
         if self._empty is not None and not self._connections:
             self._empty.set()

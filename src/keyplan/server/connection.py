@@ -58,7 +58,7 @@ class ConnectionOwner(Protocol):
         """Register a new connection."""
 
     def remove(self, connection: HttpConnection) -> None:
-        """Remove a connection that has been closed or passed to the web pages."""
+        """Remove a connection that has been closed or passed to the server for browsers."""
 
     def pages(self) -> asyncio.Protocol | None:
         """Return a protocol for a browser's connection, or None if the server has no web pages."""
@@ -129,7 +129,9 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _hand_to_pages(self, data: bytes) -> bool:
-        """Pass the connection to the web pages if its first bytes are from a browser. Return True if it was passed."""
+        """Pass the connection to the server for browsers if its first bytes are from a browser. Return True if it was
+        passed.
+        """
         self._is_new = False
         pages = self._server.pages() if data.startswith(PAGES) else None
         if pages is None:
@@ -260,7 +262,7 @@ class HttpConnection(asyncio.Protocol):
             self._body += body
 
     def on_message_complete(self) -> None:
-        """Queue a complete request. It is parsed immediately, unless many bytes are already waiting."""
+        """Queue a complete request. It is checked and parsed immediately, unless many bytes are already waiting."""
         parser = self._parser
         if parser.should_upgrade():
             return  # the callback runs again, see _feed

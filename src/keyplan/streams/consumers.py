@@ -59,8 +59,8 @@ def filter_of(declared: ChangeFilter | None) -> Filter | None:
 
 
 def has_changed(requirement: Changed, change: ItemChange[Any]) -> bool:
-    """Return True if the field's value has changed and, if the requirement specifies a value, the new value
-    equals it.
+    """Return True if the field that a requirement names has changed and, if the requirement specifies a value, now has
+    this value.
     """
     old, new = (
         None if entity is None else absent_as_none(getattr(entity, requirement.field))

@@ -92,17 +92,15 @@ class Track:
     unsaved: int = 0
     """The number of records handled since the last checkpoint."""
     stopped: Failure | None = None
-    """The failed record at which the consumer stops in this shard, because it has no destination for failed records, or
-    None.
+    """The failed record at which the consumer stops in this shard, because no destination for failed records is
+    declared, or None.
     """
     is_lost: bool = False
     """True if another runner has acquired the shard for this consumer."""
     is_at_tip: bool = False
     """True if the last read of the shard returned no records."""
     last_at_s: float | None = None
-    """The time at which the record that is being delivered, or was delivered last, was written, in epoch seconds, or
-    None.
-    """
+    """The time at which the current record, or the last delivered record, was written, in epoch seconds, or None."""
 
     @property
     def is_idle(self) -> bool:

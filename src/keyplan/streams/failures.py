@@ -81,7 +81,9 @@ def _append(path: Path, lines: bytes) -> None:
 
 DEFAULT_NAME = "keyplan-failures"
 _MOST_BYTES = 390_000
-"""The maximum size of a failure's JSON text. It leaves room for other attributes in an item of up to 400 KB."""
+"""The maximum size of a failed record's JSON text in bytes. It leaves room for other attributes in an item of up to 400
+KB.
+"""
 _MOST_TEXT = 4000
 _REMEDY = "for failed records: create it (consumer, event_id: both String), or use TableDestination(db, create=True)"
 

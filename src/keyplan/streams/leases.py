@@ -89,8 +89,8 @@ class Leases:
                 count -= 1
 
     def _release_unused(self, consumer: BoundConsumer, state: ConsumerState) -> None:
-        """Release shards that this runner held before a restart and does not use, so that other runners
-        need not wait.
+        """Release shards that this runner held before a restart and does not use, so that other runners need not wait
+        until the leases expire.
         """
         shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
         for lease in state.leases.values():

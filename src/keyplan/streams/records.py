@@ -22,7 +22,7 @@ class StreamRecord:
     """The ARN of the stream that contains the record."""
     shard: str
     sequence: int
-    """The sequence number, which increases within a shard but is not contiguous."""
+    """The sequence number of the record. Sequence numbers increase within a shard but are not contiguous."""
     event_id: str
     event_name: EventName
     at_s: float

@@ -273,7 +273,9 @@ class Runner:
         return max(0.0, min([self._poll_s, *due]))
 
     def _refresh(self, counts: Counts) -> None:
-        """Look up the table's streams, their shards and other runners, and acquire the fair share of shards."""
+        """Look up the table's streams, their shards and other runners, and acquire this runner's fair share
+        of shards.
+        """
         if not self._is_prepared:
             self._prepare()
         streams = streams_of(self._service.call, self._name)

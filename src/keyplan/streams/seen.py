@@ -87,7 +87,7 @@ class Seen:
 
 
 def _declare(table: Table) -> tuple[Any, Any]:
-    """Declare the entity of the markers in the table. Return the entity and the pattern that creates a marker."""
+    """Declare the entity of the marker items in a table. Return the entity and the pattern that creates a marker."""
     ttl = table.schema.ttl
     assert ttl is not None, "looked at before"
     # A function creates them, because the TTL attribute has the name that the table declares.

@@ -358,7 +358,7 @@ def key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def origin_of(source: Source) -> Origin:
-    """Return the parameter or constant from which a value is taken in a form that can be compared."""
+    """Return a comparable form of the parameter or constant from which a value is taken."""
     if isinstance(source, Param):
         return ("parameter", source._name, *source._path)
     if isinstance(source, Each):

@@ -307,7 +307,7 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
 
 
 def _changes(works: list[Work], entity: EntitySpec) -> Iterator[tuple[Work, str]]:
-    """Yield each write that can change a field with declared choices of an existing item, with the name of
+    """Yield each write that can change a field with declared choices in an existing item, with the name of
     the field.
     """
     for name, field in entity.fields.items():

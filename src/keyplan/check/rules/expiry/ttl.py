@@ -85,7 +85,7 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 
 
 def _millisecond_evidence(field: StoredField) -> Severity | None:
-    """Return the severity for a field that could contain milliseconds, or None.
+    """Return the severity of a finding for a field that appears to contain milliseconds, or None for other fields.
 
     If only the name of the field suggests milliseconds, the severity is advice.
     """

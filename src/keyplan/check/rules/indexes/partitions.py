@@ -65,7 +65,8 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
 
 
 def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> float | None:
-    """Return the size of an entity's largest item collection in bytes, including its copies in local indexes.
+    """Return the size of an entity's largest item collection in bytes, including the copies of its items in local
+    indexes.
 
     The size is None if it is unknown.
     """

@@ -152,7 +152,7 @@ def _is_sorted(texts: list[str]) -> bool:
 def _ordering_placeholder(plan: Plan) -> BoundPlaceholder | None:
     """Return the placeholder that determines the order of results, or None.
 
-    The sort key must consist of one template, and the pattern must return one entity.
+    The result is None unless the sort key consists of one template and the pattern returns one entity.
     """
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or len(bound.sort) != 1 or len(plan.entities) > 1:

@@ -185,7 +185,7 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
 
 
 def _order_fix(entity: EntitySpec, name: str) -> str:
-    """Return a placeholder for the field that sorts by the field's values."""
+    """Return an instruction for a key that sorts by the values of the field."""
     stored = entity.fields[name]
     choices = stored.declared.stored_choices
     if choices:
@@ -440,7 +440,7 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
 
 
 def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, StoredField] | None:
-    """Return the first two fields by which results are sorted if they are a choice and a time, or None."""
+    """Return the first two fields by which results are sorted if they are a field with choices and a time, or None."""
     fields = [entity.fields[attribute.field] for attribute in order_of(plan, entity)][:2]
     if len(fields) < 2 or _is_ranked(plan, entity, fields[0].name):
         return None
