@@ -213,7 +213,7 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
     Finds global indexes that are added to a table with stored items.
 
     Why is this bad? DynamoDB backfills the index. It does not charge for reading the table, but each item that is
-    copied into the index costs write units of the index. With little capacity, the backfill takes a long time, and
+    copied into the index uses write units of the index. With little capacity, the backfill takes a long time, and
     writes to the table are throttled. If a template produces the index key, stored items do not contain the key
     attributes, and a program must add them to each item.
 

@@ -52,7 +52,7 @@ def unlimited_retries(subject: Subject) -> Iterator[Finding]:
     Finds consumers without `retries=`. One finding lists the consumers.
 
     Why is this bad? A failing batch is retried until its records leave the stream after 24 hours. Until then, later
-    records in the shard are not delivered. The failing change is then lost.
+    records in the shard are not delivered. After that, the changes in the failing batch are lost.
 
     Fix: declare `retries=5` or similar, and `on_failure=` for changes that still fail. Batches are halved to find the
     failing record unless `bisect=False`.
