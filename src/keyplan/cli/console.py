@@ -125,7 +125,10 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
 
 
 class Mounted:
-    """The console of `keyplan serve`, which records load from the start, and loads its pages for the first browser."""
+    """The web console of `keyplan serve`.
+
+    It counts operations from the start, but imports its pages only when the first browser connects.
+    """
 
     def __init__(self, db: str, host: str, names: list[str], token: str) -> None:
         self._db, self._host, self._names, self._token = db, host, names, token
@@ -153,14 +156,14 @@ class Mounted:
         return f"console {url}/console/?token={self._token}"
 
     def record(self, engine: Engine) -> None:
-        """Record the load of the engine from now on."""
+        """Start counting the engine's operations for the Load pages of the console."""
         from keyplan.console.load import engine as load  # noqa: PLC0415 - `keyplan --help` needs no console
 
         self._recording = load.EngineLoad(engine)
         self._recording.start(load.UNVISITED_PER_S)
 
     def pages(self, engine: Engine, rest: DynamoDBApplication) -> Handover:
-        """Return the handler for browser requests. It passes paths outside of the console to `rest`."""
+        """Return the handler for browser requests. It passes requests for paths outside the console to `rest`."""
         from keyplan.console import Access, Console, Source  # noqa: PLC0415 - an extra
         from keyplan.console.serving import Handover  # noqa: PLC0415 - an extra
 

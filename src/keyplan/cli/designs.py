@@ -39,7 +39,7 @@ def refusal(text: str, *, code: int = 2) -> typer.Exit:
 
 
 def write(command: str, text: str, output: Path | None) -> None:
-    """Print the output of a command, or write it to a file. Exit with 1 if the file cannot be written."""
+    """Print the output of a command, or write it to the file `output`. Exit with 1 if the file cannot be written."""
     if output is None:
         typer.echo(text, nl=False)
         return

@@ -1,4 +1,4 @@
-"""Progress output on standard error for a long step, after two seconds and then every ten seconds."""
+"""Progress output on standard error for a long operation, after two seconds and then every ten seconds."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
-    """Yield the permissions for patterns. Print which patterns the bindings do not restrict."""
+    """Yield the permissions for patterns. Print which patterns can access the partitions of every principal."""
     from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 
     by_pattern = {pattern.name: list(of_pattern(pattern, bindings)) for pattern in patterns}
@@ -176,7 +176,7 @@ def _nothing(_table: Table) -> tuple[Grant, ...]:
 
 
 def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
-    """Return the tables whose streams consumers read. Print a note for a stream without a declared consumer."""
+    """Return the tables with streams that consumers read. Print a note for a stream without a declared consumer."""
     undeclared = [table for table in design.tables if table.schema.stream is not None and not table.consumers]
     for table in undeclared:
         _note(

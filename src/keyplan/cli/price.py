@@ -194,7 +194,7 @@ def _change(text: str) -> tuple[str, float]:
 
 
 def _text(estimate: Estimate) -> str:
-    """Format an estimate as text in lines of up to 80 characters."""
+    """Format a cost estimate as text in lines of up to 80 characters."""
     from keyplan.cost.figures import wrapped  # noqa: PLC0415
 
     book = estimate.book

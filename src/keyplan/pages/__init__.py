@@ -56,7 +56,7 @@ class Link:
     text: str
     path: str
     icon: str = ""
-    """The name of a symbol in templates/parts.html.j2."""
+    """The name of the link's icon, which is a symbol in templates/parts.html.j2."""
     role: str = ""
     """The role that a user needs to see the link, or an empty string if everyone can see it."""
     is_exact: bool = False
@@ -68,9 +68,9 @@ class Viewer:
     """The user who views a page."""
 
     name: str = ""
-    """The display name, or an empty string for a user who is not signed in."""
+    """The user's display name, or an empty string if the user is not signed in."""
     csrf: Callable[[], str] = lambda: ""
-    """A function that returns the CSRF token that forms send back, or an empty string without a session."""
+    """A function that returns the CSRF token to include in forms, or an empty string if the user has no session."""
     roles: frozenset[str] = frozenset()
 
 
@@ -227,12 +227,12 @@ class Assets(StaticFiles):
 
 
 def root_of(connection: HTTPConnection) -> str:
-    """Return the root path of the server, above all mounted applications, without a trailing slash."""
+    """Return the root path of the outermost application in the server, without a trailing slash."""
     return str(connection.scope.get("app_root_path", connection.scope.get("root_path", "")))
 
 
 def redirect(url: str, flash: str = "") -> RedirectResponse:
-    """Return a redirect to use after a form was processed. The next page shows the message `flash` once."""
+    """Return a 303 redirect as the response to a submitted form. The next page shows the message `flash` once."""
     response = RedirectResponse(url, 303)
     if flash:
         response.set_cookie(
@@ -247,7 +247,7 @@ def assets_of(package: str) -> ASGIApp:
 
 
 def with_policy(response: Response) -> Response:
-    """Add the Content-Security-Policy header of pages to a response that is not rendered from a template."""
+    """Add the Content-Security-Policy header to a response that is not rendered from a template."""
     response.headers["Content-Security-Policy"] = POLICY
     return response
 

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 _WIDTH: Final = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
 _DOTS: Final = 40
-"""The maximum number of points in a line for which each point is marked."""
+"""In series with more points than this, only isolated points are marked."""
 _BEFORE: Final = frozenset("$€£")
 """Units that are written before the number. Other units are written after it."""
 _SERIES: Final = 6
@@ -23,7 +23,7 @@ _SERIES: Final = 6
 
 
 def bars(title: str, rows: Sequence[tuple[str, float]], *, unit: str = "", digits: int = 0) -> Markup:
-    """Return a horizontal bar chart. Each row has a label, a bar and a value."""
+    """Return a horizontal bar chart. Each of the `rows` is a label and the value of its bar."""
     most = max((value for _, value in rows), default=0) or 1
     height, label_width = 34 * len(rows) + 8, 190
     span = _WIDTH - label_width - 90
