@@ -87,7 +87,7 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def _variable(name: str) -> str:
-    """Return the name of a table's variable in the CDK app, in the same way as cdk_generator/generator.py."""
+    """Return the name of a table's variable in the CDK app, as cdk_generator/generator.py derives it."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[-_.]", " ", name)).split() or ["table"]
     joined = words[0].lower() + "".join(word.capitalize() for word in words[1:])
     return f"table{joined}" if joined[0].isdigit() else joined

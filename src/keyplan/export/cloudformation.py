@@ -16,7 +16,7 @@ from keyplan.export.resources import TableResource, in_json, named
 
 _DESCRIPTION_BYTES = 1024
 _JOINED = "Table"
-"""The suffix of a logical ID that consists of several words. IDs of one word do not have it."""
+"""The suffix that is appended to a logical ID if the table name consists of several words."""
 _SAME = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
 """The members of a CreateTable request that are properties with the same name and format in a template."""
@@ -81,7 +81,7 @@ def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
 
 
 def properties(table: TableResource) -> dict[str, Any]:
-    """Return the properties of a table resource."""
+    """Return the CloudFormation properties of a table."""
     request = table.request
     members = {name: request[name] for name in (*_SAME, *_SAME_SETTINGS) if name in request}
     if "StreamSpecification" in request:

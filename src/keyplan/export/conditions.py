@@ -78,7 +78,10 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
 
 
 def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
-    """Return the leading parts of a template that a key value consists of. The value may end within the last field."""
+    """Return the parts of a template that a key value contains.
+
+    For a key prefix (begins_with), these are the parts up to the last field with a value, which may be incomplete.
+    """
     if value.part != "begins":
         return template.parts
     numbers = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
@@ -131,7 +134,7 @@ def written_only_if(plan: Plan) -> str:
 
 
 def _condition_of(plan: Plan) -> Condition | None:
-    """Return the condition of a write, combined with its expected field values and version, or None."""
+    """Return the condition of a write, including its checks of expected field values and of the version, or None."""
     equal = dict(plan.assumed)
     if plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version

@@ -19,7 +19,7 @@ from keyplan.export.conditions import condition
 from keyplan.export.svg import LINE, PAD, Drawing, Line, Rect, height_of, listed, width_of, wrapped
 
 _MOST = 64
-"""The maximum number of characters in a line of text."""
+"""The maximum number of characters in a line of a box."""
 _GAP = 14
 _LANE = 14
 _PITCH = LINE + PAD + 4

@@ -67,7 +67,7 @@ _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: 
 _NOW_S = int(EXAMPLE_TIMESTAMP.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
 _VARIETY = 8
-"""The maximum number of different strings for fields with the same regular expression, in examples with all fields."""
+"""Fields with the same regular expression have at most this many different values in an example with all fields."""
 _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """The errors raised if an example value is not valid."""
 
@@ -138,8 +138,9 @@ def _is_within_bounds(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
 
 
 def of_least_length(value: Any, least: int) -> Any:
-    """Return a collection or bytes with at least `least` members, by adding members that are similar to the existing
-    ones.
+    """Return a collection or bytes object, extended to at least `least` members if it is shorter.
+
+    The added members are similar to the existing ones. An empty value is returned unchanged.
     """
     missing = least - len(value)
     if missing <= 0 or not value:
@@ -156,7 +157,7 @@ def of_least_length(value: Any, least: int) -> Any:
 
 
 def _others(member: Any, count: int) -> Iterator[Any]:
-    """Yield members to add to a set."""
+    """Yield up to `count` values that differ from `member`, to add to a set."""
     for number in range(1, count + 1):
         if isinstance(member, str):
             yield f"{member[:-1]}{number}{member[-1:]}"
@@ -184,7 +185,8 @@ _FIRST = Scope()
 
 
 def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
-    """Return an example value for each parameter of a pattern, based on the field to which it is written or compared.
+    """Return an example value for each parameter of a pattern, based on the field that the parameter is written to or
+    compared with.
 
     Several parameters for the same model or field have different values if their declarations allow it, because a
     transaction must not contain the same item twice.
@@ -202,7 +204,9 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
 
 
 def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
-    """Return the field for which each parameter, or each element of a list parameter, is used, by parameter name."""
+    """Return, by parameter name, the field that a parameter or the elements of a list parameter are written to or
+    compared with.
+    """
     if isinstance(pattern, Transaction):
         steps = [(step.call.arguments, fields_of_parameters(step.call.pattern)) for step in pattern.steps]
         used = [(source, fields.get(name)) for step, fields in steps for name, source in step.items()]
@@ -266,7 +270,7 @@ def example(annotation: Any, name: str, scope: Scope = _FIRST) -> Any:
 
 
 def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldInfo | None = None) -> Any:
-    """Return a value if it satisfies the declared limits, otherwise a similar value that does."""
+    """Return a value if it satisfies the declared constraints, otherwise a similar value that does."""
     declared = DeclaredField.of(name, annotation, info)
     if type(value) is str and declared.choices is None:
         turn = scope.turn + (crc32(name.encode()) % _VARIETY if scope.whole else 0)
@@ -420,9 +424,9 @@ def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
 
 
 def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
-    """Return one transaction with the writes of several calls and of the items that reserve their unique values.
+    """Return one transaction with the writes of several calls, including the items that reserve their unique values.
 
-    If a write depends on the stored item, return this reason instead.
+    If a write depends on the stored item, return a text that says so.
     """
     context = Context(clock=SystemClock(), cursor_key=b"", prefix=prefix)
     items = []

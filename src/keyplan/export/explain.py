@@ -32,7 +32,7 @@ from keyplan.export.examples import example_item, example_request
 
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
-    """Explain a pattern as text: its request, plan, cost, claims, assumptions and findings."""
+    """Explain a pattern as text: its request, plan, cost, performance claims, assumptions and findings."""
     plan = pattern.plan
     expectation = expected(pattern)
     parts = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, expectation, book)]
@@ -312,7 +312,7 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""Maps operations to descriptions of how a call accesses several values of a field."""
+"""How a call accesses the items for several values of a field, by operation. {} stands for the field."""
 _CONDITIONS = {
     "must": "fails unless the item exists",
     "must_not": "fails if the item exists",
@@ -326,7 +326,10 @@ def _claims(pattern: Pattern[..., Any], expectation: Expected) -> str:
 
 
 def claim_lines(pattern: Pattern[..., Any], expectation: Expected) -> Iterator[str]:
-    """Yield a line for each claim about a pattern. Claims about units are compared with the estimate."""
+    """Yield a line for each performance claim in a pattern's declaration.
+
+    Claims about capacity units are compared with the estimate.
+    """
     for claim in pattern.facts.claims:
         claimed = units_of(claim.text)
         if claimed is None:

@@ -39,7 +39,7 @@ _KEYS = (
 
 
 _MAY_CHANGE_NOTHING = frozenset({"set_if_missing", "add_to_set", "remove_from_set"})
-"""Changes that an update omits from its request if their value is empty."""
+"""The kinds of change that an update omits from its request if their value is empty."""
 _FAILURE_KEY = ("consumer", "event_id")
 
 
@@ -206,7 +206,9 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
-    """Merge the actions and resources of statements for which `same` returns equal values."""
+    """Combine statements for which `same` returns equal values into one statement with all their actions
+    and resources.
+    """
     by_form: dict[Any, PolicyStatement] = {}
     for statement in statements:
         alike = same(statement)

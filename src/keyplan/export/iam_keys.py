@@ -55,9 +55,11 @@ class Leading:
     """The partition key values that a request is allowed to access."""
 
     texts: tuple[str, ...] = ()
-    """One text for each attribute of the partition key. Empty if the request does not access a partition."""
+    """One text for each attribute of the partition key, with * as a wildcard. Empty if the request does not access a
+    partition.
+    """
     bound: frozenset[str] = frozenset()
-    """The names of the bindings that occur in the texts."""
+    """The names of the bindings that are used in the texts."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -72,7 +74,9 @@ NOWHERE = Leading()
 
 @dataclass(frozen=True)
 class Bindings:
-    """The values of the principal that parameters and fields must equal, by the name of the parameter or field."""
+    """Values of the IAM principal, such as ${aws:PrincipalTag/user_id}, by the name of the parameter or field that must
+    equal the value.
+    """
 
     values: Mapping[str, str]
 
@@ -98,7 +102,9 @@ class _Constant:
 
 
 Origin = tuple[str, ...] | _Constant
-"""The names by which a value can be bound, or the constant that the pattern specifies."""
+"""The source of a key field's value: the names under which it can be bound to a value of the principal, or
+a constant.
+"""
 
 
 def _sources(part: KeyValue) -> Callable[[str], Origin]:
@@ -117,14 +123,14 @@ def _of_source(source: Source) -> Origin:
 
 @dataclass
 class _Text:
-    """Converter for the value of one partition key attribute."""
+    """Converter of one partition key attribute to text for an IAM condition."""
 
     bindings: Bindings
     origin: Callable[[str], Origin]
     """A function that returns the origin of a field's value by the name of the field."""
 
     def of(self, part: KeyValue | BoundKeyAttribute) -> Leading:
-        """Return the values that the attribute can have."""
+        """Return the values that the attribute is allowed to have."""
         if part.template is not None:
             return self._of_template(part.template)
         assert part.field is not None, "a key attribute is made by a template or a field"
@@ -159,7 +165,7 @@ class _Text:
         return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
 
     def _of_placeholder(self, placeholder: BoundPlaceholder) -> tuple[str, str | None]:
-        """Return the text for a placeholder, and the name of the binding that it uses, or None."""
+        """Return the text for a placeholder, and the name of the binding in this text, or None."""
         origin = self.origin(placeholder.name)
         if isinstance(origin, _Constant):
             try:

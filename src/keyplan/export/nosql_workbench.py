@@ -119,7 +119,7 @@ def _samples(entity: EntitySpec) -> list[dict[str, Any]]:
 
 
 def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
-    """Yield an item that contains the templates of the index keys, or nothing if the indexes have none.
+    """Yield an item that contains the templates of the index keys. Yield nothing if no index key has a template.
 
     A facet can contain only the template of the table's key.
     """

@@ -28,11 +28,11 @@ _PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class TableResource:
-    """A table that a template creates."""
+    """A table in an infrastructure template."""
 
     table: Table
     prefix: str = ""
-    """The prefix of the table's name, as in the URL of a connection."""
+    """The text that precedes the declared table name, like the table prefix in the URL of a connection."""
 
     @property
     def name(self) -> str:
@@ -136,8 +136,8 @@ def _of_consumers(table: Table) -> str:
 def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]) -> str:
     """Return a unique identifier for a table in a file, which depends only on the table name.
 
-    `plain` returns a valid identifier for a name, and `original` returns the name for an identifier. If the identifier
-    does not identify the name uniquely, digits of the name's hash are appended.
+    `plain` converts the name to a valid identifier, and `original` converts an identifier back to a name. If this does
+    not restore the name, digits of the name's hash are appended.
     """
     candidate = plain(name)
     if original(candidate) == name and not _TAG.search(candidate):
