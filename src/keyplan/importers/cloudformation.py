@@ -41,7 +41,7 @@ _ELSEWHERE = {
     "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
 }
-"""Maps resource types to hints on where else tables can be defined."""
+"""The rest of a message about each resource type that can create tables or replicas outside the template."""
 
 
 def global_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
@@ -171,7 +171,7 @@ def cloudformation(documents: Sequence[Document], parameters: Mapping[str, str])
 
 
 def _check_parameters(documents: Sequence[Document], parameters: Mapping[str, str]) -> None:
-    """Raise ImportSourceError if a document is not a template, or if a given value does not belong to a parameter."""
+    """Raise ImportSourceError if a document is not a template, or if no template declares one of the parameters."""
     known_names: set[str] = set()
     for document in documents:
         if not isinstance(document.member("Resources"), Mapping):
@@ -185,7 +185,7 @@ def _check_parameters(documents: Sequence[Document], parameters: Mapping[str, st
 
 
 def _kinds(document: Document) -> str:
-    """Describe the resources of a template that defines no tables."""
+    """Describe the resources of a template that defines no tables, for an error message."""
     resources = document.member("Resources").values()
     kinds = sorted(
         {str(resource["Type"]) for resource in resources if isinstance(resource, Mapping) and "Type" in resource}
@@ -194,7 +194,7 @@ def _kinds(document: Document) -> str:
 
 
 def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver: Resolver, gaps: list[str]) -> None:
-    """Add the functions that read a table's stream to the table. The keys of `tables` are logical IDs."""
+    """Add to each table the functions that read its stream. The keys of `tables` are logical IDs."""
     ids = {table.name: logical_id for logical_id, table in tables.items()}
     for source in event_sources(document.member("Resources"), document.name, resolver):
         logical_id = source.table if source.table in tables else ids.get(source.table)
@@ -265,7 +265,7 @@ def _deletion_policy_gaps(resource: Mapping[str, Any]) -> Iterator[str]:
 def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
     """Return the name of a table, or its logical ID if the template does not determine a name.
 
-    Also return a sentence if the logical ID is used.
+    If the logical ID is returned, also return a sentence that says so.
     """
     named = properties.get("TableName")
     if named is None:

@@ -34,8 +34,8 @@ _MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
 def describe_table(documents: Sequence[Document]) -> ImportSource:
     """Return the tables that the documents describe, in the same order.
 
-    Responses about TTL, backups and tags do not contain the name of a table. They are assigned to the table that was
-    described before. Raises ImportSourceError if a document is not a response about a table.
+    Responses about TTL, backups and tags do not contain the name of a table. They are assigned to the last table
+    described before them. Raises ImportSourceError if a document is not a response about a table.
     """
     descriptions: list[tuple[Node, dict[str, Any]]] = []
     for document in documents:

@@ -28,7 +28,10 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("TableStatus", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
     ("TableNames", "output of aws dynamodb list-tables, which contains only names"),
 )
-"""Pairs of a member and a text that names the kind of document with this member and the command that imports it."""
+"""Hints for documents of an unexpected kind, by a member that identifies the kind.
+
+A hint names the kind and the command that imports it.
+"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Document:
     value: Any
 
     def member(self, name: str) -> Any:
-        """Return a member of the document if it is a mapping, or None."""
+        """Return a member of the document, or None if it does not exist or the document is not a mapping."""
         return self.value.get(name) if isinstance(self.value, Mapping) else None
 
 

@@ -1,4 +1,4 @@
-"""Planning of entities with typed fields, keys and discriminators, from the data that a source contains."""
+"""Derivation of entities, with typed fields, keys and discriminators, from the schemas and sample items in a source."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
     (re.compile(r"(utc|epoch)_\w+|hour|minute"), datetime),
     (re.compile(r"date|month|year"), date),
 )
-"""Pairs of a placeholder format and the field type that it requires. Other formats accept strings."""
+"""Pairs of a placeholder format in a key template and the field type that it requires. Other formats accept strings."""
 _MILLISECONDS = 10**11
-"""Numbers from this value are assumed to be milliseconds, because in seconds they would be after the year 5138."""
+"""Timestamps from this number are assumed to be in milliseconds, because in seconds they would be after the
+year 5138.
+"""
 _OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
 """The annotations of fields that a placeholder without a format accepts."""
 _MEMBERS = 2
-"""The minimum number of sample items in an index that is required for deriving a condition."""
+"""The number of sample items that an index must contain for a condition of the sparse index to be derived from them."""
 
 _MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
@@ -110,7 +112,7 @@ class PlannedField:
 
 @dataclass(frozen=True)
 class PlannedKey:
-    """The content of a key attribute: a template with fields, or a single field."""
+    """The content of one key attribute of a generated entity: a template with fields, or a single field."""
 
     attribute: str
     template: str | None
@@ -188,7 +190,7 @@ def _reads(value: Mapping[str, object], kind: type) -> bool:
 
 
 class _Planner:
-    """Planner for one entity of a table."""
+    """Planner that derives the fields and keys of one entity."""
 
     def __init__(
         self, table: SourceTable, source: SourceEntity, unclaimed: Sequence[str], discriminator: str | None
@@ -213,7 +215,7 @@ class _Planner:
     def _known_templates(self) -> dict[str, Template]:
         """Return the key templates that the source contains, by attribute.
 
-        They can also be in aliases such as USER#{user_id} and in sample items that contain templates.
+        Aliases such as USER#{user_id}, and keys of sample items, can also be templates.
         """
         templates = {attribute: parse(text) for attribute, text in self._source.templates.items()}
         stated = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
@@ -230,9 +232,7 @@ class _Planner:
         return templates
 
     def _are_of(self, template: Template, attribute: str) -> bool:
-        """Return True if a template matches all sample items, and its fields have values of the required
-        types in them.
-        """
+        """Return True if all sample items match a template, with values of the required types for its fields."""
         parts = [part for part in template.parts if isinstance(part, Placeholder)]
         kinds: dict[str, type] = {}
         for part in parts:
@@ -258,8 +258,8 @@ class _Planner:
         return kind if is_day else datetime
 
     def _attribute_of(self, called: str, key: str) -> str:
-        """Return the attribute with the name of a placeholder, such as userId for user_id, or "". The attribute `key`
-        is ignored.
+        """Return the attribute whose name matches the placeholder `called`, such as userId for user_id, or "". The
+        attribute `key` is ignored.
         """
         names = [name for name in self._attributes if name != key]
         if called in names:
@@ -290,7 +290,7 @@ class _Planner:
 
     @property
     def _stored_before(self) -> set[str]:
-        """Return the names of the fields that the source stores in attributes, not only as a part of a key."""
+        """Return the names of the fields that the source stores in separate attributes, not only as a part of a key."""
         return {field.name for field in self._made.fields.values() if field.attribute in self._attributes}
 
     # Indexes.
@@ -342,9 +342,9 @@ class _Planner:
             self._made.only_if[index.name] = condition
 
     def _membership(self, inside: Sequence[bool], used: set[str]) -> str | None:
-        """Return the condition that is true for the sample items in an index, or None if no field determines them.
+        """Return the condition that only the sample items in an index satisfy, or None if no field distinguishes them.
 
-        If a field that the key needs exists only in these items, the condition is "".
+        `inside` marks these items. If a field that the key needs exists only in them, the condition is "".
         """
         fields = self._made.fields
         if any([text is not None for text in fields[name].column] == list(inside) for name in used):
@@ -440,7 +440,6 @@ class _Planner:
             fields[name] = replace(fields[name], annotation=needed, stored=stored, default=default)
 
     def _templated(self, attribute: str, template: Template) -> PlannedKey:
-        """Plan a key attribute whose template is known."""
         self._drop(self._field_of(attribute))
         text, fields = "", []
         for part in template.parts:
@@ -505,7 +504,8 @@ class _Planner:
     ) -> str:
         """Return the field that has the same value as a part of a key in every selected sample item, or "".
 
-        If `besides_placed` is True, fields of other placeholders are ignored, and the field must be the only one.
+        If `besides_placed` is True, fields of other placeholders are ignored, and "" is returned if several fields have
+        the value.
         """
         holders = []
         for candidate in self._made.fields.values():
@@ -543,16 +543,15 @@ class _Planner:
         return name
 
     def _unnamed(self, attribute: str) -> str:
-        """Return a name for a value in a key that does not follow a word."""
+        """Return a field name for a value in a key that does not follow a literal word."""
         return f"{snake_name(self._source.name)}_id" if self._source.is_guessed else attribute
 
     def _alias(self, attribute: str) -> str:
-        """Return the name of a key attribute in the source, or "" if it is not a name for a field."""
+        """Return the name of a key attribute in the source, or "" if it is not suitable as a field name."""
         alias = self._source.aliases.get(attribute, "")
         return alias if alias.isidentifier() and alias not in self._attributes else ""
 
     def _add(self, attribute: str) -> None:
-        """Add the field that an attribute stores."""
         declared = self._source.fields.get(attribute)
         called = declared.name if declared is not None else self._alias(attribute) or attribute
         name = self._names.take(field_name(called))
@@ -590,7 +589,7 @@ class _Planner:
         return [item[attribute] for item in self._source.samples if attribute in item]
 
     def _column(self, attribute: str, annotation: str) -> tuple[str | None, ...]:
-        """Return the text of an attribute in each sample item. Integers have the form that keys contain."""
+        """Return the string value of an attribute in each sample item, or its digits if the annotation is int."""
         codes = ("S", "N") if annotation == "int" else ("S",)
         values = [item.get(attribute, {}) for item in self._source.samples]
         texts = [next((value[code] for code in codes if code in value), None) for value in values]

@@ -18,9 +18,9 @@ _NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
 """A word followed by a value that starts with a digit, such as Month-01-2018."""
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
-"""Pairs of a form of values and the suffix of a field name for such values."""
+"""Pairs of a regular expression and the suffix for the name of a field whose values match it."""
 _TELLING_LENGTH = 6
-"""The minimum length at which equal values are unlikely to be a coincidence."""
+"""The minimum length at which two equal texts are probably the same data, not equal by chance."""
 _KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")
 """The names of attributes that contain the kind of an item, in lowercase letters, the most explicit one first."""
 VALUE = "{}"
@@ -92,7 +92,9 @@ def _is_prefixed(text: str, separator: str) -> bool:
 
 
 def _is_doubtful(column: Sequence[str], name: str) -> bool:
-    """Return True if a part in the middle of a key can be a word or a value, such as open in STATUS#open#17."""
+    """Return True if a part in the middle of a key might be a literal word or a value, such as open in
+    STATUS#open#17.
+    """
     text = column[0]
     is_word = len(set(column)) == 1 and _WORD.fullmatch(text) is not None
     return is_word and not text.isupper() and not name
@@ -149,7 +151,7 @@ class ItemKind:
     """The name of the kind, from an attribute that contains it or from the words in the keys, or ""."""
     samples: tuple[Item, ...]
     templates: Mapping[str, str]
-    """Templates by key attribute, if only a comparison with the keys of other kinds shows them."""
+    """The key templates, by attribute, that were found only by comparing the keys with those of other kinds."""
 
 
 _Signature = tuple[tuple[str, ...], ...]
@@ -240,7 +242,7 @@ def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
 
 
 def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
-    """Return the last word in each key attribute, or "", and True if a value follows it."""
+    """Return the last literal word in each key attribute, or "", with True if a value follows the word."""
     words_found = []
     for _, *parts in signature:
         words = [at for at, part in enumerate(parts) if part not in {VALUE, ""}]

@@ -14,7 +14,7 @@ class ImportSourceError(KeyplanError):
 
 
 _MOST_DIGITS = 18
-"""The maximum number of digits in an integer, which no setting of DynamoDB exceeds."""
+"""The maximum number of digits in an integer. Valid DynamoDB settings have fewer digits."""
 
 
 @dataclass(frozen=True)

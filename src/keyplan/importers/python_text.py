@@ -21,7 +21,7 @@ _OF_MODULE = frozenset({
     *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *keyplan.__all__, "Annotated", "Any", "Decimal", "Literal",
     "UUID", "suppressed", "claims", "date", "datetime", "item", "name",
 })  # fmt: skip
-"""Names that the module of a design uses itself or that have a meaning for the whole design."""
+"""Names that generated code cannot define in a module: keywords, built-ins, and names that design modules use."""
 _OF_CLASS = frozenset({
     *keyword.kwlist, *(word for word in keyplan.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
     "Attribute", "Decimal", "F", "Literal", "UUID", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self",

@@ -1,4 +1,4 @@
-"""A common form for the tables of all sources, which is derived from the properties of CloudFormation."""
+"""The common representation of imported tables, which is based on the table properties in CloudFormation."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class SourceField:
 
 @dataclass(frozen=True)
 class SourceEntity:
-    """A kind of item that the source declares, or that its sample items show."""
+    """A kind of item that the source declares, or that was detected in its sample items."""
 
     name: str
     attributes: tuple[str, ...]
     """The names of the attributes, except those of the primary key."""
     samples: tuple[Item, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """The name of each primary key attribute in the source, which can be a template such as USER#UserId."""
+    """The alias of each primary key attribute in the source, which can be a template such as USER#UserId."""
     templates: Mapping[str, str] = field(default_factory=dict)
     """The template of each key attribute that the source determines exactly, such as USER#{user_id}."""
     template_rows: tuple[Item, ...] = ()
@@ -98,7 +98,7 @@ class SourceTable:
     key: tuple[str, ...]
     """The partition key attribute and, if the table has one, the sort key attribute."""
     types: Mapping[str, str]
-    """The type of each attribute if it is known. Key attributes have S, N or B."""
+    """The types of the attributes whose type is known. Key attributes have the type S, N or B."""
     indexes: tuple[Index, ...]
     billing: Billing
     stream: StreamView | None = None
@@ -309,9 +309,7 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
-    """Yield a sentence if the warm throughput of an index differs from the value of its table, which a
-    design assumes.
-    """
+    """Yield a sentence if an index has a different warm throughput than its table, which a design cannot express."""
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:

@@ -23,7 +23,9 @@ _MOST_VALUES = 1_000_000
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
-    """Loader for plain values and functions. Dates are loaded as strings, because they can be names."""
+    """YAML loader for plain values and CloudFormation functions. Dates are loaded as strings, because they can be
+    names.
+    """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
         first: [(tag, pattern) for tag, pattern in patterns_by_tag if tag != _TIMESTAMP]
@@ -52,7 +54,7 @@ def _size(node: Any, sizes: dict[int, int]) -> int:
 
 
 def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
-    """Return the full form of a function from its short form."""
+    """Return the full form of a CloudFormation function from its short form, such as {"Ref": name} for !Ref name."""
     name = tag if tag in _WITHOUT_PREFIX else f"Fn::{tag}"
     value: Any
     if isinstance(node, yaml.ScalarNode):
