@@ -41,21 +41,21 @@ def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool 
 
 @dataclass(frozen=True, eq=False)
 class KeyTest:
-    """A test of one field that the key condition of a pattern implies."""
+    """A comparison of one field with values, derived from the key condition of a pattern."""
 
     field: str
     op: Op
     low: Source
     high: Source = None
     encoded: BoundPlaceholder | None = None
-    """The placeholder whose encoded text is compared. If None, the values are compared."""
+    """The placeholder that encodes values for the comparison. If None, values are compared without encoding."""
     written: BoundPlaceholder | None = None
-    """For a prefix of a key that the pattern specifies as text, the placeholder of the prefix's parameter in the text.
-    None for other tests.
+    """The placeholder of the compared parameter in the text, if a pattern specifies a key prefix as text. Otherwise,
+    None.
     """
 
     def text(self, arguments: Arguments) -> str:
-        """Return a description of the test with the argument values of a call."""
+        """Return a description of the comparison with the argument values of a call."""
         if self.op == "between":
             return f"{self.field} from {_value(self.low, arguments)!r} to {_value(self.high, arguments)!r}"
         op = {"=": "=", "reads": "=", "begins_with": "beginning with"}.get(self.op, self.op)
@@ -67,7 +67,7 @@ class KeyTest:
 
 @dataclass(frozen=True, eq=False)
 class ReadMeaning:
-    """The definition of the result that a pattern should return, derived from its declaration."""
+    """The definition of the items that a read pattern should return, derived from its declaration."""
 
     plan: Plan
     key_tests: tuple[KeyTest, ...]
@@ -78,7 +78,7 @@ class ReadMeaning:
     """
 
     def key_tests_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
-        """Return the tests, in which fields have the names that an entity uses."""
+        """Return the comparisons of the key condition, with the field names that an entity uses."""
         return _key_tests_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
@@ -146,7 +146,7 @@ class ReadMeaning:
         return items
 
     def text(self, arguments: Arguments) -> str:
-        """Return a description of all tests with the argument values of a call."""
+        """Return a description of the key condition with the argument values of a call."""
         return " and ".join(key_test.text(arguments) for key_test in self.key_tests) or "of that kind"
 
 
@@ -187,7 +187,7 @@ def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
-    """Return the definition of the result that a pattern should return, derived from its declaration."""
+    """Return the definition of the items that a read pattern should return, derived from its declaration."""
     plan = pattern.plan
     terms = pattern._terms
     if not isinstance(terms, KeyCondition):
@@ -232,7 +232,9 @@ def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return the placeholders that encode a value as its rank, by field."""
+    """Return the placeholders with the format `rank`, which encode a value as its position among the
+    choices, by field.
+    """
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
     placeholders = [
         placeholder for value in values if value.template is not None for placeholder in value.template.placeholders
@@ -241,9 +243,9 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
-    """Return the tests that follow from keys that the pattern specifies as text.
+    """Return the comparisons that follow from keys that the pattern specifies as text.
 
-    Also return those texts that do not match any key of the entity.
+    Also return the texts that do not match any key of the entity.
     """
     key_tests: list[KeyTest] = []
     unlike: list[str] = []
@@ -314,7 +316,7 @@ def _is_as(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
 
 
 def _makes(key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
-    """Return True if the encoded form of a field's value passes the test."""
+    """Return True if the encoded form of a field's value passes the test, or None if this is unknown."""
     if key_test.op in _ORDERING:
         high = None if key_test.high is None else encode(_value(key_test.high, arguments))
         return _OPS[key_test.op](encode(value), encode(low), high)
@@ -475,7 +477,7 @@ def _choices(spec: EntitySpec, name: str) -> list[Any]:
 
 
 def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
-    """Return True if the sort key contains the rank of the field's value."""
+    """Return True if the sort key contains the position of the field's value among its choices."""
     bound = spec.key_in(plan.index)
     placeholders = (
         [placeholder for part in bound.sort if part.template for placeholder in part.template.placeholders]

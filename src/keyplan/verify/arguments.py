@@ -1,4 +1,6 @@
-"""Generation of arguments for calls to patterns: choose an item, and derive arguments that match it."""
+"""Generation of arguments for calls to patterns. They are derived from a chosen item, so that the call matches the
+item.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ class ArgumentGenerator:
         raise _no_match_error(pattern, unfit)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-        """Replace some arguments of a pattern with `.patch(...)` with UNSET, because callers can omit fields."""
+        """Replace some arguments with UNSET if the pattern uses `.patch(...)`, because callers can omit
+        these fields.
+        """
         for name, param in pattern.parameters.items():
             if may_be_unset(param) and self._chance.random() < _UNSET_SHARE:
                 arguments[name] = UNSET
@@ -261,7 +265,7 @@ class ArgumentGenerator:
 
 
 def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
-    """Sort the steps so that steps that are repeated for an attribute of a parameter come first.
+    """Sort the steps of a transaction. Steps that are repeated for each item in an attribute of a parameter come first.
 
     These steps determine the items in the attribute.
     """

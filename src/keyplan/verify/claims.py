@@ -45,9 +45,9 @@ class MeasuredPattern:
     items: float
     """The average number of items that a call reads or writes."""
     split: str
-    """The average units of a call by table and index, as text."""
+    """The average units of a call for the table and each index, as text."""
     at_scale: float | None
-    """The estimated read units for the declared numbers of items, or None if they do not depend on the
+    """The estimated read units of a call with the declared numbers of items, or None if they do not depend on the
     number of items.
     """
     pages: float

@@ -25,7 +25,7 @@ Column = Callable[[int], Any]
 _TRIES = 60
 _SCARCE = 5
 _SHARED_KEY = 20
-"""The number of items per partition if the design does not declare it."""
+"""The number of items to generate per partition if the design does not declare it."""
 _DAY_S = 86_400
 
 
@@ -90,7 +90,7 @@ class EntityGenerator:
         return self._makes[name](number)
 
     def all(self) -> Iterator[Entity]:
-        """Yield as many entity objects as should be generated for this entity."""
+        """Yield all entity objects that are needed for this entity."""
         return (self.make() for _ in range(self.amount.count))
 
     def _build(self, number: int, attempt: int) -> Entity:
@@ -118,7 +118,7 @@ class EntityGenerator:
         return {name: values[name] for name in self.spec.key.fields}
 
     def _like_example(self, number: int) -> dict[str, Any]:
-        """Return values based on an example of the model, so that present fields and related values match each other.
+        """Return values based on an example of the model, so that the combination of fields and values is realistic.
 
         Key fields, declared numbers and declared shares take precedence over the values of the example.
         """
@@ -208,9 +208,9 @@ class EntityGenerator:
         return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
-        """Return a generator of different values, which are repeated if the type has too few values.
+        """Return a generator of different values. If the type has too few values, they are repeated.
 
-        Items are then distinguished by the other fields of the key.
+        In this case, the other fields of the key distinguish the items.
         """
         row, fits = self._row(name), self._encoding_test(name)
         return lambda number: self.value_generator.up_to(*row, number, fits)
@@ -226,7 +226,7 @@ class EntityGenerator:
         return owner[0].model, owner[0].key.fields[0]
 
     def _encoding_test(self, name: str) -> Callable[[Any], bool]:
-        """Return a function that returns True if the keys that contain the field can encode a value."""
+        """Return a function that returns True if all keys that contain the field can encode a value."""
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
         placeholders = [
             placeholder

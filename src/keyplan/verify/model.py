@@ -286,7 +286,7 @@ class StoredEntities:
     def apply(
         self, exchanges: Iterable[Exchange], schemas: Mapping[str, Schema]
     ) -> list[tuple[EntitySpec, EntityItem, Entity]]:
-        """Apply the writes of recorded requests.
+        """Update the stored objects with the writes of recorded requests.
 
         Return each written item with its entity and the entity object that a read of the item returns.
         """

@@ -52,7 +52,7 @@ _LISTED = 3
 
 
 class Binding:
-    """The argument values of one call that have been chosen so far."""
+    """The values that have been chosen so far for the arguments of one call."""
 
     def __init__(self) -> None:
         self.whole: dict[str, Any] = {}
@@ -75,7 +75,9 @@ class Binding:
         return source._name in self.whole or source._name in self.parts
 
     def find(self, source: Source) -> tuple[bool, Any]:
-        """Return True and the value of a source if the value is known, otherwise False and None."""
+        """Return True and the value of a parameter, of its attribute, or of a constant. Return False and None if it is
+        unknown.
+        """
         if not isinstance(source, Param):
             return True, source
         if source._name in self.whole:
@@ -87,7 +89,7 @@ class Binding:
         return source._path in values, values.get(source._path)
 
     def set(self, source: Source, value: Any) -> None:
-        """Set the value of a source unless it already has one."""
+        """Set the value of a parameter or of its attribute, unless it already has one. Constants are ignored."""
         if isinstance(source, Param) and not self.find(source)[0]:
             if source._path:
                 self.parts.setdefault(source._name, {})[source._path] = value
@@ -113,7 +115,7 @@ class ParameterUse:
     within: tuple[object, ...] = ()
     """The path from the field to the compared value: names, list positions, or parameters."""
     certain: bool = False
-    """True if every requested item must have this value. Such uses are also returned if the value is a constant."""
+    """True if every requested item must have this value. Constants used in this way are also returned by `uses_of`."""
     encoded: BoundPlaceholder | None = None
     """The placeholder that encodes the field in the entity's key, if the parameter is compared with the
     encoded form.
@@ -252,18 +254,18 @@ class ParameterValues:
             binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
 
     def equal(self, spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the item's value of the field, or another value if the item does not have the field."""
+        """Return the value of the field in the item, or another value if the item does not have the field."""
         value = _followed(getattr(target, use.field), use)
         return self.new(spec, target, use) if value is None else value
 
     def own(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the item's value of the field, even if it is None."""
+        """Return the value of the field in the item, even if it is None."""
         return getattr(target, use.field)
 
     def many(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
     ) -> Any:
-        """Return several values of the field, starting with the item's value.
+        """Return several values of the field, starting with its value in the item.
 
         The other values come from items that have the same values in the fields `equal`.
         """
@@ -275,7 +277,7 @@ class ParameterValues:
     def listed(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return several values of the field, including the item's value."""
+        """Return several values of the field, including its value in the item."""
         several = (
             _followed(getattr(entity, use.field), use)
             for entity in (target, *self._stored_entities.alike(spec, equal, target))
@@ -286,7 +288,7 @@ class ParameterValues:
     def range(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return a bound of a range that contains the item's value of the field.
+        """Return a bound of a range that contains the value of the field in the item.
 
         If possible, the bound is the value of an item that has the same values in the fields `equal`.
         """
@@ -342,7 +344,7 @@ class ParameterValues:
         return self._chance.choice(members) if members else self.any(str, use.field)
 
     def version(self, spec: EntitySpec, target: Entity, *_rest: Any) -> Any:
-        """Return the item's value of the version field."""
+        """Return the value of the version field in the item."""
         return getattr(target, spec.version or "")
 
     def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:

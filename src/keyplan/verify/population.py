@@ -38,7 +38,9 @@ AT_LEAST = 50
 """The minimum number of items to generate for an entity, unless the design declares fewer."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
-"""The owner of a field, by field name: an entity whose key consists of this field, with its number of items."""
+"""The owner of each field, by field name. It is an entity whose key consists of this field, with its number
+of items.
+"""
 
 
 Values = dict[str, Any]

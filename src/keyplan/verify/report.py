@@ -77,7 +77,7 @@ class VerificationReport:
 
     @property
     def problems(self) -> Iterator[tuple[str, Discrepancy]]:
-        """Yield each discrepancy, with the name of the table or pattern that it is about, or of the design."""
+        """Yield each discrepancy with the name of the table, pattern or design that it is about."""
         for table in self.tables:
             yield from ((table.name, problem) for problem in table.problems)
         for pattern in self.patterns:
@@ -174,7 +174,9 @@ def _patterns(results: Sequence[PatternResult]) -> str:
 
 
 def _row(result: PatternResult) -> tuple[str, ...]:
-    """Return the cells of a pattern, followed by notes: figures that differ from the measured ones, and claims."""
+    """Return the table cells for a pattern, followed by notes on figures that differ from the measured ones, and on
+    claims.
+    """
     notes = [f"predicted {_units(result.predicted)}"] if _units(result.predicted) != _units(result.measured) else []
     notes += [f"claimed {judged.claim.text}" for judged in result.claims]
     if not result.calls:
@@ -184,7 +186,9 @@ def _row(result: PatternResult) -> tuple[str, ...]:
 
 
 def _units(calls: tuple[ConsumedUnits, ...]) -> str:
-    """Format the average units of several calls: reads and writes, with the units of each index in parentheses."""
+    """Format the average read and write units of several calls. The part of the write units for indexes is in
+    parentheses.
+    """
     if not calls:
         return ""
     parts, mean = [], average(calls)

@@ -59,7 +59,7 @@ _CLOCK = SystemClock()
 
 @dataclass(frozen=True)
 class LoadedTables:
-    """The tables that were created, and the results of loading data into all tables."""
+    """The tables that were created, and for every table the result of loading items into it."""
 
     schemas: Mapping[str, Schema]
     """The schemas of the created tables, by table name."""
@@ -153,7 +153,6 @@ def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stored_entities:
 
 
 def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
-    """Delete items from a table."""
     model_table = recorder.model_tables[table]
     for item in items:
         key = {name: item[name] for name in model_table.schema.key}
@@ -162,7 +161,6 @@ def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
 
 
 def _write(table: str, items: list[Item], recorder: Recorder) -> None:
-    """Write items to a table in batches."""
     model_table = recorder.model_tables[table]
     for start in range(0, len(items), limits.BATCH_WRITE_ITEMS):
         puts = [{"PutRequest": {"Item": item}} for item in items[start : start + limits.BATCH_WRITE_ITEMS]]

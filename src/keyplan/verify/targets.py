@@ -42,7 +42,7 @@ _STEP = {"<": -1, ">": 1, "<>": 1}
 
 
 Known = Sequence[tuple[str, Any]]
-"""Pairs of a field that must have a specific value, and this value."""
+"""Pairs of a field name and the value that the field must have."""
 _REPEATS = 3
 _TRIES = 10
 
@@ -50,8 +50,8 @@ _TRIES = 10
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes that can make a condition true, starting with those for the first branch of the
-    condition.
+    """Yield sets of field changes, each of which can make a condition true. Those for the first branch of the condition
+    come first.
     """
     if evaluate_condition(condition, values) is True:
         yield {}
@@ -71,7 +71,7 @@ def satisfying_changes(
 def _changes_to_fail(
     part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes that can make a condition false."""
+    """Yield sets of field changes, each of which can make a condition false."""
     if isinstance(part, NotCondition):
         yield from satisfying_changes(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
@@ -97,7 +97,7 @@ def _changes_to_fail(
 def _changes_of_test(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes that can make a comparison or function on a top-level field true."""
+    """Yield sets of field changes, each of which can make a comparison or function of a top-level field true."""
     first, *others = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
