@@ -28,7 +28,7 @@ SESSION_S: Final = 12 * 3600
 TOKEN_VARIABLE: Final = "KEYPLAN_CONSOLE_TOKEN"  # noqa: S105 - a name, not a token
 """Environment variable with the token. It is required if the server listens on an address other than loopback."""
 TOKEN_CHARACTERS: Final = 16
-"""Minimum length of a chosen token."""
+"""Minimum length of a token that is not generated but chosen by the user."""
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -151,7 +151,7 @@ class Access:
         )
 
     def _cross_site_reason(self, request: Request) -> str | None:
-        """Return the reason why the Host or Origin header belongs to another site, or None."""
+        """Return the reason why the Host or Origin header is rejected, or None if it is accepted."""
         headers = {name: value for name, value in request.scope["headers"] if name in {b"host", b"origin"}}
         if self._local is not None:
             reason = self._local.refusal({b"host": headers.get(b"host", b"")})

@@ -62,7 +62,7 @@ class PostedForm:
 
 
 class Frame:
-    """State and functions that all groups of pages share."""
+    """State and functions that all pages of the console share."""
 
     def __init__(
         self,
@@ -130,7 +130,10 @@ class Frame:
         headers: Mapping[str, str] | None = None,
         **context: Any,
     ) -> Response:
-        """Return a page. Its template extends console.html.j2 and can use `source`, `design` and `receipts`."""
+        """Return a page. Its template extends console.html.j2 and can use `source`, `design` and `receipts`.
+
+        `receipts` contains the duration and consumed capacity of each database call for this page.
+        """
         shared = {
             "source": self.source,
             "design": self.design,

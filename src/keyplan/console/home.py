@@ -23,20 +23,20 @@ _TABLES = 100
 
 @dataclass(frozen=True)
 class WorkerCard:
-    """What the home page shows about a background worker."""
+    """The state of a background worker, for the home page."""
 
     name: str
     done: int
-    """Number of units of work completed since the start."""
+    """Number of units of work that the worker has completed since its start."""
     lag: str
     """Text about the backlog, such as "up to date"."""
     error: str = ""
-    """Type of the last failure, or an empty string if the last run succeeded."""
+    """Type of the error in the worker's last run, or an empty string if the run succeeded."""
 
 
 @dataclass(frozen=True)
 class PersonCard:
-    """Sample user, as whom visitors can sign in with one click."""
+    """A sample user, with whose account visitors can sign in with one click."""
 
     subject: str
     name: str
@@ -46,7 +46,7 @@ class PersonCard:
 
 @dataclass(frozen=True)
 class SystemCard:
-    """System that runs in the server."""
+    """A system that runs in the server, for the home page."""
 
     name: str
     title: str
@@ -64,7 +64,7 @@ class SystemCard:
     findings: Sequence[Any]
     suppressed: int
     month: str
-    """Monthly cost at the declared rates."""
+    """Estimated monthly cost of the system at the declared rates."""
     workers: Sequence[WorkerCard] = ()
     people: Sequence[PersonCard] = ()
 

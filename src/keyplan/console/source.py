@@ -30,7 +30,7 @@ _current: ContextVar[list[CallReceipt] | None] = ContextVar("keyplan_console_cal
 
 @dataclass(frozen=True)
 class CallReceipt:
-    """The duration, consumed capacity and outcome of one call."""
+    """The duration, consumed capacity and outcome of one call to the database."""
 
     operation: str
     table: str
@@ -163,7 +163,8 @@ class Source:
         return self._unsupported
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Run an operation in DynamoDB's JSON format, with binary values as bytes, and record its receipt.
+        """Run an operation in DynamoDB's JSON format, with binary values as bytes. Record its duration and consumed
+        capacity.
 
         Raises AccessDeniedError for a write in read-only mode, UnknownOperationError for an unsupported operation,
         NoAnswerError if the endpoint cannot be reached, and another ServiceError if the database returns an error.
@@ -221,7 +222,9 @@ class Source:
 
 @contextmanager
 def recorded() -> Iterator[list[CallReceipt]]:
-    """Collect the receipts of the calls inside the block, including those in threads that use a copy of its context."""
+    """Collect a CallReceipt for each call inside the block, including calls in threads that use a copy of
+    its context.
+    """
     receipts: list[CallReceipt] = []
     token = _current.set(receipts)
     try:
@@ -236,5 +239,5 @@ def is_own_call() -> bool:
 
 
 def receipts_of_page() -> list[CallReceipt]:
-    """Return the receipts of the current page's calls so far."""
+    """Return the CallReceipt of each call that has been made for the current page so far."""
     return list(_current.get() or ())

@@ -1,4 +1,4 @@
-"""Design of a console that is loaded again when one of its files changes."""
+"""The design that a console shows, which is loaded again when one of its files changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Stamps: TypeAlias = dict[Path, tuple[int, int] | None]
 
 
 class WatchedDesign:
-    """A design, and the error of its latest change. Threads may share it."""
+    """A design, and the error that occurred when its latest change was loaded. Threads may share it."""
 
     def __init__(self, load: Callable[[], LoadedDesign], first: LoadedDesign | None = None) -> None:
         """Load the design, unless `first` is given. `load` raises KeyplanError if the design cannot be loaded."""
@@ -44,8 +44,8 @@ class WatchedDesign:
                 use(self.design)
 
     def _read(self, before: _Stamps, loaded: LoadedDesign | None = None) -> None:
-        """Load the design. `before` contains the stamps of the files before the load, because a file may change during
-        the load.
+        """Load the design. `before` contains the stamps of the files from before the load, because a file may change
+        during the load.
         """
         loaded = loaded or self._load()
         self.design: Design = loaded.design
@@ -57,9 +57,9 @@ class WatchedDesign:
         self._stamps = stamps | {file: stamp for file, stamp in before.items() if file in stamps}
 
     def _stamped(self) -> _Stamps:
-        """Return the current stamps of the files.
+        """Return the current modification time and size of each file.
 
-        While a change cannot be loaded, the cause may be in a new file, so that all modules next to the files count.
+        If a change could not be loaded, the cause may be in a new file, so all modules next to the files are included.
         """
         near = {source_file for file in self._files for source_file in file.parent.glob("*.py")} if self.problem else ()
         return {file: _stamp(file) for file in {*self._files, *near}}

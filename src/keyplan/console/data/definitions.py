@@ -10,9 +10,9 @@ from keyplan.console.data.facts import TableFacts
 from keyplan.console.frame import PostedForm
 
 Change: TypeAlias = tuple[str, dict[str, Any], str]
-"""The operation, its request, and the message that is shown if it succeeds."""
+"""A request that changes a table: the operation, the request, and the message that is shown if it succeeds."""
 INDEXES: Final = 3
-"""Number of global secondary indexes in the form of a new table."""
+"""Number of global secondary indexes that can be entered in the form for a new table."""
 
 
 class FieldError(ValueError):
@@ -24,7 +24,7 @@ class FieldError(ValueError):
 
 
 class _Definitions:
-    """Collector of the types of key attributes."""
+    """Collector of the types of key attributes, for AttributeDefinitions in a request."""
 
     def __init__(self, known_types: Mapping[str, str] | None = None) -> None:
         self._types = dict(known_types or {})

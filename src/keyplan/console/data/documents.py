@@ -115,7 +115,8 @@ def plain_value(value: Mapping[str, Any]) -> str:
 def read_plain(text: str, known_attributes: Mapping[str, Any] | None = None) -> Item:
     """Parse an item in plain JSON. Raises DocumentError if the text is not a valid item.
 
-    `known` is the stored item. Arrays and strings that replace sets or binary values of this item keep its types.
+    `known_attributes` contains the attribute values of the stored item. Arrays and strings that replace its sets or
+    binary values are converted to the same types.
     """
     return {
         name: _of_plain(value, (known_attributes or {}).get(name), name)

@@ -22,14 +22,14 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class IndexKeys:
-    """Keys of a table or index."""
+    """Key attributes of a table or of one of its indexes."""
 
     name: str
     """Name of the index, or an empty string for the table."""
     pk: str
     sk: str = ""
     kind: str = "table"
-    """Kind of the keys: "table", "global" or "local"."""
+    """Type of the keys: "table", or "global" or "local" for those of a secondary index."""
     projection: str = "ALL"
     attributes: tuple[str, ...] = ()
     """Attributes that an index with the projection INCLUDE contains."""
@@ -59,7 +59,7 @@ class TableFacts:
 
     @property
     def keys(self) -> IndexKeys:
-        """Return the keys of the table itself."""
+        """Return the key attributes of the table itself."""
         pk, sk = _key_names(self.description.get("KeySchema", ()))
         return IndexKeys(
             "", pk, sk, items=self.description.get("ItemCount", 0), size=self.description.get("TableSizeBytes", 0)
@@ -75,7 +75,7 @@ class TableFacts:
 
     @property
     def indexes(self) -> list[IndexKeys]:
-        """Return the keys of the indexes."""
+        """Return the key attributes of each index."""
         details = []
         for kind, member in (("global", "GlobalSecondaryIndexes"), ("local", "LocalSecondaryIndexes")):
             for index in self.description.get(member, None) or ():
@@ -97,7 +97,9 @@ class TableFacts:
         return details
 
     def keys_of(self, index: str) -> IndexKeys | None:
-        """Return the keys of an index, or of the table for an empty name. Return None for an unknown index."""
+        """Return the key attributes of an index, or of the table for an empty name. Return None for an
+        unknown index.
+        """
         return next((keys for keys in [self.keys, *self.indexes] if keys.name == index), None)
 
     def type_of(self, attribute: str) -> str:

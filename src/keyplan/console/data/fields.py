@@ -39,7 +39,7 @@ KINDS: Final = (
 
 @dataclass(frozen=True)
 class AttributeField:
-    """One attribute in the form."""
+    """The form field for one attribute of an item."""
 
     name: str
     kind: str = "S"

@@ -75,7 +75,7 @@ def routes(console: Frame) -> list[Route]:
 
 @dataclass
 class Draft:
-    """Content of the item editor."""
+    """Content of the item editor, with the errors in it."""
 
     view: str
     text: str = ""
@@ -83,10 +83,10 @@ class Draft:
     digest: str = ""
     error: str = ""
     conflict: list[str] = field(default_factory=list)
-    """Attributes that changed concurrently."""
+    """Names of the attributes that another program changed concurrently."""
     key_errors: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
-    """Texts in the key fields of a new item."""
+    """Texts entered in the key fields of a new item, by attribute."""
 
 
 class _ItemPages:
@@ -293,7 +293,7 @@ class _ItemPages:
         )
 
     def delete(self, request: Request) -> Response:
-        """Ask for confirmation, then delete the items."""
+        """Ask for confirmation, then delete the selected items."""
         facts = describe(self._source, request.path_params["table"])
         posted = form(request)
         table = request.url.path.removesuffix("delete-items")
@@ -326,7 +326,7 @@ class _ItemPages:
 
 
 def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
-    """Return the current item, or None."""
+    """Return the stored item with this key, from a strongly consistent read, or None if it does not exist."""
     stored: Item | None = source.call("GetItem", {"TableName": facts.name, "Key": key, "ConsistentRead": True}).get(
         "Item"
     )
@@ -422,7 +422,6 @@ def _draft(item: Item, view: str, keys: IndexKeys) -> Draft:
 
 
 def _draft_of(posted: PostedForm) -> Draft:
-    """Return the content of the editor from the posted form."""
     view = posted["as"] if posted["as"] in {"plain", "dynamodb"} else "form"
     return Draft(view, text=posted["text"], digest=posted["digest"])
 

@@ -29,12 +29,12 @@ class Row:
     key_text: str
     size: int
     further: int
-    """Number of attributes without a column."""
+    """Number of the item's attributes that are not shown in a column."""
 
 
 @dataclass(frozen=True)
 class ItemGroup:
-    """The rows of one partition key."""
+    """The rows with the same partition key, or all rows if they are not grouped."""
 
     title: Cell | None
     """Cell with the partition key, or None if rows are not grouped."""
@@ -45,7 +45,7 @@ class ItemGroup:
 
 @dataclass(frozen=True)
 class Columns:
-    """Attributes of a page of items."""
+    """Attributes that occur on a page of items, and those that are shown in columns."""
 
     shown: list[str]
     offered: list[str]

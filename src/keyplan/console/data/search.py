@@ -195,7 +195,7 @@ class Search:
         return "Query" if self.is_query else "Scan", request
 
     def _project(self, request: dict[str, Any], keys: Sequence[str], names: _Names) -> None:
-        """Request only the chosen attributes and the keys, which are needed to open items."""
+        """Limit the response to the chosen attributes and to the keys, which links to items require."""
         paths = [path.strip() for path in self.attributes.split(",") if path.strip()]
         if paths:
             projected = [*map(names.alias, keys), *map(names.path, paths)]

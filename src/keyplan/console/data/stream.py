@@ -88,7 +88,7 @@ def _shards(source: Source, facts: TableFacts) -> list[dict[str, Any]]:
 
 
 def iterator(source: Source, facts: TableFacts, shard: str, kind: str) -> str:
-    """Return an iterator of a shard."""
+    """Return an iterator for a stream shard. `kind` is the ShardIteratorType, such as LATEST."""
     request = {"StreamArn": facts.stream_arn, "ShardId": shard, "ShardIteratorType": kind}
     return str(source.call("GetShardIterator", request)["ShardIterator"])
 

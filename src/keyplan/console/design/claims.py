@@ -14,7 +14,7 @@ from keyplan.verify import VerificationReport, verify
 
 State = Literal["idle", "running", "done", "stopped", "failed"]
 ITEMS: Final = (400, 1_000, 4_000, 20_000)
-"""Numbers of items that a user can choose."""
+"""Numbers of generated items that a user can choose for a verification."""
 TIME_LIMIT_S: Final = 600.0
 
 

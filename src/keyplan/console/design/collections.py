@@ -31,7 +31,7 @@ ITEMS_SHOWN: Final = 8
 
 @dataclass(frozen=True)
 class AttributeCell:
-    """An attribute of an item."""
+    """Table cell with an attribute of an item."""
 
     name: str
     type: str

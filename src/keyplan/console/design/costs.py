@@ -22,7 +22,7 @@ _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 _PREFIX: Final = "rate."
 _UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_A_MONTH))
 BARS: Final = 12
-"""Number of patterns that have their own bar."""
+"""Number of patterns that have a separate bar in the cost chart."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class RateChoice:
     name: str
     field: str
     value: str
-    """The chosen option. The declared rate is an empty string."""
+    """The chosen option. An empty string stands for the declared rate."""
     options: tuple[tuple[str, str], ...]
     """Values and texts of the offered rates."""
     cost: float
@@ -100,12 +100,12 @@ class Costs:
 
     @property
     def by_pattern(self) -> list[PatternCost]:
-        """Return the patterns, the most expensive first."""
+        """Return the cost of each pattern, the most expensive first."""
         return sorted(self.month.patterns, key=lambda cost: -cost.requests)
 
     @property
     def rates(self) -> list[RateChoice]:
-        """Return the rate of each pattern, the most expensive at the declared rates first."""
+        """Return the rate of each pattern. Patterns that are most expensive at the declared rates come first."""
         total = sum(cost.requests for cost in self.month.patterns) or 1.0
         prices = {cost.name: cost.requests for cost in self.month.patterns}
         chosen = dict(self.what_if.rates)
@@ -123,7 +123,7 @@ class Costs:
 
     @property
     def bars(self) -> list[tuple[str, float]]:
-        """Return the most expensive patterns, and the sum of all others."""
+        """Return the labels and values of the cost chart: the most expensive patterns, and the sum of all others."""
         costs = [cost for cost in self.by_pattern if cost.requests > 0]
         top = [(cost.name, cost.requests) for cost in costs[:BARS]]
         rest = sum(cost.requests for cost in costs[BARS:])

@@ -43,7 +43,7 @@ Spot = tuple[str, str]
 
 @dataclass(frozen=True)
 class PanelRow:
-    """Items of one entity in a table or index, or a consumer of a stream."""
+    """A row of a table's picture: the items of one entity in a table or index, or a consumer of a stream."""
 
     name: str
     text: str
@@ -55,7 +55,7 @@ class PanelRow:
 
 @dataclass(frozen=True)
 class PanelSection:
-    """A table, one of its indexes, or its stream."""
+    """A section of a table's picture: the table, one of its indexes, or its stream."""
 
     key: str
     kind: Literal["table", "GSI", "LSI", "stream"]
@@ -77,7 +77,7 @@ class PatternBox:
     links: tuple[Spot, ...]
     """Rows to which the pattern is connected because it reads or writes them."""
     touches: frozenset[Spot]
-    """Rows in `links`, and the index entries that its writes change."""
+    """Rows in `links`, and rows of index entries that the pattern's writes change."""
     severity: str = ""
     """Severity of the most severe finding, or an empty string without findings."""
     mark: Mark = ""
@@ -415,7 +415,7 @@ def _preferred_y(drawing: _Drawn, box: PatternBox) -> float:
 
 
 def _spread(preferred: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Return positions that do not overlap, close to the wanted positions, which must be sorted."""
+    """Return positions that do not overlap, close to the `preferred` positions, which must be sorted."""
     places: list[float] = []
     for y in preferred:
         places.append(max(y, places[-1] + _PITCH if places else top))

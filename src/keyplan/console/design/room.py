@@ -138,7 +138,7 @@ class DesignResults:
 
     @cached_property
     def runner(self) -> PatternRunner:
-        """The runner of patterns on the source."""
+        """The object that runs patterns on the console's database."""
         return PatternRunner(self.source, self.book, self.cursor_key)
 
     def sample(self) -> Sample:
@@ -151,7 +151,7 @@ class DesignResults:
         return Sample(self.design, self._clock.now())
 
     def collections(self, table: Table, index: Index | None) -> list[Collection]:
-        """Return the collections of generated items. Those with the most entities come first."""
+        """Return the item collections of the generated items. Those with the most entities come first."""
         cached = self._collections.get((table, index))
         if cached is None:
             generated = entries(table.schema, index, self.sample().items(table))
@@ -160,7 +160,7 @@ class DesignResults:
         return cached
 
     def pattern(self, name: str) -> Pattern[..., Any] | None:
-        """Return the pattern with a name, or None."""
+        """Return the pattern with this name, or None."""
         try:
             return self.design.pattern(name)
         except KeyError:
@@ -186,7 +186,7 @@ class DesignResults:
 
     @cached_property
     def summaries(self) -> list[PatternSummary]:
-        """Return a row for each pattern."""
+        """The rows of the list of patterns."""
         costs = {cost.name: cost for cost in self.month.patterns}
         worst = worst_by_subject(self.report.findings)
         return [

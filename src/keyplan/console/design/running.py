@@ -105,7 +105,7 @@ def _consumed_units(operation: str, response: Mapping[str, Any]) -> ConsumedUnit
 
 
 def connection_of(source: Source | SourceTransport, cursor_key: bytes) -> Connection:
-    """Return a connection that runs calls on a source."""
+    """Return a connection that sends its requests to the console's database."""
     transport = SourceTransport(source) if isinstance(source, Source) else source
     context = Context(clock=SystemClock(), cursor_key=cursor_key, retries=Retries(attempts=_ATTEMPTS))
     return Connection(transport, context)
@@ -148,7 +148,7 @@ class RunResult:
 
 
 class PatternRunner:
-    """Runner of patterns on a source."""
+    """Runner of patterns on the console's database."""
 
     def __init__(self, source: Source, book: PriceBook, cursor_key: bytes) -> None:
         self._source, self._book, self._cursor_key = source, book, cursor_key

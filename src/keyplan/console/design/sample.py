@@ -54,7 +54,7 @@ class Sample:
                 yield from sentinels_of(spec, entity)
 
     def arguments(self, pattern: Pattern[..., Any]) -> Mapping[str, Any]:
-        """Return arguments for a call that uses these items. Raises KeyplanError if there are none."""
+        """Return arguments for a call that uses these items. Raises KeyplanError if no suitable arguments exist."""
         return self._arguments.draw(pattern)
 
     def store(self, design: Design, source: Source) -> int:

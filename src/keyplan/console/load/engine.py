@@ -206,7 +206,9 @@ def _bookkeeping(items: Sequence[Touched]) -> str | None:
 
 
 def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:
-    """Return a description of an undeclared request without values, and its details with values."""
+    """Return a description, without values, of a request that matches no pattern. Also return its details
+    with values.
+    """
     if operation in _STATEMENTS:
         statement = str(request.get("Statement", ""))[:400]
         return f"{operation} {statement[:80]}".strip(), statement
@@ -241,7 +243,9 @@ def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float)
 
 
 def _own_place(place: str, index: Index | None) -> str:
-    """Return the name of the table or index in whose partitions the rows are. A local index uses those of its table."""
+    """Return the table or index whose partitions contain the rows. The rows of a local index are in its table's
+    partitions.
+    """
     return place if index is None or index.is_global else place.partition("/")[0]
 
 
@@ -272,12 +276,14 @@ def _units(
 
 
 def _is_repeated(receipts: Any) -> bool:
-    """Return True for the receipts of a repeated transaction that was not applied again, which has only read units."""
+    """Return True if the consumed capacity belongs to a repeated transaction. Such a transaction writes nothing and
+    consumes only read units.
+    """
     return isinstance(receipts, list) and any("ReadCapacityUnits" in receipt for receipt in receipts)
 
 
 def _by_name(receipts: Any) -> Any:
-    """Return receipts in which the ARNs of tables are replaced by their names."""
+    """Return the consumed capacity with the ARNs of tables replaced by their names."""
     if isinstance(receipts, list):
         return [_by_name(receipt) for receipt in receipts]
     name = receipts["TableName"]

@@ -114,5 +114,7 @@ def _map(
 
 
 def _level(use: float, busiest: float) -> int:
-    """Return the color level of a cell, from 0 to 4. A tenth of the busiest cell's load is two levels lower."""
+    """Return the color level of a cell, from 0 to 4. The scale is logarithmic: 10% of the highest load is two levels
+    lower.
+    """
     return 0 if use <= 0 else max(0, _LEVELS - 1 + math.floor(2 * math.log10(use / busiest) + _ROUNDING))

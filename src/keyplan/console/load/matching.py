@@ -1,8 +1,8 @@
 """Matching of requests with declared patterns by operation, table and index, form of the key, and expressions.
 
-A request from any program is compared with the plans of the design. If several patterns can produce the request, it
-counts for the pattern whose condition, filter and changes are most similar to it. Of equally similar patterns, it
-counts for the one that is declared first.
+A request from any program is compared with the plans of the design. If several patterns can produce the request, the
+one whose condition, filter and changes are most similar to it is chosen. If several are equally similar, the one that
+is declared first is chosen.
 """
 
 from __future__ import annotations
@@ -139,7 +139,9 @@ class _Candidate:
 
     @cached_property
     def _prefixes(self) -> tuple[KeyValue, ...]:
-        """Return the arguments of begins_with. A request may contain another argument with the same literal start."""
+        """Return the prefixes in the plan's begins_with conditions. A request may use another prefix with the same
+        literal start.
+        """
         assert self.plan.key is not None
         return tuple(condition.low for condition in self.plan.key.sort if condition.op == "begins_with")
 

@@ -60,7 +60,7 @@ SPANS: Final = (
 
 
 class LoadCounts:
-    """Counts of a name in one or more buckets."""
+    """Requests, units, throttling and errors that are counted under one name in one or more time buckets."""
 
     __slots__ = ("errors", "read", "requests", "seconds", "throttled", "write")
 
@@ -77,7 +77,7 @@ class LoadCounts:
         """Sum of the durations of the requests."""
 
     def count(self, part: LoadPart, elapsed_s: float, weight: int, *, failed: bool) -> None:
-        """Count a request that represents `weight` requests."""
+        """Count a request. If only a sample of the requests is observed, it is counted as `weight` requests."""
         self.requests += weight
         self.read += part.read * weight
         self.write += part.write * weight
@@ -135,14 +135,14 @@ class _Ring:
 
 
 class KeyUse(NamedTuple):
-    """Use of one partition key value of a table or index."""
+    """The units and requests of one partition key value of a table or index."""
 
     place: str
     key: str
     units: float
     requests: int
     excess: float
-    """Maximum number of these units that may belong to other keys."""
+    """Maximum part of `units` that other keys may have consumed."""
 
 
 class _TopKeys:
@@ -256,7 +256,7 @@ class LoadWindow:
 
 
 class LoadRecorder:
-    """Recorder of load. Threads may share it."""
+    """Recorder of the load of a database. Threads may share it."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()

@@ -90,7 +90,7 @@ class RecordedLoad:
 
 @dataclass(frozen=True)
 class PatternForecast:
-    """Forecast and measurement of one pattern."""
+    """Forecast and measured load of one pattern."""
 
     name: str
     design: str
@@ -107,7 +107,7 @@ class PatternForecast:
     forecast: float | None
     """Monthly on-demand price at the declared rate in dollars, or None without a rate."""
     projected: float
-    """Monthly price if the measured load continues."""
+    """Monthly on-demand price in dollars if the measured load continues."""
 
     @property
     def forecast_or_zero(self) -> float:
