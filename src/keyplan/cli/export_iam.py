@@ -124,7 +124,9 @@ def _account(design: Design, prefix: str, **options: str) -> Account:
 
 
 def _selected_patterns(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
-    """Return the patterns with these names, or all patterns. Patterns with faults are omitted, with a note."""
+    """Return the patterns with these names, or all patterns without names. Patterns with faults are omitted, with a
+    note.
+    """
     from keyplan.cli.designs import pattern_of  # noqa: PLC0415 - as above
     from keyplan.design.planning.indexes import all_faults  # noqa: PLC0415
 

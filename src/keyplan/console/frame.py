@@ -57,7 +57,7 @@ class PostedForm:
         return [value for field, value in self._pairs if field == name]
 
     def items(self) -> list[tuple[str, str]]:
-        """Return names and values in order."""
+        """Return the names and values of all fields in order."""
         return list(self._pairs)
 
 
@@ -102,7 +102,7 @@ class Frame:
     def route(
         self, path: str, endpoint: Callable[[Request], Response], *, methods: tuple[str, ...] = ("GET",)
     ) -> Route:
-        """Return a route whose endpoint runs in a thread, so that it may call the source.
+        """Return a route whose endpoint runs in a thread, so that it can call the database.
 
         A POST is accepted only with the CSRF token of the session. `form(request)` returns its fields.
         """

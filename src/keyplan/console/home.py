@@ -29,7 +29,7 @@ class WorkerCard:
     done: int
     """Number of units of work that the worker has completed since its start."""
     lag: str
-    """Text about the backlog, such as "up to date"."""
+    """Text about the worker's backlog, such as "up to date"."""
     error: str = ""
     """Type of the error in the worker's last run, or an empty string if the run succeeded."""
 

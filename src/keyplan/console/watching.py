@@ -30,7 +30,7 @@ class WatchedDesign:
         self._read({}, first)
 
     def refresh(self, use: Callable[[Design], None]) -> None:
-        """If a file has changed, load the design again and call `use` with it, or set `problem`."""
+        """If a file has changed, load the design again and call `use` with it. If this fails, set `problem`."""
         with self._lock:
             stamps = self._stamped()
             if stamps == self._stamps:

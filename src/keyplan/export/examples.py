@@ -178,7 +178,7 @@ class Scope:
     turn: int = 0
     prefix: str = ""
     whole: bool = False
-    """True if fields with the default None also get values."""
+    """True if fields with the default None also get example values."""
 
 
 _FIRST = Scope()

@@ -85,7 +85,7 @@ class _Page:
 
     _parts: list[str] = field(default_factory=list)
     _headings: list[tuple[int, str, str]] = field(default_factory=list)
-    """The level, ID and text of each heading."""
+    """The level, ID and text of each heading on the page."""
 
     def add(self, parts: Iterable[str]) -> None:
         """Convert parts of a Markdown document and append them to the page."""

@@ -229,7 +229,7 @@ class Limits:
     enclosed: bool = False
     """True if the action is allowed only as a part of TransactWriteItems."""
     select: str = ""
-    """The required value of dynamodb:Select, or "" for any value."""
+    """The value of dynamodb:Select that a request must have, or "" for any value."""
     attributes: tuple[str, ...] = ()
     """The attributes that the request is allowed to name if `select` is SPECIFIC_ATTRIBUTES."""
 

@@ -55,16 +55,16 @@ class Leading:
     """The partition key values that a request is allowed to access."""
 
     texts: tuple[str, ...] = ()
-    """One text for each attribute of the partition key, with * as a wildcard. Empty if the request does not access a
-    partition.
+    """The allowed partition key values, as one text for each key attribute. * is a wildcard. Empty if the request does
+    not access a partition.
     """
     bound: frozenset[str] = frozenset()
-    """The names of the bindings that are used in the texts."""
+    """The names of the parameters and fields that the texts bind to a value of the principal."""
     notes: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
-        """Return True if all partitions are allowed."""
+        """Return True if the request is allowed to access all partitions."""
         return all(text == ANY for text in self.texts)
 
 
@@ -130,7 +130,7 @@ class _Text:
     """A function that returns the origin of a field's value by the name of the field."""
 
     def of(self, part: KeyValue | BoundKeyAttribute) -> Leading:
-        """Return the values that the attribute is allowed to have."""
+        """Return the allowed values of one partition key attribute."""
         if part.template is not None:
             return self._of_template(part.template)
         assert part.field is not None, "a key attribute is made by a template or a field"

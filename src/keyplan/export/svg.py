@@ -32,12 +32,12 @@ class Line:
 
     @property
     def whole(self) -> str:
-        """Return the text and the note as displayed."""
+        """Return the text and the note of the line as displayed."""
         return f"{self.shown} {printable(self.note)}" if self.note else self.shown
 
     @property
     def shown(self) -> str:
-        """Return the text as displayed, with its indentation."""
+        """Return the text of the line as displayed, with its indentation but without the note."""
         return " " * (len(self.text) - len(self.text.lstrip(" "))) + printable(self.text)
 
 
@@ -52,17 +52,17 @@ class Rect:
 
     @property
     def right(self) -> float:
-        """Return the x coordinate of the right edge."""
+        """Return the x coordinate of the rectangle's right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """Return the y coordinate of the bottom edge."""
+        """Return the y coordinate of the rectangle's bottom edge."""
         return self.y + self.height
 
     @property
     def middle(self) -> float:
-        """Return the y coordinate of the center."""
+        """Return the y coordinate of the rectangle's center."""
         return self.y + self.height / 2
 
 

@@ -104,9 +104,9 @@ class PlannedField:
     column: tuple[str | None, ...] = ()
     """The string value of the attribute in each sample item, or None if it is missing or has another type."""
     called: str = ""
-    """The name of the field in the source."""
+    """The name of the field in the imported source."""
     default: str | None = None
-    """The default as Python source, or None if the field has no default or the default None."""
+    """The default value of the field as Python source, or None if the field has no default or the default None."""
     stored: str | None = None
 
 
@@ -137,16 +137,16 @@ class PlannedEntity:
     name: str
     source: SourceEntity
     fields: dict[str, PlannedField] = field(default_factory=dict)
-    """The fields by field name."""
+    """The fields of the entity, by field name."""
     key: tuple[PlannedKey, ...] = ()
     indexes: dict[str, tuple[PlannedKey, ...]] = field(default_factory=dict)
     """The key of the entity in each index, by index name. Indexes that do not contain the entity are omitted."""
     partition_sizes: dict[str, int] = field(default_factory=dict)
-    """The number of partition key attributes, by index name."""
+    """The number of attributes in the partition key of each index, by index name."""
     templated: frozenset[str] = frozenset()
     """The names of the indexes whose keys have templates."""
     only_if: dict[str, str] = field(default_factory=dict)
-    """The condition on the index key as Python source, by index name."""
+    """The condition under which a sparse index contains an item of the entity, as Python source, by index name."""
     keeps_key_fields: bool = True
     """True if a field in the primary key is also stored in another attribute."""
     version: str | None = None
@@ -267,7 +267,7 @@ class _Planner:
         return next((name for name in names if snake_name(name) == snake_name(called)), "")
 
     def plan(self) -> PlannedEntity:
-        """Return the planned entity."""
+        """Derive the fields and keys of the entity, and return it."""
         entity = self._made
         for attribute in self._attributes:
             if attribute not in self._shapes and attribute not in self._templates:

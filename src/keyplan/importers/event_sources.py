@@ -34,9 +34,11 @@ _NOT_OF_CONSUMERS = {
     "TumblingWindowInSeconds": "a consumer has no state between batches",
 }
 _EVENTS = {"INSERT": ("Inserted",), "MODIFY": ("Modified",), "REMOVE": ("Removed", "Expired")}
-"""The keyplan change types for the event name of a record. Source: API reference of DynamoDB Streams, Record."""
+"""The keyplan change types for each event name in stream records. Source: API reference of DynamoDB Streams, Record."""
 _EXPIRY = {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}
-"""The user identity in records of expired items. Source: developer guide, "DynamoDB Streams and Time to Live"."""
+"""The user identity in stream records of expired items. Source: developer guide, "DynamoDB Streams and Time
+to Live".
+"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ class EventSource:
     """A consumer, with the table whose stream it reads."""
 
     table: str
-    """The logical ID of the table, or the table name in the ARN of the stream, or "" if both are unknown."""
+    """The logical ID of the table whose stream is read, or the table name in the stream's ARN, or "" if both are
+    unknown.
+    """
     consumer: SourceConsumer
 
 

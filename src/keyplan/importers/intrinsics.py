@@ -13,7 +13,7 @@ from typing import Any
 from keyplan.importers.nodes import UnresolvedAttribute, UnresolvedValue
 
 NO_VALUE = UnresolvedValue("it is AWS::NoValue")
-"""The value of AWS::NoValue, which removes the property that has it."""
+"""The result for AWS::NoValue. A property with this value is removed."""
 _PSEUDO = {"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com"}
 _HOLE = re.compile(r"\$\{(!?)([^}]*)\}")
 _DYNAMIC = "{{resolve:"

@@ -35,14 +35,16 @@ class Shape:
 
     words: tuple[str | None, ...]
     values: tuple[tuple[str, ...], ...]
-    """For each part that is a value, its text in each sample item."""
+    """For each part of the key that is a value, its text in each sample item."""
     called: tuple[str, ...]
-    """For each part that is a value, its name in the source or a name derived from the word before it, or ""."""
+    """For each part of the key that is a value, its name in the source or a name derived from the word before it, or
+    "".
+    """
     separator: str = _SEPARATOR
 
     @property
     def text(self) -> str:
-        """Return the form as text, with {} for each value."""
+        """Return the form of the key as text, with {} for each value."""
         return self.separator.join(VALUE if word is None else word for word in self.words)
 
 
@@ -148,7 +150,7 @@ class ItemKind:
     """Sample items of the same kind, whose keys have the same form."""
 
     name: str
-    """The name of the kind, from an attribute that contains it or from the words in the keys, or ""."""
+    """The name of this kind of item, from an attribute that contains it or from the words in the keys, or ""."""
     samples: tuple[Item, ...]
     templates: Mapping[str, str]
     """The key templates, by attribute, that were found only by comparing the keys with those of other kinds."""

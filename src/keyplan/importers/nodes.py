@@ -30,7 +30,7 @@ class UnresolvedAttribute(UnresolvedValue):
 
     logical_id: str
     attribute: str
-    """The name of the attribute, or "" for a reference to the resource."""
+    """The name of the resource's attribute, or "" for a reference to the resource itself."""
 
 
 @dataclass(frozen=True)

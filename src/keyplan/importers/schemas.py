@@ -29,12 +29,12 @@ class SourceField:
     """A field that the source declares."""
 
     name: str
-    """The name of the field in the source."""
+    """The name of the field in the imported source."""
     annotation: str
-    """The annotation as Python source."""
+    """The type annotation of the field as Python source."""
     is_required: bool = False
     default: str | None = None
-    """The default as Python source, or None."""
+    """The default value of the field as Python source, or None."""
     stored: str | None = None
     """The storage format of a datetime, such as epoch_s or iso_ms, or None for the default format."""
 
@@ -45,7 +45,7 @@ class SourceEntity:
 
     name: str
     attributes: tuple[str, ...]
-    """The names of the attributes, except those of the primary key."""
+    """The names of the item's attributes, except those of the primary key."""
     samples: tuple[Item, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     """The alias of each primary key attribute in the source, which can be a template such as USER#UserId."""
@@ -54,13 +54,15 @@ class SourceEntity:
     template_rows: tuple[Item, ...] = ()
     """Sample items whose keys are templates, such as {"PK": {"S": "USER#{user_id}"}}."""
     fields: Mapping[str, SourceField] = field(default_factory=dict)
-    """The declared fields, by attribute name."""
+    """The fields that the source declares for this kind of item, by attribute name."""
     version: str | None = None
     """The name of the attribute that contains the version of an item, or None."""
     is_guessed: bool = False
-    """True if the kind was derived from the keys of sample items, because the source does not declare it."""
+    """True if this kind of item was derived from the keys of sample items, because the source does not declare it."""
     discriminator: str | None = None
-    """The value of the table's discriminator attribute for this kind, or None if the source does not declare it."""
+    """The value of the table's discriminator attribute for this kind of item, or None if the source does not declare
+    it.
+    """
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class SourceConsumer:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table with all information that the source contains about it."""
+    """An imported table, with all information that the source contains about it."""
 
     name: str
     key: tuple[str, ...]
@@ -113,7 +115,7 @@ class SourceTable:
     consumers: tuple[SourceConsumer, ...] = ()
     figures: TableStatistics | None = None
     gaps: tuple[str, ...] = ()
-    """A sentence for each setting that a design cannot express."""
+    """A sentence for each setting of the table that a design cannot express."""
     guesses: tuple[str, ...] = ()
     """A sentence for each assumption about information that the source does not contain."""
 
@@ -126,7 +128,7 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class ImportSource:
-    """The tables of a source, with a description of the source."""
+    """The tables that were imported from one source, such as a template, with a description of the source."""
 
     title: str
     """The description of the source in the first line of the generated file, such as "shop.json, a NoSQL Workbench
@@ -136,7 +138,7 @@ class ImportSource:
     gaps: tuple[str, ...] = ()
     """A sentence for each setting outside the tables that a design cannot express."""
     about: str = ""
-    """The description in the source, written by its authors."""
+    """The description that the authors of the source wrote in it."""
 
 
 _CARRIED = frozenset({

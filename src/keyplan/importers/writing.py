@@ -308,7 +308,10 @@ def _collection(
 
 
 def _partition_fields(entity: PlannedEntity, index: str | None) -> list[str]:
-    """Return the fields in an entity's partition key in an index or the table, or an empty list without a key."""
+    """Return the fields in an entity's partition key in an index, or in the table if `index` is None.
+
+    Return an empty list if the index does not contain the entity.
+    """
     parts = entity.key[:1] if index is None else entity.indexes.get(index, ())[: entity.partition_sizes.get(index)]
     return [name for part in parts for name in part.fields]
 

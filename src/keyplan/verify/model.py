@@ -36,7 +36,7 @@ class Entry:
 
     place: bytes
     item: Any
-    """The attributes that the table or index contains."""
+    """The attributes of the item that the table or index contains."""
     whole: Any
     """The complete item in the table."""
 

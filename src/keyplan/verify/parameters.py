@@ -48,7 +48,7 @@ MANY = 10
 _TRIES = 20
 """The number of values that are generated to find one that is within a range."""
 _LISTED = 3
-"""The maximum number of values in a list for one field."""
+"""The maximum number of values in a list argument for one field."""
 
 
 class Binding:
@@ -59,14 +59,14 @@ class Binding:
         self.parts: dict[str, dict[tuple[str, ...], Any]] = {}
 
     def copy(self) -> Binding:
-        """Return an independent copy."""
+        """Return an independent copy of the chosen values."""
         other = Binding()
         other.whole = dict(self.whole)
         other.parts = {name: dict(parts) for name, parts in self.parts.items()}
         return other
 
     def adopt(self, other: Binding, but: str) -> None:
-        """Copy the values of all parameters except `but` from another binding."""
+        """Copy the chosen values of all parameters except `but` from another object."""
         self.whole.update({name: value for name, value in other.whole.items() if name != but})
         self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
 
@@ -359,7 +359,7 @@ class ParameterValues:
         return self.any(annotation, use.field)
 
     def amount(self, *_rest: Any) -> Any:
-        """Return 1, the amount to add."""
+        """Return 1, as the value of a parameter that is added to a number."""
         return 1
 
     def any(self, annotation: Any, name: str) -> Any:

@@ -49,11 +49,11 @@ _TRIES = 60
 
 @dataclass(frozen=True)
 class Amount:
-    """How many items of one entity to generate."""
+    """The number of items of one entity to generate, with the declared number."""
 
     count: int
     declared: int | None
-    """The number of items that the design declares, or None."""
+    """The number of the entity's items that the design declares, or None."""
     values: Mapping[str, int] = field(default_factory=dict)
     """The number of distinct values to generate, by field."""
 
@@ -321,12 +321,12 @@ class AlignedPart:
 
     field: str
     source: Source = None
-    """The parameter at this position of the text, or None if the text has literal characters there."""
+    """The parameter at this position of the key's text, or None if the text has literal characters there."""
     literal: str | None = None
     encoded: BoundPlaceholder | None = None
     """The placeholder of the field in the entity's key template."""
     written: BoundPlaceholder | None = None
-    """The placeholder of the parameter in the text, or None."""
+    """The placeholder of the parameter in the key's text, or None if the text has literal characters there."""
     closed: bool = True
     """True if the whole value is compared, because the text continues after it or the entity's key ends there."""
 

@@ -56,7 +56,7 @@ class PatternResult:
 
     @property
     def verdict(self) -> str:
-        """Return "OK", or the kinds of the discrepancies."""
+        """Return "OK", or the kinds of the pattern's discrepancies."""
         kinds = dict.fromkeys(problem.kind for problem in self.problems)
         return ", ".join(kinds) or "OK"
 

@@ -133,7 +133,7 @@ class SizeAdjuster:
         self._sizes = [] if declared is None else target_sizes(declared, max(1, amount.count), value_generator.random)
 
     def keep(self, names: Collection[str]) -> None:
-        """Exclude fields from the adjustment."""
+        """Exclude fields from the adjustment of item sizes."""
         self._fillers = [name for name in self._fillers if name not in names]
 
     def sized(self, entity: Entity, number: int) -> Entity:

@@ -173,7 +173,7 @@ class WriteTargets:
         value_generator: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
-        """Create the object. `add` stores an entity object."""
+        """Create the object. `add` is called to store a new or changed item."""
         self._stored_entities, self._entity_generators, self._value_generator, self._add = (
             stored_entities,
             entity_generators,

@@ -293,7 +293,7 @@ class _Part:
     letters: str
     least: int
     most: int | None
-    """The maximum number of characters, or None if it is unlimited."""
+    """The maximum number of characters that the part matches, or None if it is unlimited."""
 
 
 _PART = re.compile(

@@ -1,4 +1,4 @@
-"""Data pages of the console: tables, items, queries, statements, exports and streams."""
+"""Data pages of the console: tables, items, queries, PartiQL statements, exports and streams."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class RequestCode:
 
 
 def code_of(source: Source, operation: str, request: Mapping[str, Any]) -> RequestCode:
-    """Return the code that sends the request to the source."""
+    """Return code that sends the request to the console's database."""
     return RequestCode(
         operation, _boto3(source, operation, request), _cli(source, operation, request), typed_text(request)
     )

@@ -320,7 +320,7 @@ class Cell:
     kind: str
     text: str
     is_short: bool = True
-    """False if the text is only the start of the value."""
+    """False if the cell shows only the start of the value."""
 
 
 def cell(value: Mapping[str, Any]) -> Cell:

@@ -32,7 +32,7 @@ _NUMBER: Final = re.compile(r"-?[0-9][0-9.]*([eE][+-]?[0-9]+)?")
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of exports."""
+    """Return the routes for exporting items."""
 
     def export(request: Request) -> Response:
         facts = describe(console.source, request.path_params["table"])

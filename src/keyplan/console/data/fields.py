@@ -48,7 +48,7 @@ class AttributeField:
 
     @property
     def lines(self) -> int:
-        """Return the number of lines that the field shows."""
+        """Return the number of lines that the form field shows."""
         return min(12, max(1, self.text.count("\n") + 1, len(self.text) // 90))
 
 

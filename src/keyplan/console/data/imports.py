@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 @dataclass
 class ImportResult:
-    """The result of an import."""
+    """The numbers of items that an import wrote, skipped and rejected."""
 
     written: int = 0
     existing: int = 0
@@ -39,7 +39,7 @@ class ImportResult:
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of imports."""
+    """Return the routes for importing items."""
 
     def importing(request: Request) -> Response:
         facts = describe(console.source, request.path_params["table"])
@@ -67,7 +67,9 @@ def routes(console: Frame) -> list[Route]:
 
 
 def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
-    """Parse the items in a text. Raises DocumentError if an item is invalid; the message contains its line number."""
+    """Parse the items in a text of the format `kind`. Raises DocumentError if an item is invalid; the message contains
+    its line number.
+    """
     items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
     if not items:
         raise DocumentError("the text contains no items")

@@ -62,7 +62,7 @@ _VIEWS: Final = (("form", "Form"), ("plain", "JSON"), ("dynamodb", "DynamoDB JSO
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of items."""
+    """Return the routes of the pages for items."""
     pages = _ItemPages(console)
     table = "/data/tables/{table}"
     return [

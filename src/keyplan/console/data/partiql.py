@@ -39,10 +39,12 @@ _SEVERAL: Final = {
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of statements."""
+    """Return the routes of the PartiQL editor."""
 
     def partiql(request: Request) -> Response:
-        """Show the editor. Reads run with GET, so that their results can be opened again. Writes run with POST."""
+        """Show the PartiQL editor. Reads run with GET, so that their results can be opened again. Writes
+        run with POST.
+        """
         is_post = request.method == "POST"
         fields = form(request) if is_post else PostedForm(request.query_params.multi_items())
         statement, parameters = fields["statement"].replace("\r\n", "\n"), fields["parameters"]

@@ -18,12 +18,12 @@ _OFFERED: Final = 200
 
 @dataclass(frozen=True)
 class Row:
-    """An item as a row of a table."""
+    """An item, displayed as a row of an HTML table."""
 
     cells: list[Cell | None]
-    """Cells in the order of the columns, or None where the item does not have the attribute."""
+    """Cells of the row in the order of the columns, or None where the item does not have the attribute."""
     key: str
-    """Encoded primary key, or an empty string if the result does not contain it."""
+    """Encoded primary key of the item, or an empty string if the result does not contain it."""
     path: str
     """Path of the item's page, relative to the console's root, or an empty string without a key."""
     key_text: str

@@ -56,7 +56,7 @@ class SearchError(ValueError):
 
 @dataclass(frozen=True)
 class AttributeFilter:
-    """One condition on an attribute."""
+    """One condition on an attribute in the search form."""
 
     attribute: str
     operator: str = "="
@@ -116,12 +116,12 @@ class Search:
 
     @property
     def page_size(self) -> int:
-        """Return the number of items that are read for a page."""
+        """Return the number of items to read for a page."""
         return self.limit or (FILTERED_PAGE if self.filters else PAGE)
 
     @property
     def is_query(self) -> bool:
-        """Return True if a partition key is given."""
+        """Return True if the form contains a partition key, so that the search is a query and not a scan."""
         return self.pk != ""
 
     @property
@@ -163,7 +163,7 @@ class Search:
         return [(name, value) for name, value in pairs if value or name.startswith("f_")]
 
     def request(self, facts: TableFacts) -> tuple[str, dict[str, Any]]:
-        """Return the operation and the request. Raises SearchError for an invalid form field."""
+        """Return the operation and the request for this search. Raises SearchError for an invalid form field."""
         keys = facts.keys_of(self.index)
         if keys is None:
             raise SearchError("index", f"the table has no index {self.index!r}")

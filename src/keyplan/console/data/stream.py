@@ -22,7 +22,7 @@ _MOST_SHARDS: Final = 1000
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of streams."""
+    """Return the routes of the pages for streams."""
     source = console.source
 
     def stream(request: Request) -> Response:

@@ -31,7 +31,7 @@ _STREAMS: Final = (
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of tables."""
+    """Return the routes of the pages for tables."""
     pages = _TablePages(console)
     table = "/data/tables/{table}"
     return [

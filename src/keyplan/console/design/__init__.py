@@ -177,7 +177,7 @@ class _Pages:
         return response["Items"], json.dumps(_key_json(last)) if last else ""
 
     def store(self, request: Request) -> Response:
-        """Create the design's tables in the source, and store the generated items if requested."""
+        """Create the design's tables in the console's database, and store the generated items if requested."""
         room = self._results()
         back = f"{request.scope.get('root_path', '')}/design/items?from=stored"
         if form(request)["what"] == "items":

@@ -24,7 +24,7 @@ class RunProgress:
 
     state: State = "idle"
     activity: str = ""
-    """The current step, such as "loading Task"."""
+    """The current activity of the verification, such as "loading Task"."""
     done: int = 0
     total: int = 0
     error: str = ""
@@ -38,7 +38,7 @@ class Verification:
     """Verification of a design on a separate embedded engine, one run at a time. Threads may share it."""
 
     def __init__(self, design: Design, book: PriceBook, run: Callable[..., VerificationReport] = verify) -> None:
-        """Create a verification. `run` replaces the verification in tests."""
+        """Create a verification. Tests pass another function as `run`."""
         self._design, self._book, self._run = design, book, run
         self._lock = threading.Lock()
         self._stops = threading.Event()
@@ -48,7 +48,7 @@ class Verification:
         """Result of the latest complete run."""
 
     def start(self, items: int) -> bool:
-        """Start a run with about `items` generated items. Return False if another run is in progress."""
+        """Start a verification with about `items` generated items. Return False if one is already running."""
         with self._lock:
             if self.progress.state == "running":
                 return False
@@ -59,11 +59,11 @@ class Verification:
             return True
 
     def stop(self) -> None:
-        """Cancel the run before its next call."""
+        """Cancel the running verification before its next call to a pattern."""
         self._stops.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait for up to `seconds` until the run ends."""
+        """Wait until the running verification ends, for at most `seconds`."""
         if self._thread is not None:
             self._thread.join(seconds)
 

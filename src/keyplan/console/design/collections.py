@@ -55,7 +55,7 @@ class ItemRow:
     """Path of the item's page, relative to the console's root."""
 
     def named(self, name: str) -> AttributeCell | None:
-        """Return the cell of an attribute, or None."""
+        """Return the cell of the attribute with this name, or None."""
         return next((cell for cell in self.cells if cell.name == name), None)
 
 
@@ -73,7 +73,7 @@ class Collection:
 
     @property
     def bytes(self) -> int:
-        """Return the total size of the items in bytes."""
+        """Return the total size of the collection's items in bytes."""
         return sum(row.bytes for row in self.rows)
 
 

@@ -39,7 +39,9 @@ class WhatIf:
 
     @classmethod
     def read(cls, query: Mapping[str, str], design: Design) -> WhatIf:
-        """Return the values in a query string. The declared value replaces any value that is not offered."""
+        """Return the factors and rates in a query string. A value that the form does not offer is replaced with the
+        declared one.
+        """
         load, items, size = (_chosen(query.get(name, ""), FACTORS) for name in ("load", "items", "size"))
         rates = []
         for pattern in design.patterns:
@@ -58,7 +60,7 @@ class WhatIf:
 
     @property
     def is_declared(self) -> bool:
-        """Return True if nothing differs from the declarations."""
+        """Return True if all rates, numbers of items and item sizes are the declared ones."""
         return self == WhatIf()
 
 
@@ -72,14 +74,14 @@ def _chosen(text: str, offered: Sequence[float], default: float = 1.0) -> float:
 
 @dataclass(frozen=True)
 class RateChoice:
-    """The rate of a pattern, as a field of the form."""
+    """The form field for the rate of a pattern."""
 
     name: str
     field: str
     value: str
     """The chosen option. An empty string stands for the declared rate."""
     options: tuple[tuple[str, str], ...]
-    """Values and texts of the offered rates."""
+    """Value and text of each option for the rate."""
     cost: float
     """Monthly price of the pattern's requests at the chosen rate."""
     share: float
@@ -140,7 +142,7 @@ class Costs:
 
 
 def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
-    """Return the costs of a design with these factors."""
+    """Return the monthly costs of a design with the factors and rates in `what_if`."""
     month = estimate(design, book, what_if.as_load(design))
     curve = []
     for factor in _CURVE:

@@ -35,15 +35,15 @@ _ITEMS: Final = (str, int, float, Decimal, date, time, bytes, Enum)
 
 @dataclass(frozen=True)
 class Input:
-    """A field of a form."""
+    """A form field for a parameter of a pattern, or for one field of a parameter that is a model."""
 
     name: str
-    """Name in the form, which is the parameter, or parameter.field for a field of a model."""
+    """Name of the form field: the parameter name, or parameter.field for a field of a model."""
     label: str
     annotation: Any
     widget: Widget
     type: str
-    """The type as shown to users, such as list[str]."""
+    """The type of the form field as shown to users, such as list[str]."""
     choices: Mapping[str, Any]
     """Values of a selection list, by their text."""
     default: Any = _REQUIRED
@@ -54,12 +54,12 @@ class Input:
 
     @property
     def is_required(self) -> bool:
-        """Return True if the field cannot be empty."""
+        """Return True if the form field cannot be empty."""
         return self.default is _REQUIRED and not self.may_be_none and not self.may_be_unset
 
     @property
     def hint(self) -> str:
-        """Return a hint about the expected input."""
+        """Return a hint about the input that the form field accepts."""
         parts = {"lines": "one value per line", "json": "as JSON", "datetime-local": "UTC"}.get(self.widget, "")
         if self.may_be_unset:
             empty = "empty: unchanged; null: no value" if self.may_be_none else "empty: unchanged"
@@ -85,7 +85,7 @@ class FormReading:
 
     arguments: dict[str, Any]
     errors: dict[str, str]
-    """Messages by field name. Empty if the arguments are complete."""
+    """Error messages by field name. Empty if the arguments are complete."""
 
 
 def parameters_of(pattern: Pattern[..., Any]) -> list[ParameterFields]:

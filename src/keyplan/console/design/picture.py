@@ -47,7 +47,7 @@ class PanelRow:
 
     name: str
     text: str
-    """The key in this table or index, or the events of a consumer."""
+    """The entity's key in this table or index, or the change types that a consumer receives."""
     note: str = ""
     color: int | None = None
     mark: Mark = ""
@@ -79,7 +79,7 @@ class PatternBox:
     touches: frozenset[Spot]
     """Rows in `links`, and rows of index entries that the pattern's writes change."""
     severity: str = ""
-    """Severity of the most severe finding, or an empty string without findings."""
+    """Severity of the most severe finding about the pattern, or an empty string without findings."""
     mark: Mark = ""
 
 

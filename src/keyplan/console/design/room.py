@@ -66,7 +66,7 @@ class PatternPlan:
     """A pattern with its plan, request and predicted cost."""
 
     key: str
-    """Key condition, or an empty string."""
+    """Key condition of the pattern, or an empty string."""
     filter: str
     """Filter of a read, or condition of a write."""
     lines: tuple[str, ...]
@@ -77,7 +77,7 @@ class PatternPlan:
     """Request with example arguments as JSON, or an empty string if no example can be generated."""
     command: str
     problem: str
-    """The reason why no request is shown."""
+    """The reason why no example request is shown."""
     expected: Expected
     per_million: float
     claims: tuple[str, ...]
@@ -123,7 +123,7 @@ class DesignResults:
 
     @cached_property
     def pictures(self) -> list[Markup]:
-        """The panels as SVG."""
+        """The picture of each table as SVG."""
         return [draw(panel, number) for number, panel in enumerate(self.panels)]
 
     @cached_property
@@ -174,7 +174,7 @@ class DesignResults:
         return [(severity, severities.count(severity)) for severity in SEVERITIES if severity in severities]
 
     def about(self, subject: str) -> list[Finding]:
-        """Return the findings about a subject."""
+        """Return the findings about a subject, such as a pattern."""
         return [
             listed
             for finding in self.report.findings

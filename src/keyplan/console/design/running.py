@@ -35,7 +35,7 @@ _FIXED_MEMBERS: Final = frozenset({"ReturnConsumedCapacity"})
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that a call sent. In a rehearsal, which stops before the first write, the last request was not sent."""
+    """A request that a call sent. If the call is stopped before its first write, the last request was not sent."""
 
     operation: str
     request: Mapping[str, Any]
@@ -61,11 +61,11 @@ def request_text(request: Mapping[str, Any]) -> str:
 
 
 class _Stopped(KeyplanError):  # noqa: N818 - not an error: it ends a rehearsal
-    """Raised to stop a rehearsed call before its first write."""
+    """Raised to stop a call before its first write."""
 
 
 class SourceTransport:
-    """Transport that sends the requests of a connection to a source and records them."""
+    """Transport that sends the requests of a connection to the console's database and records them."""
 
     def __init__(self, source: Source, *, rehearses: bool = False) -> None:
         """Create a transport. If `rehearses` is True, a call is stopped before its first write."""
@@ -129,11 +129,11 @@ class RunResult:
     cursor: str = ""
     error: str = ""
     is_done: bool = True
-    """False for a rehearsal whose last request was not sent."""
+    """False if the call was stopped before its first write."""
 
     @property
     def spent(self) -> ConsumedUnits:
-        """Return the units of all requests."""
+        """Return the capacity units that all requests of the call consumed."""
         return total(request.spent for request in self.sent)
 
     @property

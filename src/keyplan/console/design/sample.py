@@ -20,7 +20,7 @@ from keyplan.verify.model import StoredEntities, sentinels_of
 from keyplan.verify.values import SampleError, ValueGenerator
 
 ITEMS: Final = 400
-"""Approximate total number of items."""
+"""Approximate total number of generated items."""
 _DAY_S: Final = 86_400
 
 

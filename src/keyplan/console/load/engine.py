@@ -64,7 +64,7 @@ class EngineLoad:
     """Observer of an engine, which counts its operations in a recorder."""
 
     def __init__(self, engine: Engine) -> None:
-        """Prepare the observer."""
+        """Create an observer of `engine`, which does not count anything before it is started."""
         self._engine, self.recorder = engine, LoadRecorder(engine.clock)
         self.matcher = Matcher(())
         """Finds the pattern of an operation. It can be replaced at any time."""
@@ -261,7 +261,7 @@ def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
 def _units(
     operation: str, request: Mapping[str, Any], receipts: Any
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Return the read and write units by table and table/index."""
+    """Return the read units and the write units of a request, by table and by table/index."""
     if not receipts:
         return {}, {}
     counted = operation

@@ -155,7 +155,7 @@ class _Candidate:
 
     @cached_property
     def changes(self) -> frozenset[str]:
-        """Return the attributes that the update changes."""
+        """Return the attributes that the plan's update changes."""
         fields = self.plan.entity.fields
         return frozenset(
             fields[action.path.field].attribute for action in self.plan.actions if action.path.field in fields
@@ -176,7 +176,7 @@ class _Candidate:
 
     @cached_property
     def _words(self) -> Mapping[str, frozenset[str]]:
-        """Return the words of the expressions, by member of the request."""
+        """Return the words in the plan's expressions, by the member of the request that contains them."""
         if self.plan.faults:
             return {}
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}

@@ -48,7 +48,7 @@ class _Row:
     name: str
     counts: LoadCounts
     share: float
-    """Share of all consumed units, or of requests if none were consumed."""
+    """The row's share of all consumed units, or of all requests if no units were consumed."""
 
 
 def routes(console: Frame) -> list[Route]:

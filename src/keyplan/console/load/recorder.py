@@ -56,7 +56,9 @@ SPANS: Final = (
     LoadSpan("1h", "1 hour", 60, 60),
     LoadSpan("1d", "1 day", 900, 96),
 )
-"""Spans from the finest to the coarsest. The step of each span is a multiple of the previous step."""
+"""The spans of time that pages can show, from the finest to the coarsest. The step of each span is a multiple of the
+previous step.
+"""
 
 
 class LoadCounts:
@@ -109,7 +111,7 @@ Bucket: TypeAlias = dict[Name, LoadCounts]
 
 
 class _Ring:
-    """The latest buckets of one span, by number. Buckets without requests are missing."""
+    """The latest time buckets of one span, by bucket number. Buckets without requests are missing."""
 
     def __init__(self, span: LoadSpan) -> None:
         self.span = span
@@ -174,7 +176,7 @@ class _TopKeys:
 
 @dataclass(frozen=True)
 class LoadPart:
-    """The share of one request that is counted for a name."""
+    """The share of one request that is counted under a name, such as that of a pattern."""
 
     name: Name
     read: float = 0.0
@@ -197,7 +199,7 @@ class UndeclaredUse:
 
 @dataclass(frozen=True)
 class LoadWindow:
-    """The counts of a span of time, as of a point in time."""
+    """The counts of requests in a span of time, as of a point in time."""
 
     span: LoadSpan
     now: float
@@ -320,7 +322,7 @@ class LoadRecorder:
             use.counts.add(counts)
 
     def window(self, name: str = "5m") -> LoadWindow:
-        """Return the counts of a span, or of the first span for an unknown name."""
+        """Return the counts for the span with this name, or for the first span if the name is unknown."""
         now = self.clock.now()
         with self._lock:
             fine = self._bucket(now)

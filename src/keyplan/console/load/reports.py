@@ -47,7 +47,7 @@ class _Report(BaseModel):
 
 @dataclass
 class Program:
-    """A run of a connected program."""
+    """A run of a program that reports its counts to the console."""
 
     name: str
     run: str

@@ -63,7 +63,7 @@ class RecordedLoad:
         self._meters.append((meter, program, secrets.token_hex(8)))
 
     def window(self, span: str = "5m") -> LoadWindow:
-        """Return the counts of a span, including the latest counts of watched meters."""
+        """Return the counts for the span with this name, including the latest counts of watched meters."""
         for meter, program, run in self._meters:
             self.reports.add(document(meter.read(), program, run))
         return self.recorder.window(span)
