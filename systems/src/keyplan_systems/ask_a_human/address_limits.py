@@ -45,10 +45,10 @@ class AddressLimits:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None) -> AddressLimits:
-        """Return the limits, with their counters in the connected database.
+        """Return limits whose request counters are stored in the database of `connection`.
 
-        Environment variables, such as the one named in AGENTS_VARIABLE, override the defaults. Raises ValueError for a
-        malformed limit.
+        Environment variables, such as the one named in AGENTS_VARIABLE, override the default limits. Raises ValueError
+        for a malformed limit.
         """
         limits = ((AGENTS_VARIABLE, AGENTS), (DEVICES_VARIABLE, DEVICES), (ANSWERS_VARIABLE, ANSWERS))
         agents, devices, answers = (

@@ -75,7 +75,8 @@ _ANSWER_BODY = {
 def application(service: Service, checks: Mapping[str, Check], trusted_proxies: int = 0) -> FastAPI:
     """Return the API application for a service.
 
-    `checks` are the health checks. For `trusted_proxies`, see `api_dependencies.address`.
+    `checks` are the health checks. `trusted_proxies` is the number of trusted proxies in front of the API; see
+    `api_dependencies.address`.
     """
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock

@@ -61,7 +61,9 @@ def show_allowance(response: Response, allowance: Allowance | None) -> None:
 
 
 class Counting:
-    """Dependency that counts a request against a rate limit for its network address."""
+    """FastAPI dependency that counts a request against a rate limit for the client's network address, and sets the rate
+    limit headers.
+    """
 
     def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
         self._base, self._limit, self._trusted_proxies = base, limit, trusted_proxies
@@ -97,8 +99,8 @@ def _network(address: str) -> str:
 
 
 class PerAddress:
-    """Dependency that counts a request against a rate limit for its network address. All processes share
-    the counters.
+    """FastAPI dependency that counts a request against a rate limit for the client's network address. All processes
+    share the counters.
     """
 
     def __init__(self, limit: SharedLimit, trusted_proxies: int) -> None:
@@ -164,7 +166,9 @@ class FromDevice:
 
 
 class FromPerson:
-    """Dependency that returns a user's identity. The request must have a fingerprint and a token issued for it."""
+    """Dependency that returns a user's identity. The request must have a fingerprint and a device token issued for this
+    fingerprint.
+    """
 
     def __init__(self, from_device: FromDevice) -> None:
         self._from_device = from_device
@@ -264,4 +268,4 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Functions that convert exceptions raised by routes to HTTP responses."""
+"""Functions that convert exceptions raised by routes to HTTP responses, by exception class."""

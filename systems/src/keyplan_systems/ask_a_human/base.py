@@ -37,7 +37,9 @@ _log = logging.getLogger(__name__)
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 ATTEMPTS = 80
-"""Maximum number of attempts if concurrent writes change the items. It exceeds the number of answers to a question."""
+"""Maximum number of attempts to run a transaction if concurrent writes change its items. It is greater than the maximum
+number of answers to a question, because each answer can make one attempt fail.
+"""
 
 
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
@@ -49,13 +51,15 @@ UNREADABLE = (UnreadableItemError, ValueError)
 
 
 class BusyError(Exception):
-    """Raised if an operation fails after all attempts because other requests change the same items."""
+    """Raised if an operation still fails after the maximum number of attempts because other requests change the same
+    items.
+    """
 
 
 @dataclass(frozen=True)
 class Failures:
-    """The errors of a worker's run. The worker continues with its next task after an error and reports all errors at
-    the end.
+    """The errors that occur while a worker runs its tasks. After an error, the worker continues with its next task, and
+    it reports all errors at the end.
     """
 
     found: list[Exception] = field(default_factory=list)
@@ -65,7 +69,9 @@ class Failures:
         return list(self.some(do, inputs))
 
     def some(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> Iterator[Result]:
-        """Yield the results of `each` one by one."""
+        """Call `do` for each input and yield the results one by one, omitting None. An error does not stop the other
+        inputs.
+        """
         for value in inputs:
             result = self._try(partial(do, value))
             if result is not None:
@@ -93,7 +99,7 @@ class Failures:
             return None
 
     def raise_if_any(self, done: int) -> None:
-        """Raise an UnfinishedError with all errors and the number of completed tasks, if errors occurred."""
+        """Raise an UnfinishedError with all errors and the number of completed tasks (`done`), if errors occurred."""
         if self.found:
             raise UnfinishedError.of(self.found, done)
 
@@ -137,9 +143,9 @@ class Base:
         return limits.allowance(window, counter.requests if counter is not None else 1)
 
     def decide(self, call: Call[Any]) -> None:
-        """Run a write as a transaction, so that it can be retried safely if the response is lost.
+        """Run a single write or a transaction in such a way that it can be retried safely if the response is lost.
 
-        Raises the error of the first failed write.
+        If a transaction fails, raises the error of the first failed write.
         """
         try:
             if isinstance(call, WriteCall):
@@ -184,6 +190,6 @@ def unknown_question(question_id: str) -> QuestionNotFoundError:
 
 
 def is_uuid(text: str) -> bool:
-    """Return True if the text has the format of a question ID. Other texts are not sent to the database."""
+    """Return True if the text has the format of a question ID. Callers do not look up other texts in the database."""
     parts = text.split("-")
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

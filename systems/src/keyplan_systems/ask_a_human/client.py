@@ -74,7 +74,7 @@ class _Flows:
         return (yield from self._credentials(Call("POST", "/agent/secret", self._headers)))
 
     def _credentials(self, call: Call) -> Flow[AgentCredentials]:
-        """Request credentials and use them for later requests."""
+        """Send a request for credentials, and use the received credentials for later requests."""
         issued = yield from request_flow(call, AgentCredentials, self._manner)
         self._headers = {"X-Agent-Id": issued.agent_id, "Authorization": f"Bearer {issued.secret}"}
         return issued
@@ -109,7 +109,7 @@ async def _ignore(_question: AgentQuestion) -> None:
 
 
 class AgentClient:
-    """Blocking client. `sleep`, `monotonic`, `epoch` and `chance` can be replaced in tests."""
+    """Blocking client for agents. `sleep`, `monotonic`, `epoch` and `chance` can be replaced in tests."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class AgentClient:
 
 
 class AsyncAgentClient:
-    """Asynchronous client with the methods of `AgentClient` as coroutines."""
+    """Asynchronous client for agents, with the methods of `AgentClient` as coroutines."""
 
     def __init__(
         self,

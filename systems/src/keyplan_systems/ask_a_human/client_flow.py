@@ -24,7 +24,7 @@ TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An HTTP request that the driver sends."""
+    """An HTTP request that the driver of a flow (the caller of the generator) sends."""
 
     method: str
     path: str
@@ -34,14 +34,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A pause in seconds. A pause of 0 only requests the current time."""
+    """A pause in seconds, requested by a flow. A pause of 0 only requests the current time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of a poll, reported while waiting for answers. The flow ignores the driver's reply."""
+    """The result of a poll, which a flow reports to its driver (the caller of the generator) while it waits for
+    answers.
+    """
 
     question: AgentQuestion
 
@@ -64,7 +66,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The current times of the driver: monotonic seconds, and seconds since the Unix epoch."""
+    """The current times that the driver of a flow reports: monotonic seconds, and seconds since the Unix epoch."""
 
     monotonic: float
     epoch: float
@@ -79,8 +81,8 @@ Flow = Generator[Call | Pause | Seen, Answer | Lost | Now | None, Result]
 class Retries:
     """The retry policy for one request. Pauses start at 1 s, double up to 30 s, and have up to 10% jitter.
 
-    A longer pause that the server requests is respected, unless it exceeds `longest_pause_s` or the remaining total
-    time. In that case, the error is raised immediately, so that the agent can continue.
+    If the server requests a longer pause, the client waits that long. If the requested pause exceeds `longest_pause_s`
+    or the remaining total time, the error is raised immediately, so that the agent can continue.
     """
 
     attempts: int = 5
@@ -91,7 +93,8 @@ class Retries:
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """The intervals between polls while waiting. They start at 30 s and increase by a factor of 1.5 up to 5 minutes.
+    """The intervals between polls while an agent waits for answers. They start at 30 s and increase by a factor of 1.5
+    up to 5 minutes.
 
     The requirements mention these intervals and shorter ones (5 s to 60 s). The longer intervals are used because half
     of all first answers take longer than several minutes, and because 600 polls per hour must suffice for up to 100

@@ -26,13 +26,13 @@ these points:
 * `badges` is a map from badge ID to timestamp. `daily_points`, the counters for badges and a version are added to a
   user's record. The points for an answer depend on this record, so the transaction requires that it is unchanged since
   it was read.
-* A response, the question's count and status, the user's record and rows, and the flags are written in one transaction.
-  The histograms, from which ranks are computed, are updated from the table's stream. If each transaction wrote the same
-  eight histograms, all answers would conflict.
-* Records that the document requires without naming a table are stored with related items. Idempotency keys, agents
+* A response, the question's count and status, the user's record and leaderboard rows, and the flags for suspicious
+  answers are written in one transaction. The histograms, from which ranks are computed, are updated from the table's
+  stream. If each transaction wrote the same eight histograms, all answers would conflict.
+* Items that the document requires without naming a table are stored with related items. Idempotency keys, agents
   (hashes of their secrets, number of open questions) and worker tasks are stored with questions. Flags and request
-  counters are stored with responses, which the document counts for its limits. Devices, notification records and push
-  retries are stored with subscriptions.
+  counters are stored with responses, because the document's limits count responses. Devices, records of notifications
+  and push retries are stored with subscriptions.
 """
 
 from __future__ import annotations

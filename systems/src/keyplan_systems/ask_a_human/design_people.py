@@ -115,8 +115,8 @@ def answer_question(
 
     `first` contains the user's record if this is their first answer; otherwise `later` contains it. `flags` contains
     one flag per reason for suspicion. If the answer closes the question, `ended` contains the agent and `done` the
-    question. `windows` contains the key of the counter of answers to the question from one network address, which may
-    not exceed `allowed`.
+    question. `windows` contains the key of the counter of answers to the question from one network address. The counter
+    must not exceed `allowed`.
     """
     return [
         add_response(response),
@@ -139,7 +139,7 @@ The transaction that counts a change also stores its record, because a stream ca
 FAILED_COUNTS = "failed-counts"
 """Dead-letter destination for changes that could not be counted."""
 counting: ContextVar[Callable[[Inserted[BoardRow] | Modified[BoardRow]], None]] = ContextVar("counting")
-"""Function that `count_places` calls for each change.
+"""Function that `count_places` calls for each change to a leaderboard row.
 
 The program that runs the consumer sets it, because a design has no database connection.
 """

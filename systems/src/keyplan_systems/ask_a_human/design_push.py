@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.entities import (
 
 @dataclass(frozen=True)
 class Claimed:
-    """The keys and times with which a worker claims a subscription.
+    """The keys and times that a worker needs to claim a subscription before it sends a notification.
 
     `seen` is the value of `next_eligible_at` that the worker read. `last_notified_at` is the time of this notification,
     and `next_eligible_at` is the earliest time of the next one.
@@ -51,7 +51,7 @@ def add_owner(owner: FingerprintOwner) -> ItemWrite:
 
 @subscriptions.update(Device, rate=Rate.monthly(10_000))
 def set_person(token_hash: str, person: str) -> ItemWrite:
-    """Set the user of a device, if the device has no user yet."""
+    """Assign a user to a device, if none is assigned to the device yet."""
     return item(token_hash=token_hash).set(person=person).condition(F.person.missing())
 
 
@@ -87,7 +87,7 @@ def eligible_for_notification(now: Timestamp) -> KeyCondition:
 
 @subscriptions.update(Subscription)
 def claim_subscription(claimed: Claimed) -> ItemWrite:
-    """Claim the right to notify a subscriber, before the push is sent. Only one of several workers succeeds."""
+    """Claim the right to notify a subscriber, before the push is sent. If several workers try, only one succeeds."""
     return (
         item(subscription_id=claimed.subscription_id)
         .set(
@@ -111,7 +111,7 @@ def deactivate(subscription_id: str, token_digest: str, updated_at: Timestamp) -
 
 @subscriptions.put(Notice)
 def note_notice(notice: Notice) -> ItemWrite:
-    """Store when a user was notified about a question. A later push replaces the record."""
+    """Store the time at which a user was notified about a question. A later push replaces the record."""
     return item(notice)
 
 
@@ -123,7 +123,7 @@ def forget_notice(question: str, person: str, notified_at: Timestamp) -> ItemWri
 
 @subscriptions.get(Notice, consistent=True, rate=Rate(average=120, peak=1_600), after=["claim"])
 def notice_of(question: str, person: str) -> ItemKey:
-    """Get the record of when a user was notified about a question."""
+    """Get the record of the time at which a user was notified about a question."""
     return item(question=question, person=person)
 
 
@@ -147,5 +147,7 @@ def due_deliveries(now: Timestamp) -> KeyCondition:
 
 @subscriptions.delete(Delivery, rate=Rate(average=0.1, peak=50))
 def claim_delivery(question: str, subscription: str, seen: int) -> ItemWrite:
-    """Claim the retry of a push by deleting its record. Only one of several workers succeeds."""
+    """Claim the right to retry a push, by deleting the record of the retry. If several workers try, only
+    one succeeds.
+    """
     return item(question=question, subscription=subscription).condition(F.attempt == seen)

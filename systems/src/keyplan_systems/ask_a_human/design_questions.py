@@ -94,7 +94,9 @@ def add_question(question: Question) -> ItemWrite:
 
 @questions.create(KeyRecord)
 def keep_key(record: KeyRecord, over: Timestamp) -> ItemWrite:
-    """Store an idempotency key, if it has no record or only one that was created at or before the time `over`."""
+    """Store the record of an idempotency key. Fails if the key already has a record that was created after the time
+    `over`.
+    """
     return item(record).replace_if(F.created <= over)
 
 
@@ -152,13 +154,15 @@ def add_errand(errand: Errand) -> ItemWrite:
 
 @questions.query(Errand, index="ByDue", rate=Rate(average=1, peak=4), expected_items=10)
 def due_errands(kind: str, now: Timestamp) -> KeyCondition:
-    """List the tasks of one kind that are due."""
+    """List the worker tasks of one kind that are due."""
     return pk(kind=kind, question=every_shard()).sk.lte(due_at=now)
 
 
 @questions.update(Errand, rate=Rate(average=3, peak=30))
 def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, due_at: Timestamp) -> ItemWrite:
-    """Claim the next round of push notifications for a question. Only one of several workers succeeds."""
+    """Claim the right to send the next round of push notifications for a question. If several workers try, only one
+    succeeds.
+    """
     return (
         item(kind=kind, question=question)
         .add(rounds_done=1)
@@ -169,28 +173,30 @@ def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, d
 
 @questions.delete(Errand, rate=Rate(average=10, peak=100))
 def claim_last_round(kind: str, question: str, seen: int) -> ItemWrite:
-    """Claim the last round of push notifications for a question by deleting its task.
+    """Claim the right to send the last round of push notifications for a question, by deleting its worker task.
 
-    Only one of several workers succeeds.
+    If several workers try, only one succeeds.
     """
     return item(kind=kind, question=question).condition(F.rounds_done == seen)
 
 
 @questions.delete(Errand)
 def end_errand(kind: str, question: str) -> ItemWrite:
-    """Delete a task that is completed or no longer needed."""
+    """Delete a worker task that is completed or no longer needed."""
     return item(kind=kind, question=question)
 
 
 @questions.delete(Errand)
 def take_errand(kind: str, question: str) -> ItemWrite:
-    """Delete a task if it still exists. If several workers try, only one of their transactions succeeds."""
+    """Delete a worker task if it still exists. If several workers try, only one of their transactions succeeds."""
     return item(kind=kind, question=question).condition(F.due_at.exists())
 
 
 @questions.update(Question)
 def count_response(step: Counted) -> ItemWrite:
-    """Add an answer to a question's count, if the question is answerable and its count is unchanged since the read."""
+    """Increment a question's number of answers, if the question is answerable and the number is unchanged since it was
+    read.
+    """
     return (
         item(question_id=step.question_id)
         .set(
@@ -222,7 +228,9 @@ def store_expiry(question_id: str, now_s: int) -> ItemWrite:
 def ask(
     question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Timestamp
 ) -> list[WriteCall[Any]]:
-    """Create a question within its agent's quota, with its worker tasks and an optional idempotency key."""
+    """Create a question with its worker tasks and an optional idempotency key. Fails if the agent has the maximum
+    number of open questions.
+    """
     return [
         add_question(question),
         open_one(agent, most),
@@ -233,11 +241,15 @@ def ask(
 
 @transaction(rate=Rate(average=1, peak=10))
 def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCall[Any]]:
-    """Set a question to EXPIRED, decrement its agent's number of open questions, and delete the task."""
+    """Set a question's status to EXPIRED, decrement its agent's number of open questions, and delete the
+    worker task.
+    """
     return [store_expiry(question_id, now_s), end_one(agent), take_errand(kind, question_id)]
 
 
 @transaction(rate=Rate.monthly(10))
 def give_back(agent: str, kind: str, question_id: str) -> list[WriteCall[Any]]:
-    """Decrement the agent's number of open questions for a question that was deleted before the sweep expired it."""
+    """Decrement an agent's number of open questions and delete the worker task, for a question that was deleted before
+    its status was set to EXPIRED.
+    """
     return [end_one(agent), take_errand(kind, question_id)]

@@ -35,13 +35,13 @@ def add_response(response: Response) -> ItemWrite:
 
 @responses.create(Flag)
 def add_flag(flag: Flag) -> ItemWrite:
-    """Add a flag for reviewers."""
+    """Add a flag that asks reviewers to check a suspicious answer."""
     return item(flag)
 
 
 @responses.query(Flag, index="ByReview", rate=Rate(average=0.01), expected_items=20)
 def unreviewed_flags() -> KeyCondition:
-    """List unreviewed flags, oldest first."""
+    """List the unreviewed flags on suspicious answers, oldest first."""
     return pk(flag_id=every_shard())
 
 
@@ -59,5 +59,5 @@ def count_request(window: str, allowed: int, ttl: int) -> ItemWrite:
 
 @responses.get(Counter, consistent=True, rate=Rate.monthly(100), after=["count_request"])
 def counter_of(window: str) -> ItemKey:
-    """Get the number of requests in a time window."""
+    """Get the counter of the requests in a time window."""
     return item(window=window)

@@ -64,7 +64,7 @@ class Devices:
         raise BusyError("this device is being used for the first time by many requests at once")
 
     def _set_person(self, device: Device) -> None:
-        """Set the user of a device, unless a concurrent request has set it. The user can be read afterwards."""
+        """Assign a user to a device, unless a concurrent request has already done so."""
         owner = FingerprintOwner(fingerprint=device.fingerprint, device=device.token_hash)
         try:
             self._connection.run(design_push.claim_fingerprint(owner, device.token_hash, device.fingerprint))

@@ -14,7 +14,9 @@ from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Timestamp = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")]
-"""Stored timestamp in UTC with milliseconds, such as `2026-01-31T12:00:00.000Z`. Its text sorts by time."""
+"""Stored timestamp in UTC with milliseconds, such as `2026-01-31T12:00:00.000Z`. Timestamps in this format sort
+chronologically as strings.
+"""
 Name = Annotated[str, Field(pattern=r"^[!-~]{1,128}$", max_length=128)]
 """An agent ID or other name that a caller chooses: 1 to 128 printable ASCII characters without spaces."""
 Partition = Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})#0[0-7]$")]
@@ -80,7 +82,7 @@ class Question(Entity):
     idempotency_key: str | None = None
     created_at: Timestamp
     expires_at: int
-    """Deadline in epoch seconds. From this second on, the question cannot be answered."""
+    """Deadline of the question in epoch seconds. From this second on, the question cannot be answered."""
     closed_at: Timestamp | None = None
     ttl: int
     """Time after which DynamoDB may delete the item, in epoch seconds."""
@@ -300,7 +302,7 @@ class Device(Entity):
     key=key("FINGERPRINT#{fingerprint}"), volume=Volume(count=100_000, bytes=Bytes(160)), store_key_fields=False
 )
 class FingerprintOwner(Entity):
-    """The first device that used a fingerprint. Its user's ID is the hash of the fingerprint."""
+    """The first device that used a fingerprint. The ID of this device's user is the hash of the fingerprint."""
 
     fingerprint: Sha256
     device: Sha256
@@ -330,9 +332,11 @@ class Delivery(Entity):
     question: Uuid
     subscription: Uuid
     attempt: int
-    """Number of attempts so far."""
+    """Number of attempts to send the push so far."""
     claimed_at: Timestamp
-    """Time at which this push claimed the subscription. If another push has claimed it since, this push is dropped."""
+    """Time at which the subscription was claimed for this push. If it has since been claimed for another push, this
+    push is dropped.
+    """
     due_at: Timestamp
     ttl: int
 
@@ -352,7 +356,7 @@ user_stats = Table(
 
 
 class DayRecord(BaseModel):
-    """The points and answers of a user on one UTC day."""
+    """A user's points and number of answers on one UTC day."""
 
     points: int
     answers: int
@@ -371,7 +375,7 @@ class UserStats(Entity):
     """Map from badge ID to the time at which the badge was earned."""
     answers_by_category: dict[str, int]
     daily_points: dict[str, DayRecord]
-    """Points and answers of the last seven UTC dates on which the user answered."""
+    """Points and number of answers on each of the last seven UTC dates on which the user answered."""
     scored_at: Timestamp
     early_answers: int
     night_answers: int

@@ -36,8 +36,8 @@ AGENT_VARIABLE: Final = "ASK_A_HUMAN_AGENT"
 SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, not a secret
 LONGEST_WAIT_S: Final = 3_600
 POLLING: Final = Polling(first_s=2.0, longest_s=30.0)
-"""Poll intervals while a client waits. They result in 10 polls in the first minute and 120 polls per hour. An agent may
-send 600 polls per hour.
+"""Poll intervals while an MCP client waits for answers. They result in 10 polls in the first minute and 120 polls per
+hour. An agent may send 600 polls per hour.
 """
 INSTRUCTIONS: Final = (
     "Ask people for opinions, choices and short texts that you cannot judge yourself. Ask one clear question with its"

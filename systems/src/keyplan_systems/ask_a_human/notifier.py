@@ -152,7 +152,7 @@ class FcmNotifier:
         return await self._client.post(self._url, json=payload(message), headers={"Authorization": f"Bearer {token}"})
 
     async def _token(self, renew: str | None) -> str:
-        """Return a valid access token. If necessary, it is fetched in a thread. `renew` is a token that FCM has
+        """Return a valid access token, and fetch a new token in a thread if necessary. `renew` is a token that FCM has
         rejected, or None.
         """
         if self._credentials.valid and self._credentials.token != renew:

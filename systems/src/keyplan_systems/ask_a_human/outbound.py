@@ -1,6 +1,4 @@
-"""Sending of push messages from ordinary threads. Messages are sent concurrently by an event loop in a
-separate thread.
-"""
+"""Sending of push messages for ordinary threads. An event loop in a separate thread sends the messages concurrently."""
 
 from __future__ import annotations
 
@@ -17,7 +15,9 @@ _log = logging.getLogger(__name__)
 
 
 class Outbound:
-    """A notifier with its event loop. Instances are thread-safe."""
+    """A sender of push messages that runs a notifier in an event loop in a separate thread. Instances are
+    thread-safe.
+    """
 
     def __init__(self, notifier: Notifier) -> None:
         self._notifier = notifier

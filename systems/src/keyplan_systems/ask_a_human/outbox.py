@@ -1,4 +1,5 @@
-"""A local outbox for use without push credentials. It writes push messages as JSON lines to a private file.
+"""A local outbox that is used without push credentials. It writes push messages as JSON lines to a file that only its
+owner can read.
 
 Each message is one line, which is appended with a single write, so readers and other writers do not see partial lines.
 If the machine crashes, the last line may be truncated, so a new writer first ends an unfinished line. If another
@@ -32,8 +33,8 @@ class OutboxNotifier:
         self._end_torn_line()
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Append one message. Raises OSError if it cannot be written completely, for example because the
-        disk is full.
+        """Append a message to the file. Raises OSError if it cannot be written completely, for example because the disk
+        is full.
         """
         with self._lock:
             identity = f"outbox/{self._clock.random.getrandbits(64):016x}"

@@ -1,8 +1,9 @@
-"""The push worker, which notifies users of questions in rounds and retries failed pushes.
+"""The push worker, which notifies users about questions in rounds and retries failed pushes.
 
-The worker claims a round, samples eligible users, and claims each user before it sends a push. If it stops between
-claim and send, the user is not notified, because a lost push is better than a duplicate. For the same reason, the
-record of a retry is deleted before the push is sent.
+In each round, a group of users is notified about a question. The worker first samples the eligible users. Before it
+sends messages, it claims the round and each user by conditional writes, so that no other worker sends the same
+messages. If it stops between the claim and the send, the user is not notified, because a lost push is better than a
+duplicate. For the same reason, the record of a retry is deleted before the push is sent.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ class PushWorker:
         self._link_base = link_base.rstrip("/")
 
     def run_once(self) -> int:
-        """Process all due rounds and retries, and return their number.
+        """Send the notifications of all due rounds and retries, and return the number of these rounds and retries.
 
-        If some of them fail, the others are still processed, and an UnfinishedError with all errors is raised at the
-        end. Failed rounds and retries are processed again in the next run.
+        If some of them fail, the others are still sent, and an UnfinishedError with all errors is raised at the end.
+        Failed rounds and retries are tried again in the next run.
         """
         failures = Failures()
         done = sum(failures.each(lambda part: part(failures), (self._do_rounds, self._do_retries)))
@@ -64,7 +65,7 @@ class PushWorker:
     # Rounds.
 
     def _do_rounds(self, failures: Failures) -> int:
-        """Process the due rounds and return their number.
+        """Send the due rounds of notifications and return their number.
 
         The eligible users are read before any round is claimed, because a claimed round cannot be repeated.
         """
@@ -79,7 +80,7 @@ class PushWorker:
         return len(claimed)
 
     def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
-        """Return the task with its question if a round is due, or None.
+        """Return the task with its question if a round of notifications is due, or None.
 
         If the question has no more rounds, the task is deleted.
         """
@@ -93,7 +94,7 @@ class PushWorker:
         return None if due_ms > now_ms else (errand, question)
 
     def _take(self, errand: Errand, question: Question, now_ms: int) -> Question | None:
-        """Claim a round of the question. Return the question, or None if another worker has claimed the round."""
+        """Claim a round of notifications. Return the question, or None if another worker has claimed the round."""
         then_ms = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
         if then_ms is None:
             call = design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done)
@@ -115,7 +116,9 @@ class PushWorker:
             return None
 
     def _sample(self, size: int, now_ms: int, failures: Failures) -> list[Subscription]:
-        """Return a uniform random sample of the eligible users, in random order. All rounds share the sample."""
+        """Return a uniform random sample of the eligible users, in random order. The users are then divided among all
+        due rounds.
+        """
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
             waiting = design_push.eligible_for_notification(iso(now_ms))
@@ -134,9 +137,9 @@ class PushWorker:
 
     def _claim(self, subscription: Subscription, question: Question) -> Push | None:
         """Claim a user's subscription for a question. Return the push to send, or None if another worker has claimed
-        the user.
+        the subscription.
 
-        Claiming many users takes time. If the question has ended while other users were claimed, the result is also
+        Claiming many subscriptions takes time. If the question has ended since the round began, the result is also
         None, because such a push would only prevent the user from being notified about another question.
         """
         now_ms = self._base.now_ms
@@ -214,7 +217,9 @@ class PushWorker:
         return len(again)
 
     def _retake(self, delivery: Delivery) -> Push | None:
-        """Claim a retry. Return the push to send, or None if it is obsolete or another worker has claimed it."""
+        """Claim the retry of a push. Return the push to send, or None if it is obsolete or another worker has claimed
+        the retry.
+        """
         now_ms = self._base.now_ms
         question = self._existing_question(delivery.question, now_ms)
         stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))

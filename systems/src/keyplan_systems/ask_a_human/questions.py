@@ -26,7 +26,7 @@ from keyplan_systems.ask_a_human.entities import KeyRecord as StoredKey
 
 EXPIRE, PUSH = "EXPIRE", "PUSH"
 SWEPT_WITHIN_S = 30 * DAY_S
-"""Time in seconds for which the sweep may be interrupted without permanent effects.
+"""Maximum time in seconds for which the sweep, which expires questions, can be interrupted without permanent effects.
 
 After a longer interruption, expired questions count against their agents' quotas permanently.
 """
@@ -105,8 +105,8 @@ class Questions:
         return None if question_id is None else self._base.question(question_id, now_ms)
 
     def _write(self, question: Question, digest: str) -> bool:
-        """Write the question with its records. Return False if the idempotency key is in use or the write conflicts
-        with another.
+        """Write the question with its worker tasks and idempotency key. Return False if the key is in use or the write
+        conflicts with another write.
         """
         over = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(

@@ -166,7 +166,7 @@ def past(stored: UserStats) -> Past:
 
 
 def stored_row(of: boards.Row, period: Period, now_ms: int) -> BoardRow:
-    """Convert a user's leaderboard row to an item of the period's current leaderboard."""
+    """Convert a user's leaderboard row to an item of the leaderboard for a period that contains the given time."""
     board = boards.period_key(period, now_ms)
     return BoardRow(
         board=board,

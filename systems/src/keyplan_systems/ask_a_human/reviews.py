@@ -33,7 +33,7 @@ class Reviews:
         self._base, self._connection = base, base.connection
 
     def waiting(self, most: int) -> list[Flag]:
-        """Return up to `most` flags without a decision, oldest first."""
+        """Return up to `most` flags on suspicious answers that have not been reviewed, oldest first."""
         return list(self._connection.run(design_responses.unreviewed_flags(), limit=most))
 
     def recent_answers(self, person: str, most: int) -> list[Response]:
@@ -43,7 +43,9 @@ class Reviews:
         return list(self._connection.run(design_responses.recent_answers(person), limit=most))
 
     def decide(self, flag_id: str, action: Action) -> Flag | None:
-        """Store a decision on a flag, which replaces an earlier decision. Return None if the flag no longer exists."""
+        """Store a reviewer's decision on a flag, replacing an earlier decision, and return the flag. Return None if the
+        flag no longer exists.
+        """
         try:
             return self._connection.run(design_responses.review_flag(flag_id, action, iso(self._base.now_ms)))
         except NotFoundError:
@@ -52,7 +54,7 @@ class Reviews:
 
 @app.command()
 def waiting(url: Url, most: Most = 100) -> None:
-    """Print the flags without a decision, oldest first."""
+    """Print the flags on suspicious answers that have not been reviewed, oldest first."""
     with _open(url) as reviews:
         _print(*reviews.waiting(most))
 
@@ -68,7 +70,7 @@ def answers(
 
 @app.command()
 def decide(flag: Annotated[str, typer.Argument(help="Its flag_id.")], action: Action, url: Url) -> None:
-    """Store a decision on a flag, which replaces an earlier decision, and print the flag."""
+    """Store a reviewer's decision on a flag, replacing an earlier decision, and print the flag."""
     with _open(url) as reviews:
         decided = reviews.decide(flag, action)
         if decided is None:

@@ -99,7 +99,7 @@ def viewed_question(question: Question, now_ms: int, *, can_answer: bool) -> Vie
 
 
 def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
-    """Return the response for an accepted answer."""
+    """Return the API response for an accepted answer."""
     reply, at_ms = answered.reply, answered.response.created_at_ms
     return AcceptedAnswer(
         response_id=answered.response.response_id,
@@ -111,7 +111,7 @@ def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
 
 
 def record(result: Record, now_ms: int) -> ShownStats:
-    """Return a user's statistics. They are zero for a user without answers."""
+    """Return the API response for a user's statistics, which are zero for a user without answers."""
     stats = result.stats or scoring.fresh("", now_ms)
     return ShownStats(
         total_points=stats.total_points,
@@ -125,7 +125,7 @@ def record(result: Record, now_ms: int) -> ShownStats:
 
 
 def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> ShownBoard:
-    """Return a leaderboard with the caller's own position."""
+    """Return the API response for a leaderboard, with the caller's own position."""
     lines = [
         ShownEntry(rank=entry.rank, points=entry.points, answers=entry.answers, is_current_user=entry.is_current_user)
         for entry in entries
@@ -135,7 +135,7 @@ def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> S
 
 
 def subscription(subscription: Subscription) -> ShownSubscription:
-    """Return a subscription without its push token."""
+    """Return the API response for a push subscription. It does not contain the push token."""
     return ShownSubscription(
         subscription_id=subscription.subscription_id,
         min_interval_minutes=subscription.min_interval_minutes,

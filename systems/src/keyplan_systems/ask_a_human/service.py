@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.subscriptions import Subscriptions
 
 @dataclass(frozen=True)
 class Service:
-    """All operations, grouped by type of user. Instances are thread-safe."""
+    """All operations of Ask-a-Human, grouped by type of user. Instances are thread-safe."""
 
     base: Base
     limits: AddressLimits
@@ -33,7 +33,9 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
-        """Return the service for a connection. If `limits` is None, the limits per network address are disabled."""
+        """Return the service that uses a connection. If `limits` is None, the limits per network address
+        are disabled.
+        """
         base = Base(connection, clock)
         limits = limits or AddressLimits.off(connection, clock)
         return cls(

@@ -90,7 +90,9 @@ class Standings:
 
 
 class Ranking:
-    """The worker that counts users per score bucket. It counts each change of a leaderboard row exactly once."""
+    """The worker that counts users per score bucket, from which ranks are computed. It counts each change to a
+    leaderboard row exactly once.
+    """
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:
         """Create the worker.
@@ -112,12 +114,12 @@ class Ranking:
         self._lock = threading.Lock()
 
     def run_once(self) -> int:
-        """Process the pending changes and return their number."""
+        """Update the histograms for the pending changes to leaderboard rows, and return the number of these changes."""
         with self._lock:
             return contextvars.copy_context().run(self._deliver)
 
     def close(self) -> None:
-        """Release the worker's leases on the shards of the stream."""
+        """Stop reading the stream, and release its shards for other workers."""
         with self._lock:
             self._runner.close()
 

@@ -25,10 +25,10 @@ class Sweeper:
         self._base, self._connection = base, base.connection
 
     def run_once(self) -> int:
-        """Expire the questions that are due and return their number.
+        """Set the due questions to EXPIRED and return their number.
 
-        If some of them fail, the others are still processed, and an UnfinishedError with all errors is raised at the
-        end.
+        If a question cannot be expired, the other questions are still expired, and an UnfinishedError with all errors
+        is raised at the end.
         """
         now_ms, failures = self._base.now_ms, Failures()
         waiting = design_questions.due_errands(EXPIRE, iso(now_ms))

@@ -75,7 +75,7 @@ class Target:
 
     @property
     def text(self) -> str:
-        """The subscription as stored text. Equal subscriptions have the same text."""
+        """The push subscription as stored text. Equal subscriptions have the same text."""
         keys = {"auth": self.auth, "p256dh": self.p256dh}
         return json.dumps({"endpoint": self.endpoint, "keys": keys}, separators=(",", ":"))
 
@@ -97,8 +97,8 @@ class WebPushNotifier:
         services: tuple[str, ...] = SERVICES,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        """Create a notifier that signs with `key` and sends only to the hosts in `services`. `client` replaces the HTTP
-        client.
+        """Create a notifier that signs with `key` and sends only to the hosts in `services`. If `client` is given, it
+        is used instead of a new HTTP client.
         """
         self._vapid = Vapid02(private_key=key)
         self._clock, self._contact, self._services = clock, contact, services
@@ -154,7 +154,7 @@ class Dispatcher:
         self._browsers, self._others = browsers, others
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send a message with the notifier for its token."""
+        """Send a message with the notifier that supports its push token."""
         return await (self._browsers if is_target(message.token) else self._others).send(message)
 
     async def close(self) -> None:
@@ -175,7 +175,8 @@ def contact_from(environment: Mapping[str, str] | None = None) -> str:
 
 
 def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePrivateKey:
-    """Return the server's key: derived from the shared secret, read from the folder, or generated and stored there.
+    """Return the server's signing key for Web Push: derived from the shared secret, read from the folder, or generated
+    and stored in the folder.
 
     Raises KeyFileError if the file cannot be created, is readable by other users, or does not contain a P-256 key.
     """

@@ -41,7 +41,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
 class Period(StrEnum):
-    """The period that a leaderboard covers."""
+    """The period whose answers count on a leaderboard."""
 
     DAILY = "daily"
     WEEKLY = "weekly"
@@ -59,7 +59,7 @@ class Row:
 
     @property
     def sort_key(self) -> str:
-        """The sort key of the row. Better rows sort first."""
+        """The sort key of the leaderboard row. Better rows sort first."""
         return sort_key(self.points, self.reached_at_ms, self.fingerprint_hash)
 
 
@@ -74,7 +74,7 @@ class Entry:
 
 
 def period_key(period: Period, now_ms: int) -> str:
-    """Return the key of the leaderboard for a period that contains the given time.
+    """Return the key of the daily, weekly or all-time leaderboard for the given time.
 
     The key contains the UTC day for a daily leaderboard, and the Monday of the UTC week for a weekly one.
     """
@@ -87,7 +87,8 @@ def period_key(period: Period, now_ms: int) -> str:
 
 
 def ttl_s(period: Period, now_ms: int) -> int | None:
-    """Return the time after which a row of the period can be deleted, in epoch seconds, or None for all time.
+    """Return the time after which a row of the leaderboard can be deleted, in epoch seconds, or None for the all-time
+    leaderboard.
 
     This is two days after the end of the period.
     """

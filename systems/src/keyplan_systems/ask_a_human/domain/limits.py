@@ -46,7 +46,7 @@ class Window:
 
     @property
     def ttl_s(self) -> int:
-        """The time after which the counter can be deleted, in epoch seconds: one window length after the
+        """The time after which the counter of the window can be deleted, in epoch seconds: one window length after the
         window's end.
         """
         return self.reset_s + self.limit.window_s
@@ -54,7 +54,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limit, the caller's remaining requests, and the time at which the count is reset."""
+    """A rate limit, with the caller's number of remaining requests and the time at which the count is reset."""
 
     limit: int
     remaining: int

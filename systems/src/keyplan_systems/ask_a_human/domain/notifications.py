@@ -1,4 +1,4 @@
-"""Push notifications: eligibility of users, size and schedule of rounds, and handling of send results.
+"""Push notifications: eligibility of users, size and schedule of notification rounds, and handling of send results.
 
 A subscription is eligible from `next_eligible_at_ms` on, which depends on its own notification interval. Therefore one
 range of an index contains exactly the eligible subscriptions, including those of users who were never notified. A
@@ -100,7 +100,9 @@ def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) 
 
 
 def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
-    """Return the deactivated subscription, after its owner has ended it or its token has become invalid."""
+    """Return a deactivated copy of the subscription, for an owner who has unsubscribed or a token that has become
+    invalid.
+    """
     return replace(subscription, active=False, updated_at_ms=now_ms)
 
 
@@ -110,7 +112,8 @@ def eligible(subscription: Subscription, now_ms: int) -> bool:
 
 
 def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
-    """Return the subscription, marked as notified at this time, or None if it is not eligible.
+    """Return a copy of the subscription that is marked as notified at this time, or None if the subscription is not
+    eligible.
 
     The caller must write the result on the condition that the stored subscription is active and its
     `next_eligible_at_ms` is unchanged since it was read.
@@ -126,7 +129,7 @@ def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
 
 
 def target(question: Question) -> int:
-    """Return the number of users to notify in one round: three for each missing answer."""
+    """Return the number of users to notify about a question in one round: three for each missing answer."""
     return NOTIFIED_PER_ANSWER * question.responses_needed
 
 
@@ -211,7 +214,7 @@ Outcome = Delivered | DeadToken | TryLater | Rejected
 
 
 class Step(StrEnum):
-    """An action of the push worker after sending a message."""
+    """What the push worker does after it has sent a message."""
 
     DONE = "done"
     DEACTIVATE = "deactivate"

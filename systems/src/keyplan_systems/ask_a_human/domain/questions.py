@@ -43,7 +43,9 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question. `status` is the stored status. `status_at` returns the effective status."""
+    """A question. `status` is the stored status. `status_at` returns the effective status, which is EXPIRED after the
+    deadline.
+    """
 
     question_id: str
     agent_id: str
@@ -161,7 +163,7 @@ def require_answerable(question: Question, now_ms: int) -> None:
 
 
 def answered(question: Question, now_ms: int) -> Question:
-    """Return the question after one more answer, with updated count, status and closing time.
+    """Return the question as it is after one more answer, with updated count, status and closing time.
 
     The answer that reaches the required number closes the question. Raises QuestionClosedError if the question is not
     answerable. The caller must write the result in one transaction with the response, on the condition that the stored
@@ -175,7 +177,7 @@ def answered(question: Question, now_ms: int) -> Question:
 
 
 def expired(question: Question, now_ms: int) -> Question | None:
-    """Return the question with the status EXPIRED, for the sweep to store, or None if the question need not
+    """Return a copy of the question with the status EXPIRED to store, or None if the stored status need not
     be changed.
     """
     if question.status.answerable and now_ms >= question.deadline_ms:
@@ -184,7 +186,7 @@ def expired(question: Question, now_ms: int) -> Question | None:
 
 
 def need(question: Question) -> str:
-    """Return the sort key that orders questions by the percentage of required answers received, and then by
+    """Return the sort key that orders questions by the percentage of required answers that were received, and then by
     deadline.
     """
     return f"{100 * question.current_responses // question.required_responses:03d}#{question.expires_at_s:011d}"

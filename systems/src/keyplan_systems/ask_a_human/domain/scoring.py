@@ -53,7 +53,9 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """A user's record. `scored_at_ms` is the time when the points last increased, which breaks ties on leaderboards."""
+    """A user's points, streak, badges and counters. `scored_at_ms` is the time when the points last increased, which
+    breaks ties on leaderboards.
+    """
 
     fingerprint_hash: str
     created_at_ms: int
@@ -93,7 +95,7 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The points for an answer by reason. `earned` is their sum after the daily cap."""
+    """The points for an answer, with a field for each reason. `earned` is their sum after the daily cap."""
 
     base: int
     confidence: int
@@ -182,7 +184,7 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
 
 
 def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
-    """Return the streak's length and its last day, after an answer at this time in this time zone."""
+    """Return the new length and last day of a streak, after an answer at `now_ms` in the time zone `zone`."""
     today = timestamps.local_day(now_ms, zone)
     if last is None:
         return 1, today
@@ -231,7 +233,9 @@ def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> 
 
 
 def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
-    """Return the record with the counters for badges updated. The daily cap does not affect them."""
+    """Return a copy of the user's record in which the counters for badges include the answer. The daily cap does not
+    affect these counters.
+    """
     speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1
     return replace(
@@ -246,7 +250,7 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
 
 
 def _newest_days(days: dict[date, Day]) -> dict[date, Day]:
-    """Return the newest DAYS_KEPT days, so that a record stays small."""
+    """Return the newest DAYS_KEPT days, so that a user's record stays small."""
     return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
 
 

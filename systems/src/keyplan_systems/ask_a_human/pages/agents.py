@@ -48,14 +48,14 @@ _TIMES: Final = ((600, "10 minutes"), (3600, "1 hour"), (14_400, "4 hours"), (86
 
 @dataclass(frozen=True)
 class Listed:
-    """A question in its agent's list."""
+    """A question as shown in its agent's list."""
 
     question: Question
     now_ms: int
 
     @property
     def status(self) -> str:
-        """The effective status in lower case."""
+        """The effective status of the question in lower case."""
         return questions.status_at(self.question, self.now_ms).value.lower()
 
     @property
@@ -65,17 +65,17 @@ class Listed:
 
     @property
     def created_at(self) -> Any:
-        """The creation time in UTC."""
+        """The time at which the question was created, in UTC."""
         return as_datetime(self.question.created_at_ms)
 
     @property
     def expires_at(self) -> Any:
-        """The deadline in UTC."""
+        """The deadline of the question, in UTC."""
         return as_datetime(self.question.deadline_ms)
 
 
 def add_routes(router: APIRouter, pages: Pages, service: Service, trusted_proxies: int) -> None:
-    """Add the routes of these pages to the router."""
+    """Add the routes of the pages for agents to the router."""
     _add_connecting(router, pages, service, trusted_proxies)
     _add_asking(router, pages, service)
     _add_answers(router, pages, service)

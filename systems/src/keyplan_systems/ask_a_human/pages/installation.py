@@ -20,7 +20,7 @@ _COLORS: Final = {"theme_color": "#0b6e6a", "background_color": "#f6f7f9"}
 
 
 def add_routes(router: APIRouter, pages: Pages) -> None:
-    """Add the routes to the router."""
+    """Add the routes for the manifest, the service worker, the offline page and the CSRF token to the router."""
 
     @router.get("/manifest.webmanifest")
     def manifest(request: Request) -> Response:

@@ -57,19 +57,19 @@ class Card:
 
     @property
     def preview(self) -> str:
-        """The first characters of the prompt, on one line."""
+        """The first characters of the question's prompt, on one line."""
         line = " ".join(self.question.prompt.split())
         return line if len(line) <= PREVIEW_CHARS else f"{line[: PREVIEW_CHARS - 1].rstrip()}…"
 
     @property
     def expires_at(self) -> Any:
-        """The deadline in UTC."""
+        """The deadline of the question, in UTC."""
         return as_datetime(self.question.deadline_ms)
 
     @property
     def points(self) -> int:
-        """The number of points for an answer with a confidence value, excluding bonuses for length, speed
-        and streaks.
+        """The number of points that an answer with a confidence value earns, excluding bonuses for length, speed and
+        streaks.
         """
         in_demand = 2 * self.question.current_responses < self.question.required_responses
         base = scoring.BASE_POINTS[self.question.type] + scoring.CONFIDENCE_POINTS
@@ -77,7 +77,7 @@ class Card:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether the deadline is less than ten minutes away."""
+        """Whether the deadline of the question is less than ten minutes away."""
         return self.question.deadline_ms - self.now_ms < 10 * _MINUTE_MS
 
 
@@ -91,7 +91,7 @@ class _Parts:
 
 
 def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visitors) -> None:
-    """Add the routes of these pages to the router."""
+    """Add the routes of the pages for users to the router."""
     parts = _Parts(pages, service, visitors)
     _add_feed(router, pages, service, visitors)
     _add_question(router, parts)

@@ -36,7 +36,7 @@ _CONDITIONS = {
 
 
 def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visitors, push_key: str | None) -> None:
-    """Add the routes of these pages to the router."""
+    """Add the routes of the pages for statistics and settings to the router."""
 
     @router.get("/you")
     def you(request: Request) -> Response:
@@ -62,7 +62,9 @@ def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visi
 
 
 def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) -> None:
-    """Add the routes that the settings script calls. The script sends the session's CSRF token in a header."""
+    """Add the routes that the script of the settings page calls. The script sends the session's CSRF token
+    in a header.
+    """
 
     @router.post("/notifications")
     def subscribe(request: Request, visit: Visit, body: dict[str, Any]) -> Response:

@@ -83,19 +83,21 @@ def zone_of(request: Request) -> ZoneInfo:
 
 
 def was_skipped(request: Request, question_id: str) -> bool:
-    """Return True if the browser has skipped a question."""
+    """Return True if the user has skipped the question in this browser."""
     return question_id[:_ID_START] in request.cookies.get(SKIPPED, "").split(".")
 
 
 def skip(request: Request, response: Response, question_id: str) -> None:
-    """Remember for the browser session that a question was skipped."""
+    """Store in a cookie that the user has skipped a question. The cookie is deleted at the end of the
+    browser session.
+    """
     known = [start for start in request.cookies.get(SKIPPED, "").split(".") if start][-_SKIPPED_MOST + 1 :]
     value = ".".join([*known, question_id[:_ID_START]])
     response.set_cookie(SKIPPED, value, path=_path(request), httponly=True, samesite="lax")
 
 
 def forget_skipped(request: Request, response: Response) -> None:
-    """Delete the list of skipped questions."""
+    """Delete the cookie that contains the skipped questions."""
     response.delete_cookie(SKIPPED, path=_path(request))
 
 

@@ -50,7 +50,7 @@ class AuditedQuestion:
 
     @property
     def deadline_ms(self) -> int:
-        """The first millisecond at which the question has expired, in epoch milliseconds."""
+        """The deadline of the question in epoch milliseconds. From this millisecond on, the question has expired."""
         return (-(-self.action.at_ms // 1000) + int(str(self.action.body["timeout_seconds"]))) * 1000
 
     def has_valid_key(self, at_ms: int) -> bool:
@@ -68,7 +68,7 @@ class AuditedQuestion:
 
 @dataclass(slots=True)
 class Person:
-    """A user's expected record."""
+    """A user's accepted answers, with the points and badges that the user should have."""
 
     history: list[AcknowledgedAnswer] = field(default_factory=list)
     earned: list[int] = field(default_factory=list)
@@ -76,17 +76,17 @@ class Person:
 
     @property
     def points(self) -> int:
-        """The user's total points."""
+        """The total number of points that the user should have."""
         return sum(self.earned)
 
     @property
     def streak(self) -> int:
-        """The length of the streak after the most recent answer."""
+        """The length that the user's streak should have after the most recent answer."""
         return expected_scores.streak(self.history)
 
     @property
     def categories(self) -> dict[str, int]:
-        """The number of answers in each category."""
+        """The expected number of the user's answers in each category."""
         names = [answer.category for answer in self.history]
         return {name: names.count(name) for name in sorted(set(names))}
 
@@ -139,7 +139,7 @@ class Auditor:
         self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:
-        """Check all events since the previous call, and return all findings so far."""
+        """Check all events that were recorded since the previous call, and return all findings so far."""
         events, self._events = sorted(self._events, key=lambda event: event[:2]), []
         for _, _, judge in events:
             judge()

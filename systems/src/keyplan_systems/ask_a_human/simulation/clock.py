@@ -16,7 +16,7 @@ class DayClock:
         self.set(at_ms)
 
     def set(self, at_ms: int) -> None:
-        """Set the time. Half a millisecond is added, so that rounding down float seconds gives the intended
+        """Set the simulated time. Half a millisecond is added, so that rounding down float seconds gives the intended
         millisecond.
         """
         self._now = (at_ms + 0.5) / 1000

@@ -60,7 +60,7 @@ class Latencies:
 
 @dataclass
 class Workers:
-    """The workers that run at simulated times."""
+    """The workers of the system that the simulation runs at simulated times."""
 
     sweeper: Sweeper
     pusher: PushWorker
@@ -187,7 +187,9 @@ def _until_done(run_once: Any) -> None:
 
 
 class Pollers:
-    """Agents that poll during the simulated day and verify that the answers in each response match its count."""
+    """Agents that poll during the simulated day and verify that each response contains as many answers as its count
+    says.
+    """
 
     def __init__(self, client: httpx.Client, day: Day, count: int, pause_s: float = 0.02) -> None:
         self.findings: list[str] = []

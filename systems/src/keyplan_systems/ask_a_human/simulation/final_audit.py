@@ -34,7 +34,7 @@ class FinalAudit:
         self._reads = 0
 
     def findings(self) -> Iterator[str]:
-        """Yield a description of each difference."""
+        """Yield a description of each difference between the system's state and the expected results."""
         for name, expected in self._auditor.people.items():
             yield from self._person(name, expected)
         for period in Period:
