@@ -48,8 +48,8 @@ def calendar_feed(
     """Return the feed of the given events, sorted by time. The same events always result in the same bytes.
 
     `domain` is part of the UIDs, which do not change when an event is edited. With `show_reserved`, private bookings
-    are included as anonymous entries. If the venue no longer has an event's slot, the hours of the event are unknown,
-    so it is logged and omitted.
+    are included as anonymous entries. If the venue's configuration no longer contains a slot of an event, the hours of
+    the event are unknown, so the event is logged and omitted.
     """
     calendar = Calendar()
     calendar.add("prodid", f"-//keyplan//venue booking//{language.value.upper()}")

@@ -69,7 +69,6 @@ def show(tour: Tour) -> None:
 
 
 def _request(tour: Tour, actor: Actor, occasion: str) -> None:
-    """Fill in and send the booking request form."""
     page = actor.page
     actor.write(page.get_by_label("Occasion"), occasion)
     actor.write(page.get_by_label("Number of people"), "30")

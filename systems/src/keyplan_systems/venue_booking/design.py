@@ -89,7 +89,9 @@ def write_claim(
     *, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
     most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a user's claim to an email address, and count the email with the code against the daily limits."""
+    """Store a user's claim to an email address that is not verified yet, and count the email with the verification code
+    against the daily limits.
+    """
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),
@@ -102,7 +104,7 @@ def write_change_with_claim(
     *, user: UserItem, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
     most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a changed profile together with the user's claim to a new email address."""
+    """Store a changed profile together with the user's claim to a new email address that is not verified yet."""
     return [
         replace_user(user),
         count_letter(by_user, most_by_user),
@@ -113,13 +115,13 @@ def write_change_with_claim(
 
 @transaction(rate=FEW)
 def write_verified_newcomer(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
-    """Create a user with a verified email address, and delete the claim with the code that verified it."""
+    """Create a user with a verified email address, and delete the user's claim to the address."""
     return [create_user(user), use_code(user.user_id, claim_id)]
 
 
 @transaction(rate=FEW)
 def write_verified_address(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
-    """Store a user's verified email address, and delete the claim with the code that verified it."""
+    """Store a user's verified email address, and delete the user's claim to the address."""
     return [replace_user(user), use_code(user.user_id, claim_id)]
 
 
@@ -134,7 +136,9 @@ def write_request(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, by_user: LetterCountItem,
     most_by_user: int, to_address: LetterCountItem, most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a booking request, its copy and its emails, and count the emails against the limits."""
+    """Store a booking request, its copy in the user's partition, and its emails, and count the emails against the daily
+    limits.
+    """
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),
@@ -150,7 +154,7 @@ def write_approval(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, event: EventItem, slots: Slots, letters: Letters,
     entries: Entries,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Approve a booking: create its event, take its slots, and update the user's counters."""
+    """Approve a booking: create its event, reserve its slots, and update the user's counters."""
     return [
         replace_booking(booking),
         replace_user_booking(copy),
@@ -182,7 +186,7 @@ def write_refusal(
 
 @transaction(rate=FEW, expected_items=4)
 def write_event(event: EventItem, slots: Slots, entry: AuditItem) -> list[WriteCall[Any]]:
-    """Store an administrator's event or closure, and take its slots."""
+    """Store an administrator's event or closure, and reserve its slots."""
     return [take_slot(each(slots)), create_event(event), record_act(entry)]
 
 
@@ -219,7 +223,8 @@ def write_sent(
 def send_letter(change: Inserted[OutboxItem]) -> None:
     """Send a new email from the outbox.
 
-    The program that runs the consumer passes the handler to the runner, because a design has no mail server.
+    This function only declares the stream consumer, because a design has no mail server. The program that runs the
+    consumer provides the handler.
     """
     raise LookupError(f"the runner was given no handler for the letter {change.new.notice_key}")
 
@@ -228,6 +233,7 @@ def send_letter(change: Inserted[OutboxItem]) -> None:
 def send_code(change: Inserted[EmailCodeItem]) -> None:
     """Send a verification code to the email address that a user claims.
 
-    The program that runs the consumer passes the handler to the runner, because a design has no mail server.
+    This function only declares the stream consumer, because a design has no mail server. The program that runs the
+    consumer provides the handler.
     """
     raise LookupError(f"the runner was given no handler for the code {change.new.claim_id}")

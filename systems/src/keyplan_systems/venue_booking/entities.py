@@ -35,7 +35,7 @@ venue = Table(
 
 
 class LetterScope(StrEnum):
-    """Whether emails are counted per user or per address."""
+    """Whether a counter of emails belongs to a user or to an email address."""
 
     USER = "USER"
     ADDRESS = "ADDRESS"
@@ -67,16 +67,16 @@ STATUSES: Mapping[object, float] = {
     volume=Volume(count=2_000, bytes=Bytes(420, p99=700), distinct={"user_id": 2_000, "email": 2_000}),
 )
 class UserItem(Entity):
-    """A user's profile and the number of the user's bookings by status. A uniqueness guard item reserves the email
-    address.
+    """A user's profile and the number of the user's bookings by status. A separate item reserves the email address, so
+    that no other user can have it.
     """
 
     user_id: UserId
     email: Address | None = None
     """Normalized email address. None if an administrator removed it or another user has verified it."""
     email_verified_at: Annotated[datetime | None, Attribute("emailVerifiedAt")] = None
-    """Time at which the address was verified. None for an address that was stored before the system
-    verified addresses.
+    """Time at which the email address was verified. None for an address that was stored before the system verified
+    addresses.
     """
     name: Annotated[str, Field(min_length=1, max_length=100)]
     phone: str | None = None
@@ -158,7 +158,7 @@ class UserBookingItem(Entity):
     status: Status
     requested_at: Annotated[datetime, Attribute("requestedAt")]
     version: int = 0
-    """The booking's version."""
+    """The version of the copied booking."""
 
 
 @venue.entity(
@@ -168,7 +168,7 @@ class UserBookingItem(Entity):
     volume=Volume(count=6_000, bytes=Bytes(450, p99=2_700), distinct={"event_id": 6_000}),
 )
 class EventItem(Entity):
-    """An event that holds slots on a date: an approved booking, a public event or a closure."""
+    """An event that reserves slots on a date: an approved booking, a public event or a closure."""
 
     event_id: EventId
     booking_id: Annotated[str | None, Attribute("bookingId")] = None
@@ -195,7 +195,7 @@ class EventItem(Entity):
     ),
 )
 class EventSlotItem(Entity):
-    """A slot that an event holds on a date. While this item exists, no other event can hold the slot."""
+    """A slot that an event has reserved on a date. While this item exists, no other event can reserve the slot."""
 
     date: Day
     slot: Annotated[SlotName, Attribute("timeSlot")]
@@ -285,7 +285,7 @@ class LetterCountItem(Entity):
     volume=Volume(count=100, bytes=Bytes(1_100, p99=4_500), distinct={"user_id": 50, "request_key": 100}),
 )
 class AnswerItem(Entity):
-    """The response to a mutation with an idempotency key. It is kept for 24 hours."""
+    """The stored response to a mutation with an idempotency key. It is kept for 24 hours."""
 
     user_id: UserId
     request_key: Annotated[str, Field(min_length=1, max_length=140, pattern=r"^[ -~]+$"), Attribute("requestKey")]

@@ -69,7 +69,7 @@ def user_item(user: User, version: int) -> UserItem:
 
 
 def booking_of(fields: BookingFields) -> Booking:
-    """Convert an item to a booking."""
+    """Convert the stored fields of a booking to a booking."""
     values: dict[str, Any] = {name: getattr(fields, name) for name in BookingFields.model_fields}
     return Booking(**{**values, "slots": tuple(fields.slots)})
 
@@ -108,7 +108,7 @@ def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
 
 
 def notice_of(item: OutboxItem) -> Notice:
-    """Return the notice for an item of the outbox."""
+    """Return the notice for an email in the outbox."""
     return Notice(item.kind, item.booking.booking_id, item.booking.version, item.created_at)
 
 

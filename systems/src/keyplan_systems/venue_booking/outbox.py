@@ -4,7 +4,8 @@ After an email is sent, it is marked as sent and added to the user's history in 
 killed between the two steps, the email is sent again with the same key. When emails are written to a folder, the
 repetition is detected. A mail server does not detect it, so the email arrives twice with the same Message-ID. Each
 process sends one email at a time. If several processes run, leases on the stream's shards ensure that only one of them
-handles a new email. Two processes can still send the same overdue email concurrently, so that it arrives twice.
+reads a shard, so two processes do not send the same new email. Two processes can still send the same overdue email
+concurrently, so that it arrives twice.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Postman:
         self.send(change.new.notice_key)
 
     def send(self, notice_key: str) -> bool:
-        """Send an email unless it was already sent. Return True if this call sent it.
+        """Send an email from the outbox unless it was already sent. Return True if this call sent it.
 
         Raises MailUnavailableError if sending should be retried later.
         """
@@ -92,7 +93,7 @@ class Postman:
 
         Raises MailUnavailableError if sending should be retried later. The code is generated here, and its hash is
         stored before the email is sent. If the email is sent again, it contains a different code. Codes expire soon, so
-        an email that the consumer abandons is not sent later. The user must request another code.
+        if the consumer stops retrying, the email is not sent later. The user must request another code.
         """
         user_id, claim_id = change.new.user_id, change.new.claim_id
         with self._one_at_a_time:
@@ -176,7 +177,8 @@ def _history(item: OutboxItem, sent: Sent, now: datetime) -> NotificationItem:
 def letter_runner(
     postman: Postman, failures: Path | Destination, checkpoints: Checkpoints | None = None, *, runner: str | None = None
 ) -> Runner:
-    """Return the runner that sends new emails from the table's stream. `runner` is the name of the runner.
+    """Return a `Runner` that reads the table's stream and sends new emails from the outbox and verification codes.
+    `runner` is its name among the readers of the stream.
 
     An email that fails repeatedly is sent to `failures`, which is a destination or a folder, and also stays in the
     outbox.

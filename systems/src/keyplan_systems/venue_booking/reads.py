@@ -52,7 +52,7 @@ def bookings_of_user(user_id: str) -> KeyCondition:
 
 @venue.query(EventSlotItem, consistent=True, rate=SOME, expected_items=2)
 def slots_on_date(date: Day) -> KeyCondition:
-    """4. List the held slots on a date, from which the date's events are determined."""
+    """4. List the reserved slots on a date, from which the date's events are determined."""
     return pk(date=date)
 
 
@@ -64,13 +64,13 @@ def bookings_with_status(status: Status) -> KeyCondition:
 
 @venue.query(EventSlotItem, index="GSI2", rate=OFTEN, expected_items=30)
 def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> KeyCondition:
-    """6. List the held slots of several months, with one query per month, to compute the availability."""
+    """6. List the reserved slots of several months, with one query per month, to compute the availability."""
     return pk(date=each(months))
 
 
 @venue.query(UserItem, index="GSI1", rate=FEW, expected_items=1)
 def user_by_email(email: str) -> KeyCondition:
-    """7. Get a user by email address. An identity provider handles the login."""
+    """7. Get a user by email address. It is not used for login, because an identity provider authenticates users."""
     return pk(email=email)
 
 

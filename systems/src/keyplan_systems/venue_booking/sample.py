@@ -23,9 +23,10 @@ _PEOPLE: Final = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 
 
 class _Wish(NamedTuple):
-    """A booking request of the sample data.
+    """A booking request in the sample data.
 
-    `day` is the offset from the first bookable date, and `duration` is the index of one of the venue's durations.
+    `day` is the offset in days from the first bookable date, and `duration` is the index of one of the venue's
+    durations.
     """
 
     person: str

@@ -16,7 +16,7 @@ from keyplan_systems.venue_booking.service_users import Users
 
 @dataclass(frozen=True)
 class Service:
-    """All operations, grouped by topic. Instances are thread-safe."""
+    """All operations of venue booking, grouped by topic. Instances are thread-safe."""
 
     base: Base
     users: Users
@@ -26,7 +26,7 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, venue: Venue | None = None) -> Service:
-        """Return the service for a connection."""
+        """Return the service that uses a connection. If `venue` is None, the default rules are used."""
         base = Base(connection, clock, venue or Venue())
         users = Users(base)
         bookings = Bookings(base, users)

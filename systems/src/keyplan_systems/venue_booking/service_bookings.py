@@ -66,7 +66,7 @@ class Bookings:
     users: Users
 
     def request(self, person: Person, values: Mapping[str, Any], idempotency: Request | None = None) -> Booking:
-        """Create a pending booking for a request. It is not a confirmation and holds no slots.
+        """Create a pending booking for a request. A pending booking is not a confirmation and reserves no slots.
 
         Raises SlotTakenError if a slot is held by another event, TooManyLettersError if the daily limit of emails from
         the user or to the address is reached, and InvalidRequestError if the request is invalid.
@@ -106,7 +106,7 @@ class Bookings:
         """Approve, reject or cancel a booking, and return it.
 
         If `known` is given, the booking must still have this version. Raises a subclass of RefusalError if the decision
-        is not possible: SlotTakenError, AlreadyDecidedError and StaleVersionError mean that it is too late.
+        is not possible. SlotTakenError, AlreadyDecidedError and StaleVersionError mean that another change came first.
         """
         note = parse(_Note, {"reason": reason})
         return act(self.base, idempotency, Booking, partial(self._decided, actor, booking_id, action, note, known))
@@ -175,7 +175,9 @@ class Bookings:
         return booking
 
     def _is_stored(self, booking: Booking) -> bool:
-        """Return True if the stored booking is the result of this operation: time, actor and IDs are equal."""
+        """Return True if the stored booking equals `booking`, including its time, actor and IDs. This shows that this
+        operation stored it.
+        """
         item = self.base.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking
 
@@ -197,14 +199,20 @@ class Bookings:
         return [None if item is None else booking_of(item) for item in items]
 
     def with_status(self, actor: Actor, status: Status, limit: int, cursor: str | None) -> Listed[Booking]:
-        """Return a page of the bookings with a status, oldest request first. Only for administrators."""
+        """Return a page of the bookings with a status, oldest request first. Raises NotAllowedError unless the actor is
+        an administrator.
+        """
         require_admin(actor)
         return self.base.listed(reads.bookings_with_status(status), booking_of, limit, cursor)
 
     def in_month(
         self, actor: Actor, month: date, status: Status | None, limit: int, cursor: str | None
     ) -> Listed[Booking]:
-        """Return a page of the bookings in a month, with one status or grouped by status. Only for administrators."""
+        """Return a page of the bookings in a month. They all have the given status, or are grouped by status if
+        `status` is None.
+
+        Raises NotAllowedError unless the actor is an administrator.
+        """
         require_admin(actor)
         call = reads.all_bookings_in_month(month) if status is None else reads.bookings_in_month(month, status)
         return self.base.listed(call, booking_of, limit, cursor)

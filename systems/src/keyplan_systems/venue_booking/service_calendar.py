@@ -30,7 +30,7 @@ MONTHS_PER_YEAR: Final = 12
 FEED_MONTHS: Final = 12
 """Number of months in the calendar feed after the current month."""
 _FEED_EVENTS: Final = 100
-"""Number of events that one read for the feed requests."""
+"""Maximum number of events that are read with one request to create the calendar feed."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Calendar:
     base: Base
 
     def availability(self, first: date, last: date) -> tuple[DayAvailability, ...]:
-        """Return the availability of every date from `first` to `last`, with one query per month.
+        """Return the availability of every date from `first` to `last`, using one query per month.
 
-        The query is eventually consistent; an approval checks the slots again.
+        The query is eventually consistent, so the slots are checked again when a booking is approved.
         """
         days = dates(self.base.venue, first, last)
         events = self.events_in(months_of(days[0], days[-1]))
@@ -61,7 +61,9 @@ class Calendar:
         return held_events(self.base.connection.all(reads.slots_on_date(day)), self.base.venue)
 
     def is_conflicting(self, booking: Booking, events: Sequence[Event]) -> bool:
-        """Return True if a pending booking cannot be approved because of the given events."""
+        """Return True if a pending booking cannot be approved, because one of the given events holds its slots or the
+        venue no longer offers its duration.
+        """
         return is_conflicting(booking, events, self.base.venue)
 
     def several(self, event_ids: Sequence[str]) -> list[Event | None]:
@@ -70,7 +72,11 @@ class Calendar:
         return [None if item is None else event_of(item) for item in items]
 
     def create(self, actor: Actor, values: Mapping[str, Any], idempotency: Request | None = None) -> Event:
-        """Create a public event or a closure. Only for administrators. Raises SlotTakenError if a slot is held."""
+        """Create a public event or a closure.
+
+        Raises NotAllowedError unless the actor is an administrator, and SlotTakenError if another event holds one of
+        the slots.
+        """
         require_admin(actor)
 
         def step() -> Step[Event]:
@@ -98,7 +104,9 @@ class Calendar:
     def delete(
         self, actor: Actor, event_id: str, known_version: int | None = None, idempotency: Request | None = None
     ) -> Event:
-        """Delete an administrator's event, and free its slots. Only for administrators."""
+        """Delete an administrator's event, and free its slots. Raises NotAllowedError unless the actor is an
+        administrator.
+        """
         require_admin(actor)
 
         def step() -> Step[Event]:
@@ -113,8 +121,8 @@ class Calendar:
         return act(self.base, idempotency, Event, step)
 
     def upcoming(self) -> list[Event]:
-        """Return the events for the feed, starting with the current month, including the descriptions of
-        public events.
+        """Return the events for the calendar feed, starting with the current month. Public events include their
+        descriptions.
         """
         today = self.base.venue.today(self.base.now())
         events = self.events_in(months_of(today, _month(_number(today) + FEED_MONTHS)))

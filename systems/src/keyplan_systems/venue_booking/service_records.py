@@ -50,7 +50,7 @@ class Records:
     calendar: Calendar
 
     def add_payment(self, actor: Actor, values: Mapping[str, Any], idempotency: Request | None = None) -> Payment:
-        """Record a received payment. Only for administrators. A payment provider is not called."""
+        """Store the record of a payment that was already received. Only for administrators."""
         require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
@@ -66,7 +66,9 @@ class Records:
         return act(self.base, idempotency, Payment, step)
 
     def payments(self, actor: Actor, booking_id: str, limit: int, cursor: str | None) -> Listed[Payment]:
-        """Return a page of the payments for a booking, oldest first. Only for its owner and administrators."""
+        """Return a page of the payments for a booking, oldest first. Only the booking's owner and administrators may
+        view them.
+        """
         self.bookings.one(actor, booking_id)
         return self.base.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
 

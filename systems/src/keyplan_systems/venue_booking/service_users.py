@@ -88,7 +88,7 @@ class Users:
     base: Base
 
     def current(self, person: Person) -> User:
-        """Return the caller's profile. It is created from the token on first use.
+        """Return the caller's profile. On the first call, the profile is created from the token.
 
         Raises a subclass of RefusalError if it cannot be created.
         """
@@ -109,9 +109,9 @@ class Users:
     ) -> User:
         """Change the caller's profile, and return it.
 
-        If `known_version` is given, the profile must still have this version. Otherwise, the change is applied again
-        after a conflict with a concurrent write. If the change contains an email address that the token does not
-        verify, a code is sent to it, and the profile keeps its previous address until the code is entered.
+        If `known_version` is given, the profile must still have this version. Otherwise, the change is retried after a
+        conflict with a concurrent write. If the change contains an email address that the token does not verify, a code
+        is sent to the address, and the profile keeps its previous address until the user enters the code.
         """
         change = parse(ProfileChange, values)
         step = partial(self._changed, person, change, known_version)
@@ -154,7 +154,9 @@ class Users:
         return self.find(user.user_id) == user
 
     def request_code(self, person: Person, email: str, idempotency: Request | None = None) -> EmailCodeItem:
-        """Claim an email address, to which a code is then sent. The caller does not need a profile."""
+        """Store the caller's claim to an email address, so that a verification code is sent to the address. The caller
+        does not need a profile.
+        """
         address = _address(email)
         user = self.find(person.actor.user_id)
         if user is not None:
@@ -218,7 +220,7 @@ class Users:
         raise AssertionError("the last attempt returns or raises")
 
     def _entered(self, person: Person, claim_id: str, code: str) -> EmailCodeItem:
-        """Count an attempt to enter a code, and return the claim if the code is correct."""
+        """Count an attempt to enter a verification code, and return the claim if the code is correct."""
         user_id, connection = person.actor.user_id, self.base.connection
         claim = connection.run(reads.email_code(user_id, claim_id)) if is_id(claim_id) else None
         if claim is None:
@@ -263,8 +265,8 @@ class Users:
         return Step(released, call, is_done=partial(self._is_stored, released))
 
     def _with_released_address(self, write_address: Callable[[], T]) -> T:
-        """Call `write_address`. If another user has the address but never verified it, release the address and call it
-        again.
+        """Call `write_address`. If the address belongs to another user who never verified it, remove it from that user
+        and call `write_address` again.
         """
         try:
             return write_address()
@@ -290,7 +292,9 @@ class Users:
         return True
 
     def counts(self, user_id: str, address: str) -> dict[str, Any]:
-        """Return the transaction arguments that count an email from a user to an address against the daily limits."""
+        """Return the arguments for a transaction that counts an email from a user to an address against the daily
+        limits.
+        """
         now, venue = self.base.now(), self.base.venue
         day = now.date()
         expires_at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=2)

@@ -20,7 +20,7 @@ _LAST_PORT: Final = 65_535
 
 @dataclass(frozen=True)
 class Settings:
-    """The rules of the venue, the sender of its emails, and the delivery of emails."""
+    """The rules of the venue, the sender's addresses, and the delivery of emails."""
 
     venue: Venue
     room: MailRoom

@@ -1,7 +1,7 @@
 """Running transactions, conversion of their failures to domain errors, and idempotent mutations.
 
-Each action of a transaction has a guard that describes its condition. The guard is derived from the action's access
-pattern and used to explain the cancellation reasons that DynamoDB returns.
+For each action of a transaction, an object called a guard describes the action's condition. It is derived from the
+action's access pattern and used to explain the cancellation reasons that DynamoDB returns.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Step(Generic[T]):
-    """The result of an operation, and the call that writes it. `before` and `is_done` are arguments for `write`."""
+    """The result of an operation, and the call that writes the result to the table. `before` and `is_done` are
+    arguments for `write`.
+    """
 
     result: T
     call: WriteCall[Any] | TransactionCall[Any]
@@ -71,7 +73,7 @@ class _StepWork(Work):
 
 
 class _MutationKeys(IdempotencyKeys):
-    """Service that applies a mutation with an idempotency key only once."""
+    """Service that executes a mutation with an idempotency key only once."""
 
     refusals = RefusalError
 
@@ -113,7 +115,7 @@ def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], S
     """Run an operation and return its result, or the stored result of an earlier request with the same idempotency key.
 
     `step` returns the result and the call that writes it. With a key, the same transaction also stores the result, so
-    that concurrent identical requests are applied once. Errors are not stored.
+    that only one of several identical concurrent requests is executed. Errors are not stored.
     """
     if request is None:
         result = step()
@@ -142,7 +144,7 @@ def write(
     """Run a transaction or a single write. Raises a domain error if a condition fails.
 
     `before` is the status of the booking as it was read. If the response is lost, `is_done` is called to check whether
-    the write was applied. Without `is_done`, or if it returns False, OutcomeUnknownError is raised.
+    the write succeeded. Without `is_done`, or if it returns False, OutcomeUnknownError is raised.
     """
     try:
         connection.run(call)
@@ -175,7 +177,9 @@ def _email_taken(error: UniqueTakenError) -> EmailTakenError:
 
 
 def guard_of(call: Call[Any], before: Status | None) -> Guard:
-    """Return the guard of a write, which describes its condition. `before` is the booking's status as it was read."""
+    """Return the guard of a write: an object that describes the condition of the write. `before` is the booking's
+    status as it was read.
+    """
     if call.pattern.name == "replace_booking":
         assert before is not None, "who moves a booking has read it"
         return BookingGuard(before, call.arguments["booking"].version)
@@ -211,8 +215,8 @@ def _reason(error: RunError | None) -> Reason:
 
 
 def _current_item(error: RunError) -> CurrentItem | None:
-    """Return the status and version of the item whose condition failed, or None if they are unknown or it does not
-    exist.
+    """Return the status and version of the item whose condition failed. Return None if they are unknown or the item
+    does not exist.
     """
     if isinstance(error, NotFoundError):
         return None

@@ -28,13 +28,13 @@ from keyplan_systems.venue_booking.load import FEW, SOME
 
 @venue.create(UserItem, rate=FEW)
 def create_user(user: UserItem) -> ItemWrite:
-    """Create a user, together with the uniqueness guard item for the email address."""
+    """Create a user, together with an item that reserves the email address."""
     return item(user)
 
 
 @venue.replace(UserItem, rate=FEW)
 def replace_user(user: UserItem) -> ItemWrite:
-    """Replace a user and the guard item for the email address, if the user is unchanged since it was read."""
+    """Replace a user and the item that reserves the email address, if the user is unchanged since it was read."""
     return item(user)
 
 
@@ -42,32 +42,34 @@ def replace_user(user: UserItem) -> ItemWrite:
 def remember_answer(record: AnswerItem) -> ItemWrite:
     """Store the response to a mutation, if none is stored for its idempotency key.
 
-    If two identical mutations are concurrent, only one of them is applied. An expired response is replaced.
+    If two identical mutations are concurrent, only one of them succeeds. An expired response is replaced.
     """
     return item(record)
 
 
 @venue.create(EmailCodeItem)
 def claim_email(code: EmailCodeItem) -> ItemWrite:
-    """Store a user's claim to an email address. The consumer of the stream then sends a code to the address."""
+    """Store a user's claim to an email address. The stream consumer then sends a verification code to the address."""
     return item(code)
 
 
 @venue.update(EmailCodeItem, rate=FEW)
 def store_code(user_id: str, claim_id: str, code_hashes: list[str]) -> ItemWrite:
-    """Store the hashes of a claim's recent codes, before the email with the latest code is sent."""
+    """Store the hashes of the recent verification codes for a claimed email address, before the email with the latest
+    code is sent.
+    """
     return item(user_id=user_id, claim_id=claim_id).condition(F.sent_at.missing()).set(code_hashes=code_hashes)
 
 
 @venue.update(EmailCodeItem, rate=FEW)
 def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> ItemWrite:
-    """Store when the email with a code was sent."""
+    """Store the time at which the email with a verification code was sent."""
     return item(user_id=user_id, claim_id=claim_id).set(sent_at=sent_at)
 
 
 @venue.update(EmailCodeItem, rate=FEW)
 def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
-    """Count an attempt to enter a code, if the maximum is not reached.
+    """Count an attempt to enter a verification code, if the maximum number of attempts is not reached.
 
     The attempt is counted before the code is compared.
     """
@@ -76,7 +78,7 @@ def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
 
 @venue.delete(EmailCodeItem)
 def use_code(user_id: str, claim_id: str) -> ItemWrite:
-    """Delete a claim after its code was entered, if the claim still exists."""
+    """Delete a claim to an email address after its code was entered, if the claim still exists."""
     return item(user_id=user_id, claim_id=claim_id).condition(F.created_at.exists())
 
 
@@ -90,7 +92,7 @@ def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
 
 @venue.update(UserItem)
 def count_bookings(user_id: str, pending: int, approved: int, rejected: int, cancelled: int) -> ItemWrite:
-    """Add the given changes to the counters of a user's bookings, with one counter for each status."""
+    """Add the given changes to the user's counters of bookings. Each status has one counter."""
     return item(user_id=user_id).add(pending=pending, approved=approved, rejected=rejected, cancelled=cancelled)
 
 
@@ -129,19 +131,19 @@ def create_event(event: EventItem) -> ItemWrite:
 
 @venue.create(EventSlotItem)
 def take_slot(slot: EventSlotItem) -> ItemWrite:
-    """Take a slot on a date for an event, if no event holds it."""
+    """Reserve a slot on a date for an event, if no event holds the slot."""
     return item(slot)
 
 
 @venue.delete(EventSlotItem)
 def free_slot_of_booking(slot: EventSlotItem) -> ItemWrite:
-    """Free a slot, if the booking still holds it."""
+    """Free a slot, if the booking that reserved it still holds it."""
     return item(date=slot.date, slot=slot.slot).condition(F.booking_id == slot.booking_id)
 
 
 @venue.delete(EventSlotItem)
 def free_slot_of_event(slot: EventSlotItem) -> ItemWrite:
-    """Free a slot, if the event still holds it."""
+    """Free a slot, if the event that reserved it still holds it."""
     return item(date=slot.date, slot=slot.slot).condition(F.event_id == slot.event_id)
 
 
@@ -201,7 +203,7 @@ def put_lock_code(code: LockCodeItem) -> ItemWrite:
 
 @venue.update(OutboxItem, rate=SOME)
 def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, expires_at: datetime) -> ItemWrite:
-    """Mark an unsent email as sent or failed, unless another process has already done so."""
+    """Mark an unsent email in the outbox as sent or failed, unless another process has already done so."""
     return (
         item(notice_key=letter.notice_key)
         .assuming(created_at=letter.created_at)

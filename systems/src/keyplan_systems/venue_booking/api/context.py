@@ -78,10 +78,10 @@ _KEY = re.compile(rf"[!-~]{{1,{KEY_CHARACTERS}}}")
 
 
 def idempotent_request(info: RequestInfo, key: str | None, *content: object) -> Request | None:
-    """Return the description of a mutation with an idempotency key, or None without a key.
+    """Return a mutation's idempotency key with a fingerprint of its content, or None without a key.
 
-    Its fingerprint covers the mutation's name and arguments, so the same key with different arguments is rejected.
-    Raises InvalidRequestError if the key is invalid.
+    The fingerprint is a hash of the mutation's name and arguments, so that the same key with different arguments is
+    rejected. Raises InvalidRequestError if the key is invalid.
     """
     if key is None:
         return None

@@ -25,7 +25,9 @@ class Endpoint(GraphQLRouter[Context, None]):
         self.routes[:] = [route for route in self.routes if not isinstance(route, APIWebSocketRoute)]
 
     async def run(self, *args: Any, **options: Any) -> Any:
-        """Process a request. Errors that the library would return as plain text are raised as `Problem`."""
+        """Execute a GraphQL request and return the response. Errors that the library would return as plain text are
+        raised as `Problem`.
+        """
         try:
             return await super().run(*args, **options)
         except HTTPException as error:

@@ -57,7 +57,7 @@ _LISTS: Final[Mapping[str, int]] = {
     "audit": FIRST,
     "auditOf": FIRST,
 }
-"""Number of list elements that each field counts for without a `first` argument.
+"""Number of list elements that is assumed for a field without a `first` argument.
 
 For fields that do not accept `first`, this is the maximum length of the list.
 """
@@ -133,8 +133,8 @@ class Limits(SchemaExtension):
     """Extension that rejects a query before it runs if the query is too deep or can return too many values."""
 
     def on_operation(self) -> Iterator[None]:
-        """Add the limits to the validation rules of the query. They depend on its variables, which set the sizes of
-        lists.
+        """Add the limits to the validation rules of the query. The limits depend on the query's variables, which set
+        the sizes of lists.
         """
         context = self.execution_context
         context.validation_rules = (*context.validation_rules, rule_with(context.variables or {}))
@@ -162,7 +162,7 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
 
 
 def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
-    """Return the maximum length of each introspection list in the schema."""
+    """Return the maximum length of each introspection list in the schema, such as the list of types."""
     kinds = schema.type_map.values()
     fields = [member for kind in kinds if isinstance(kind, GraphQLObjectType) for member in kind.fields.values()]
     return {

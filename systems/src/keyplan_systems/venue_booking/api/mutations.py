@@ -49,7 +49,7 @@ class BookingInput:
 
 @strawberry.input
 class EventInput:
-    """A public event or a closure that an administrator enters."""
+    """A public event or a closure that an administrator adds to the calendar."""
 
     date: date
     duration: str
@@ -82,8 +82,8 @@ class PaymentInput:
 class Mutation:
     """The mutations of the API.
 
-    If a version is given, a mutation is applied only if the item still has this version. If an idempotency key is
-    given, the mutation is applied at most once in 24 hours, and repeated requests get the first result.
+    If a version is given, a mutation succeeds only if the item still has this version. If an idempotency key is given,
+    the mutation is executed at most once in 24 hours, and repeated requests get the first result.
     """
 
     @field("Request the venue. A request is not a confirmation and does not reserve slots.")

@@ -76,12 +76,12 @@ class Query:
 
     @field("The free slots of each date in an inclusive range.")
     async def availability(self, info: RequestInfo, first_date: date, last_date: date) -> list[DayShape]:
-        """Return the free slots of each date in the range. One read per month is needed."""
+        """Return the free slots of each date in the range. The data is read with one query per month."""
         return days(await use(info.context.service.calendar.availability, first_date, last_date))
 
     @field("The current events on a date.")
     async def events_on(self, info: RequestInfo, date: date) -> list[EventShape]:
-        """Return the events of a date."""
+        """Return the events on a date."""
         events = await use(info.context.service.calendar.on_date, date)
         return [EventShape.of(event, info.context.actor) for event in events]
 

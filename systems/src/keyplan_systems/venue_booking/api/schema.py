@@ -36,7 +36,7 @@ Before execution, the library compares all pairs of fields with the same name. T
 
 
 class _Schema(strawberry.Schema):
-    """A schema that logs unexpected errors, but not errors that callers cause."""
+    """A GraphQL schema that logs unexpected errors, but not errors that callers cause."""
 
     def process_errors(
         self,

@@ -124,7 +124,7 @@ class ContactShape:
 
 @strawberry.type(name="Booking")
 class BookingShape:
-    """A booking request and the decision on it. A pending request is not a confirmation and holds no slots."""
+    """A booking request and the decision on it. A pending request is not a confirmation and reserves no slots."""
 
     id: strawberry.ID
     code: str
@@ -184,8 +184,8 @@ class BookingShape:
 
     @field("Whether the booking is pending for a slot that has since been taken, so that it cannot be approved.")
     async def conflicting(self, info: RequestInfo) -> bool:
-        """Return True if the booking conflicts with held slots. Slots are loaded by month, for all bookings
-        of a list.
+        """Return True if the booking is pending but cannot be approved, because an event holds one of its slots or its
+        duration is no longer offered. For all bookings of a list, the slots of a month are loaded only once.
         """
         if self.source.status is not Status.PENDING:
             return False
@@ -216,7 +216,7 @@ class UserBookingShape:
 
     @field("The complete booking.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the complete booking, together with other bookings of the list in one batch."""
+        """Load the complete booking, together with the other bookings of the list in one batch."""
         booking = await info.context.bookings.load(str(self.booking_id))
         return None if booking is None else BookingShape.of(booking)
 
@@ -231,7 +231,9 @@ class ProfileShape:
 
 @strawberry.type(name="Event")
 class EventShape:
-    """An event that holds slots on a date. For other users' bookings, only the slots are shown."""
+    """An event that reserves slots (parts of the day) on a date. For other users' bookings, only the slots
+    are shown.
+    """
 
     id: strawberry.ID | None
     date: date

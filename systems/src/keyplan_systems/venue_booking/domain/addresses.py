@@ -15,23 +15,25 @@ from typing import Final
 CODE_VALID: Final = timedelta(hours=1)
 MAX_TRIES: Final = 5
 HASHES_KEPT: Final = 3
-"""Number of recent codes that are accepted.
+"""Number of most recent verification codes that are accepted for an email address.
 
 An email whose delivery was not confirmed is sent again with a different code, so the user may have several codes.
 """
 _MISREAD: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
 _COST: Final = 2**13
-"""Cost parameter N of scrypt. Each hash takes 8 MB of memory and about ten milliseconds."""
+"""Cost parameter N of scrypt. Each hash requires 8 MB of memory and about ten milliseconds."""
 
 
 def hashed_code(code: str, salt: str) -> str:
-    """Return the hash of a code for storage. Case and dashes are ignored, and O is treated as 0."""
+    """Return the hash of a verification code for storage. Case and dashes are ignored, and O is treated as 0."""
     written = code.upper().translate(_MISREAD)
     return hashlib.scrypt(written.encode(), salt=salt.encode(), n=_COST, r=8, p=1, dklen=32).hex()
 
 
 def is_code(text: str, salt: str, hashes: Sequence[str]) -> bool:
-    """Return True if the text matches one of the hashes. The duration does not depend on the text."""
+    """Return True if the entered text matches one of the hashes of verification codes. The duration does not depend on
+    the text.
+    """
     candidate = hashed_code(text, salt).encode()
     matches = [hmac.compare_digest(candidate, stored.encode()) for stored in hashes]
     return any(matches)

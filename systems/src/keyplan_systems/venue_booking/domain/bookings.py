@@ -80,7 +80,7 @@ class SlotEffect(StrEnum):
 
 @dataclass(frozen=True)
 class Move:
-    """A row of the transition table: the new status, the effect on slots, and whether the owner may make the
+    """A row of the table of status transitions: the new status, the effect on slots, and whether the owner may make the
     transition.
     """
 
@@ -101,11 +101,11 @@ OWNER_ACTIONS: Final = frozenset(action for (_, action), move in MOVES.items() i
 
 @dataclass(frozen=True)
 class Written:
-    """The changes that result from a transition and are written in one transaction.
+    """The changes that result from a booking's transition to another status. They are written in one transaction.
 
-    `stats` contains the changes to the user's counters. `takes` is the event whose slots are taken, if they are free.
-    `frees` contains the slots that are freed, if this booking still holds them. `audited` is True if an administrator
-    acted, so that an audit log entry is written.
+    `stats` contains the changes to the user's counters. `takes` is the event whose slots are reserved, if they are
+    free. `frees` contains the slots that are freed, if this booking still holds them. `audited` is True if an
+    administrator acted, so that an audit log entry is written.
     """
 
     booking: Booking
@@ -208,8 +208,10 @@ def _event(booking: Booking, now: datetime) -> Event:
 
 
 def check_may(booking: Booking, action: Action, actor: Actor) -> None:
-    """Raise NotFoundError or NotAllowedError if the actor may not perform the action, regardless of the booking's
-    status.
+    """Raise NotFoundError if the actor may not view the booking, or NotAllowedError if the actor may not perform the
+    action.
+
+    The booking's status is not checked.
     """
     if actor.is_admin:
         return

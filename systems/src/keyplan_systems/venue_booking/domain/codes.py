@@ -26,5 +26,5 @@ def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
 
 
 def readable_code(code: str) -> str:
-    """Return a stored code for display, in two halves."""
+    """Return a stored code in the format in which it is displayed: two halves separated by a dash."""
     return f"{code[:4]}-{code[4:]}"

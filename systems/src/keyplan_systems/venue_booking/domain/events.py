@@ -20,7 +20,7 @@ TITLE_CHARACTERS: Final = 120
 
 @dataclass(frozen=True)
 class Event:
-    """An event that holds slots on a date.
+    """An event that reserves slots on a date: a private booking, a public event or a closure.
 
     `booking_id` is set only for bookings. `created_by` is the ID of the booking's user or of the administrator who
     created the event. `updated_at` is in UTC. `description` is None if the event was read from its slot items, which do
@@ -45,7 +45,7 @@ class Event:
 
     @property
     def is_public(self) -> bool:
-        """Whether all users may view the title."""
+        """Whether all users may view the event's title."""
         return self.kind is not EventKind.PRIVATE_BOOKING
 
 

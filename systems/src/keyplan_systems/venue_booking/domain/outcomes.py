@@ -1,8 +1,8 @@
 """Conversion of failed transactions to domain errors.
 
 A transaction writes several items, each with a condition. If it fails, DynamoDB reports for each action whether the
-condition failed. The writer describes the condition of each action by a guard, and `explain` returns the error that is
-most helpful to the caller.
+condition failed. For each action, the writer passes an object that describes its condition, called a guard. `explain`
+returns the error that is most helpful to the caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RETRYABLE: Final = frozenset({"TransactionConflict", "ProvisionedThroughputExcee
 
 @dataclass(frozen=True)
 class BookingGuard:
-    """Condition of a write: the booking has this status and version."""
+    """The condition of a write: the booking must still have this status and version."""
 
     status: Status
     version: int
@@ -39,7 +39,7 @@ class BookingGuard:
 
 @dataclass(frozen=True)
 class SlotFreeGuard:
-    """Condition of a write: the slot is free."""
+    """The condition of a write: the slot must be free on this date."""
 
     date: date
     slot: str
@@ -47,7 +47,7 @@ class SlotFreeGuard:
 
 @dataclass(frozen=True)
 class SlotHeldGuard:
-    """Condition of a write: this booking or event holds the slot."""
+    """The condition of a write: this booking or event must still hold the slot on this date."""
 
     date: date
     slot: str
@@ -55,7 +55,9 @@ class SlotHeldGuard:
 
 @dataclass(frozen=True)
 class VersionGuard:
-    """Condition of a write: the item exists and has this version. `name` is its kind, such as user or event."""
+    """The condition of a write: the item must exist and have this version. `name` is the kind of item, such as user or
+    event.
+    """
 
     name: str
     version: int
@@ -63,12 +65,14 @@ class VersionGuard:
 
 @dataclass(frozen=True)
 class EmailGuard:
-    """Condition of a write: the email address is unused."""
+    """The condition of a write: the email address must not belong to another user."""
 
 
 @dataclass(frozen=True)
 class LetterGuard:
-    """Condition of a write: fewer than `allowed` emails were counted on this day. `whose` is "user" or "address"."""
+    """The condition of a write: fewer than `allowed` emails must have been counted on this day. `whose` is "user" or
+    "address".
+    """
 
     whose: str
     allowed: int
@@ -77,7 +81,7 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class Unguarded:
-    """A write without a condition that could fail because of the caller. `name` is for log messages."""
+    """A write whose conditions, if it has any, cannot fail because of the caller. `name` is used in log messages."""
 
     name: str
 
@@ -102,7 +106,9 @@ class Reason:
 
 
 class UnexplainedCancellationError(Exception):
-    """Raised if a transaction failed for a reason that no rule covers. This is a bug and not an error of the caller."""
+    """Raised if a transaction failed for a reason that `explain` does not expect. This is a bug and not an error of the
+    caller.
+    """
 
 
 def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:

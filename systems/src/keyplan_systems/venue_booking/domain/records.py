@@ -73,7 +73,7 @@ def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, no
 
 @dataclass(frozen=True)
 class LockCode:
-    """A code for the door lock during an event. Both times are in UTC."""
+    """A code for the door lock during an event. `valid_from` and `valid_until` are in UTC."""
 
     event_id: str
     digits: str = field(repr=False)

@@ -79,7 +79,7 @@ class StaleVersionError(RefusalError):
 
 
 class SlotTakenError(RefusalError):
-    """Raised if another event already holds one of the slots."""
+    """Raised if another event already holds one of the requested slots."""
 
     code = "slot_taken"
 
@@ -101,7 +101,7 @@ class EmailTakenError(RefusalError):
 
 
 class WrongCodeError(RefusalError):
-    """Raised if a code is wrong or the maximum number of attempts is reached."""
+    """Raised if a verification code is wrong or the maximum number of attempts is reached."""
 
     code = "wrong_code"
 
@@ -111,7 +111,7 @@ class WrongCodeError(RefusalError):
 
 
 class TooManyLettersError(RefusalError):
-    """Raised if an email would exceed the daily limit for a user or an address."""
+    """Raised if an email would exceed the daily limit for emails from a user or to an address."""
 
     code = "too_many_letters"
 

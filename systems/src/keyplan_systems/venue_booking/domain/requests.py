@@ -62,7 +62,7 @@ class BookingRequest(_Input):
 
 
 class EventKind(StrEnum):
-    """The kinds of events that hold slots."""
+    """The kinds of events that reserve slots."""
 
     PRIVATE_BOOKING = "private_booking"
     PUBLIC_EVENT = "public_event"
@@ -124,9 +124,10 @@ def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> Boo
 
 
 def checked_event(request: EventRequest, venue: Venue, now: datetime) -> EventRequest:
-    """Return an administrator's request unchanged if its duration exists and its date is not in the past.
+    """Check an administrator's request against the venue's rules, and return it unchanged.
 
-    The booking window does not apply to administrators.
+    The booking window does not apply to administrators. Raises InvalidRequestError if the duration is unknown, and
+    DateNotBookableError if the date is in the past.
     """
     venue.slots_of(request.duration)
     venue.check_not_over(request.date, now)

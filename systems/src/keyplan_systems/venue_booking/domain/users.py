@@ -106,7 +106,7 @@ class User:
 
     @property
     def has_verified_email(self) -> bool:
-        """Whether the address is verified."""
+        """Whether the user's email address is verified."""
         return self.email is not None and self.email_verified_at is not None
 
     def with_address(self, email: str | None, now: datetime) -> User:
@@ -121,8 +121,8 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
     """Return the user with a changed profile and the next version.
 
     Raises InvalidRequestError if the change is empty or the telephone number is invalid, and StaleVersionError if the
-    user has another version than `known_version`. If `email` changes, the write must also replace the uniqueness guard
-    item.
+    user has another version than `known_version`. If `email` changes, the write must also replace the item that
+    reserves the old address by an item that reserves the new one.
     """
     check_version(known_version, user.version)
     values = change.model_dump(exclude_none=True)

@@ -1,6 +1,6 @@
 """Configuration of a venue: its slots and their times, durations, booking window, time zone and limits.
 
-Slots are the parts of the day that can be held. A duration is a named list of slots.
+Slots are the parts of the day that can be reserved. A duration is a named list of slots.
 """
 
 from __future__ import annotations
@@ -150,7 +150,9 @@ class Venue(BaseModel):
         return self.earliest_date(now) <= day <= self.latest_date(now)
 
     def check_bookable(self, day: date, now: datetime) -> None:
-        """Raise DateNotBookableError if the date is outside the booking window. The error contains the window."""
+        """Raise DateNotBookableError if the date is outside the booking window. The error contains the first and last
+        date of the window.
+        """
         if not self.is_bookable(day, now):
             first, last = self.earliest_date(now).isoformat(), self.latest_date(now).isoformat()
             message = f"Requests are accepted for {first} to {last}, not for {day.isoformat()}."
@@ -169,7 +171,7 @@ class Venue(BaseModel):
         return self._utc_datetime(day, starts), self._utc_datetime(day, ends)
 
     def _utc_datetime(self, day: date, minute: int) -> datetime:
-        """Convert a wall-clock time to UTC. Minute 390 is 06:30 even on days when the clocks change."""
+        """Convert a wall-clock time at the venue to UTC. Minute 390 is 06:30 even on days when the clocks change."""
         days, rest = divmod(minute, MINUTES_PER_DAY)
         return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)
 

@@ -43,7 +43,7 @@ _LONGEST_QUOTED: Final = 70
 
 @dataclass(frozen=True)
 class MailRoom:
-    """The sender of emails: the addresses of the venue and its administrators, and the administrators' language.
+    """The settings for emails: the addresses of the venue and its administrators, and the administrators' language.
 
     `domain` is part of message IDs. `site_url` is added at the end of emails if it is set.
     """
@@ -93,7 +93,7 @@ class LetterWriter:
         )
 
     def write(self, notice: Notice, booking: Booking) -> Letter:
-        """Compose the email for a notice. The notice and the booking must have the same version."""
+        """Compose the email for a notice. `booking` must have the version for which the notice was created."""
         for_customer = notice.kind.audience is Audience.CUSTOMER
         language = booking.language if for_customer else self._room.administrators_language
         content = self._content(notice.kind, booking, language)
@@ -141,7 +141,7 @@ class LetterWriter:
         return message
 
     def _message(self, key: str, created_at: datetime) -> EmailMessage:
-        """Return a message from the venue without recipients and content."""
+        """Return an email from the venue, without recipients and content."""
         message = EmailMessage(policy=SMTP)
         message["From"] = _mailbox(self._venue.name, self._room.sender)
         message["Date"] = created_at.astimezone(UTC)
@@ -228,7 +228,7 @@ def _facts(
 
 @cache
 def load_texts(language: Language) -> Mapping[str, Any]:
-    """Return the sentences in a language."""
+    """Return the sentences for emails in a language."""
     source = files(PACKAGE).joinpath("texts", f"{language.value}.toml")
     return tomllib.loads(source.read_text("utf-8"))
 

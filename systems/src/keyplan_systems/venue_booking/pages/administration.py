@@ -236,7 +236,6 @@ def _add_lists(router: APIRouter, site: VenueSite) -> None:
 
 
 def _details(t: Phrases, entry: AuditEntry) -> str:
-    """Return the details of an audit log entry on one line."""
     details = dict(entry.details)
     texts: list[str] = []
     if "date" in details:

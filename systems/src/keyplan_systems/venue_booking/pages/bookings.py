@@ -165,7 +165,9 @@ def _refused_request(site: VenueSite, request: Request, form: FormFields, error:
 
 
 def path_of(actor: Actor, booking_id: str) -> str:
-    """Return the path of a booking's page: in the inbox for administrators, and in "my bookings" for other users."""
+    """Return the path of a booking's page: in the inbox for an administrator, and in "my bookings" for any
+    other user.
+    """
     return f"{'inbox' if actor.is_admin else 'bookings'}/{booking_id}"
 
 
@@ -286,8 +288,8 @@ def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, re
 
 
 def _outbox_row(site: VenueSite, item: OutboxItem) -> dict[str, Any]:
-    """Return an email of the outbox with its text. The text is empty if the email cannot be composed under the current
-    rules.
+    """Return an email in the outbox together with its text. The text is empty if the email cannot be composed under the
+    venue's current rules.
     """
     state = {"kind": item.kind, "sent_at": item.sent_at, "failure": item.failure}
     try:

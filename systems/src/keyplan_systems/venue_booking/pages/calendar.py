@@ -36,7 +36,7 @@ class Cell:
 
     @property
     def free(self) -> int:
-        """The number of free slots that can be requested."""
+        """The number of the day's free slots that can be requested."""
         return sum(self.availability.is_free(slot) for slot in self.availability.slots)
 
     @property
@@ -67,7 +67,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A slot in the view of a day, with the details of its event that the visitor may view."""
+    """A slot on the page of a day, with the details of the slot's event that the visitor may view."""
 
     slot: str
     hours: str
@@ -111,13 +111,13 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
 
 
 def _within(month: date, today: date, latest: date) -> date:
-    """Return the first day of a month, or of the nearest month that the calendar shows."""
+    """Return the first day of the month, or of the nearest month that the calendar shows."""
     first = date(max(today.year - 1, 1), today.month, 1)
     return max(first, min(month, latest)).replace(day=1)
 
 
 def _cells(site: VenueSite, month: date) -> list[Cell]:
-    """Return the days of a month. Their slots are read with one query."""
+    """Return the days of a month for the calendar. Their slots are read with one query."""
     events = site.service.calendar.events_in([month])
     last = month.replace(day=monthrange(month.year, month.month)[1])
     return [Cell(day.date, day, _on(events, day.date)) for day in _days(site, month, last, events)]
@@ -146,7 +146,7 @@ def _weeks(cells: Sequence[Cell]) -> list[list[Cell | None]]:
 
 
 def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:
-    """Return the content of the view of a day, read from the table with a consistent read."""
+    """Return the content of the page of a day. The slots are read with a strongly consistent read."""
     events = site.service.calendar.on_date(day)
     day_shown = _days(site, day, day, events)[0]
     waiting: list[Booking] = []
@@ -176,7 +176,6 @@ def _row(t: Phrases, day_shown: DayAvailability, slot: str, events: Sequence[Eve
 
 
 def _feed_addresses(request: Request, t: Phrases) -> list[dict[str, str]]:
-    """Return the URLs of the calendar feed for browsers and calendar programs."""
     address = f"{request.url.netloc}{request.scope.get('root_path', '')}/calendar.ics?language={t.language.value}"
     return [
         {"name": name, "https": f"{request.url.scheme}://{address}{extra}", "webcal": f"webcal://{address}{extra}"}

@@ -88,9 +88,9 @@ def form_key() -> str:
 
 
 def idempotent(principal: Principal, form: FormFields, name: str, values: object) -> idempotency.Request | None:
-    """Return the idempotent request for a form that contains a key, or None.
+    """Return the idempotency key of a form with a fingerprint of its values, or None if the form contains no valid key.
 
-    It ensures that a form that is submitted twice is processed only once.
+    If the form is submitted twice with the same key, it is executed only once.
     """
     key = form.get("key", "")
     if not (0 < len(key) <= CODE_CHARACTERS and key.isascii() and key.isprintable()) or " " in key:

@@ -137,7 +137,7 @@ class Phrases:
         return value
 
     def field_errors(self, error: RefusalError) -> dict[str, str]:
-        """Return the translated messages of a domain error for each form field."""
+        """Return the translated messages of a domain error, by form field."""
         found = error.details.get("fields")
         if isinstance(found, Mapping):
             return {_form_name(name): self._field(_form_name(name), message) for name, message in found.items()}
@@ -156,7 +156,9 @@ class Phrases:
 
 
 def _count(details: Mapping[str, object]) -> dict[str, int]:
-    """Return the number in an error's details that selects the plural form, as arguments for a phrase."""
+    """Return the arguments for a phrase that contain the number from an error's details. The number selects the plural
+    form.
+    """
     return {"count": int(str(details["triesLeft"]))} if "triesLeft" in details else {}
 
 
