@@ -128,7 +128,8 @@ def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
 
 
 def unauthorized(reason: str | None = None) -> Problem:
-    """Return a problem with status 401 and the challenge header of RFC 6750. Omit `reason` if the request has no token.
+    """Return a `Problem` (an error response) with status 401 and the challenge header of RFC 6750. Omit `reason` if the
+    request has no token.
 
     Only ASCII characters other than quotes and line breaks are copied from the reason to the header.
     """
@@ -139,6 +140,6 @@ def unauthorized(reason: str | None = None) -> Problem:
 
 
 def forbidden(role: str) -> Problem:
-    """Return a problem with status 403, for a user without the required role."""
+    """Return a `Problem` (an error response) with status 403, for a user without the required role."""
     challenge = f'Bearer realm="{REALM}", error="insufficient_scope"'
     return Problem(403, f"Missing role: {role}.", headers={"WWW-Authenticate": challenge})

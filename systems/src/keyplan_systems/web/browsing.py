@@ -60,7 +60,9 @@ class FormFields(dict[str, str]):
 
 
 def current_session(request: Request) -> Session:
-    """Return the session of the request. Raises `Problem` with status 401 if the server does not support sign-in."""
+    """Return the browser session of the request. Raises `Problem` with status 401 if the server does not support
+    sign-in.
+    """
     session = session_of(request)
     if session is None:
         raise unauthorized("This server has no sign-in: run the system with `keyplan up`.")
@@ -100,14 +102,15 @@ def site(
     scripts: Sequence[str] = (),
     wording: Callable[[Request], Wording] = lambda _request: Wording(),
 ) -> Pages:
-    """Return the `Pages` of a system. Their layout shows the signed-in user."""
+    """Return a `Pages` object that renders the pages of a system. Their layout shows the signed-in user."""
     return Pages(package, title, nav=nav, accent=accent, viewer=viewer_of, scripts=scripts, wording=wording)
 
 
 def page_router(
     pages: Pages, problem: Callable[[Request, Exception], Problem | None] = lambda _request, _error: None
 ) -> APIRouter:
-    """Return a router for pages below `PREFIX`. It shows errors as pages.
+    """Return a router for pages below `PREFIX`. If a route raises an error, the response is an HTML page that shows the
+    error.
 
     `problem` returns an error with a message for users, or None to use the API's message.
     """

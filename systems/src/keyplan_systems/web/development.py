@@ -77,7 +77,7 @@ def issue_development_token(
     claims: Mapping[str, Any] | None = None,
     clock: Clock | None = None,
 ) -> str:
-    """Return a signed token for a subject. It is valid for `lifetime_s` seconds from now.
+    """Return a signed token for the user whose ID is `subject`. The token is valid for `lifetime_s` seconds from now.
 
     `claims` adds or replaces claims, even `exp`, because tests also need invalid tokens. For an `email` claim,
     `email_verified: true` is added unless `claims` contains it.

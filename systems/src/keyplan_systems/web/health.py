@@ -43,7 +43,7 @@ def checks_of(app: ASGIApp) -> Mapping[str, Check]:
 
 
 def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
-    """Return the health routes. For `timeout_s`, see `run_checks`.
+    """Return the health routes. `timeout_s` is the maximum duration of each health check; see `run_checks`.
 
     The status code is 200 if all checks pass. Otherwise it is 503, the response contains the names of the failed
     checks, and the log contains the reasons.
@@ -65,7 +65,7 @@ def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | 
 
 
 async def run_checks(checks: Mapping[str, Check], timeout_s: float | None = None) -> dict[str, CheckState]:
-    """Run all checks concurrently and return the state of each check.
+    """Run all health checks concurrently and return the state of each check.
 
     Each check may take up to `timeout_s` seconds, or DEFAULT_TIMEOUT_S if it is None. A check that raises an exception
     or times out has failed, and the reason is logged.

@@ -1,9 +1,9 @@
-"""Idempotency keys, which ensure that a repeated request is applied only once.
+"""Idempotency keys, which ensure that a repeated request is executed only once.
 
     answer = once.answer(request, work)
 
 `work` reads the items that it needs, and returns the writes and the response. It writes nothing itself, because it may
-be called several times. One transaction applies the writes and stores the response. If several requests have the same
+be called several times. One transaction executes the writes and stores the response. If several requests have the same
 key, only the first transaction succeeds, and all requests get its response. Errors are not stored, so that a corrected
 request can use the key again.
 
@@ -28,16 +28,18 @@ from keyplan.clock import Clock
 from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
 
 IN_PROGRESS: Final = 102
-"""Status in the record of a request that consists of several steps and is in progress or was interrupted."""
+"""HTTP status that is stored for a request of several steps while the request is in progress or after it was
+interrupted.
+"""
 MAX_ATTEMPTS: Final = 10
-"""Maximum number of attempts if concurrent writes change the items."""
+"""Maximum number of attempts to execute a request if concurrent writes change its items."""
 ANSWER_RETENTION: Final = timedelta(seconds=86_400)
 """Time for which a response is stored and returned to repeated requests."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request: its user, its idempotency key, and a fingerprint of its content."""
+    """A request to execute only once: its user, its idempotency key, and a fingerprint of its content."""
 
     user_id: str
     key: str
@@ -50,7 +52,7 @@ class Answer:
 
     status: int
     body: bytes
-    """JSON, or an empty value if a response with this status has no body."""
+    """Body of the response as JSON. It is empty if a response with this status has no body."""
     replayed: bool = False
 
 
@@ -61,8 +63,8 @@ class Work:
     calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
     status: int
     body: object = None
-    """A value that can be encoded as JSON, or bytes that contain JSON. None if a response with this status
-    has no body.
+    """Body of the response: a value that can be encoded as JSON, or bytes that contain JSON. None if a response with
+    this status has no body.
     """
     target: tuple[str, str] | None = None
     """Primary key of the written item, for systems that store it with the response."""
@@ -76,7 +78,7 @@ class Work:
 
 
 class Record(Protocol):
-    """A stored response. Each system defines an entity with these fields."""
+    """An item that contains the stored response to a request. Each system defines an entity with these fields."""
 
     fingerprint: str
     response_data: str
@@ -90,7 +92,7 @@ def fingerprint(method: str, path: str, body: Any) -> str:
 
 
 class IdempotencyKeys(ABC):
-    """Service that applies requests with the same idempotency key only once, even across threads and processes."""
+    """Service that executes requests with the same idempotency key only once, even across threads and processes."""
 
     refusals: ClassVar[type[Exception]]
     """Base class of the exceptions that `work` raises to reject a request."""
@@ -123,7 +125,7 @@ class IdempotencyKeys(ABC):
         """Return the exception for a request that failed after all attempts because of concurrent writes."""
 
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Return the stored response to a request, or apply the request and return the new response.
+        """Return the stored response to a request, or execute the request and return the new response.
 
         Raises the system's exceptions, and RunError if the database fails.
         """
@@ -150,17 +152,17 @@ class IdempotencyKeys(ABC):
         return None if answer is None or answer.status == IN_PROGRESS else answer
 
     def replay(self, record: Record, request: Request) -> Answer:
-        """Return the response in a record. Raises the system's exception if the record belongs to a
-        different request.
+        """Return the response in a stored record. Raises the exception that `key_reused` returns if the record belongs
+        to a different request.
         """
         if record.fingerprint != request.fingerprint:
             raise self.key_reused()
         return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
 
     def first(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Apply a request without first looking for a stored response.
+        """Execute a request without first looking for a stored response.
 
-        Use this method only for work that does not fail if an identical request was already applied.
+        Use this method only if `work` does not raise an exception when an identical request was already executed.
         """
         for attempt in range(MAX_ATTEMPTS):
             result = work()

@@ -24,7 +24,7 @@ access_log = logging.getLogger("keyplan_systems.requests")
 
 REQUEST_ID_HEADER: Final = "X-Request-Id"
 UNREADABLE_HEADER: Final = "X-Unreadable-Items"
-"""Header of list responses with the number of items that were omitted because they cannot be read.
+"""Response header of lists with the number of items that were omitted because they cannot be read.
 
 The log contains the keys of these items.
 """
@@ -63,7 +63,9 @@ class RequestMiddleware:
         self._body_limit_bytes = body_limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle an HTTP request or a WebSocket connection. Lifespan events are passed through."""
+        """Run the application for an HTTP request or a WebSocket connection, and log it. Lifespan events are not
+        logged.
+        """
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return

@@ -55,8 +55,8 @@ UPPER_CODES: Mapping[int, str] = {status: code.upper() for status, code in LOWER
 class Problem(HTTPException):
     """An error response that can be raised as an exception.
 
-    It is an `HTTPException`, so that the framework passes it through unchanged. If `code` is None, the style's code for
-    the status is used. `headers` are added to the response.
+    It is an `HTTPException`, so that the framework passes it through unchanged. If `code` is None, the application's
+    `ProblemStyle` determines the code from the status. `headers` are added to the response.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class ProblemStyle:
     codes: Mapping[int, str] = field(default_factory=lambda: LOWER_CODES)
 
     def code_of(self, status: int) -> str:
-        """Return the error code for a status, for a problem without its own code."""
+        """Return the error code for the HTTP status of a problem without its own code."""
         return self.codes.get(status, f"http_{status}")
 
 
@@ -131,7 +131,7 @@ def problem_body(code: str, message: str, details: Details, request_id: str | No
 
 
 def problem_response(problem: Problem, style: ProblemStyle) -> Response:
-    """Return the response for a problem."""
+    """Return the HTTP response for a problem."""
     notes = current_context()
     code = problem.code or style.code_of(problem.status_code)
     body = problem_body(code, problem.message, problem.details, notes.request_id if notes else None)
@@ -139,12 +139,13 @@ def problem_response(problem: Problem, style: ProblemStyle) -> Response:
 
 
 def server_problem(style: ProblemStyle) -> Problem:
-    """Return the problem for an unexpected error. It contains no details about the error."""
+    """Return the `Problem` (error response) for an unexpected error. It contains no details about the error."""
     return Problem(500, "The server failed to process this request.", code=style.server_code)
 
 
 def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Problem:
-    """Return the problem for an unreadable item. It contains the item's key, so that an operator can find the item.
+    """Return the `Problem` (error response) for an unreadable item. It contains the item's key, so that an operator can
+    find the item.
 
     Clients should not retry the request, because it would fail again.
     """
@@ -153,7 +154,9 @@ def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Probl
 
 
 def too_many_problem(error: TooManyRequestsError) -> Problem:
-    """Return a problem with status 429 and the number of seconds after which the client can retry the request."""
+    """Return a `Problem` (error response) with status 429 and the number of seconds after which the client can retry
+    the request.
+    """
     return Problem(429, str(error), headers={"Retry-After": str(error.retry_after_s)})
 
 
@@ -173,8 +176,8 @@ def _validation_detail(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle) -> Problem:
-    """Return the problem for pydantic's validation errors. A body that is not JSON has the status for
-    malformed input.
+    """Return the `Problem` (error response) for pydantic's validation errors. If the body is not JSON, its status is
+    that for malformed input.
     """
     details = validation_details(errors)
     if any(error.get("type") == "json_invalid" for error in errors):
@@ -189,9 +192,9 @@ def install_problems(
 ) -> None:
     """Convert all errors of an application to responses in the common error format.
 
-    `translations` maps exception classes of the application, including their subclasses, to functions that return a
-    `Problem`. Errors for unreadable items and rate limits are converted for every application. All other exceptions are
-    handled by `RequestMiddleware`.
+    `translations` maps exception classes of the application to functions that return a `Problem`. They are also used
+    for subclasses of these exceptions. Errors for unreadable items and rate limits are converted for every application.
+    All other exceptions are handled by `RequestMiddleware`.
     """
     handlers: dict[type[Exception], Translation] = {
         UnreadableItemError: partial(unreadable_problem, style=style),
@@ -259,8 +262,8 @@ _FRAMEWORK_MESSAGES: Mapping[int, str] = {
 
 
 def framework_problem(error: HTTPException) -> Problem:
-    """Return the problem for an error of the framework, such as an unknown route, a wrong method or an
-    unreadable form.
+    """Return the `Problem` (error response) for an error of the web framework, such as an unknown route, a wrong method
+    or an unreadable form.
     """
     message = _FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
     return Problem(error.status_code, message, headers=error.headers)

@@ -31,7 +31,7 @@ REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"
 """Environment variable with the limit on requests per user. Each system in each process applies it separately."""
 TABLE: Final = "keyplan-rate-limits"
 _SWEPT_CALLERS: Final = 10_000
-"""Number of callers above which full buckets are removed from memory."""
+"""Number of callers above which the buckets that are full are removed from memory."""
 
 rate_limits = Table(TABLE, pk="window", ttl="expires_at")
 
@@ -133,9 +133,9 @@ class Slots:
 
     @contextmanager
     def held(self, caller: str) -> Iterator[None]:
-        """Hold a slot for the duration of the block.
+        """Count one open resource of the caller for the duration of the `with` block.
 
-        Raises TooManyRequestsError if the caller already holds `most` slots.
+        Raises TooManyRequestsError if the caller already has `most` open resources.
         """
         with self._lock:
             if self._held[caller] >= self._most:
@@ -169,7 +169,7 @@ class SharedLimit:
             connection.create_tables(rate_limits)
 
     def take(self, caller: str) -> None:
-        """Count a request of a caller.
+        """Count a request of a caller against the limit.
 
         Raises TooManyRequestsError if the limit is reached, and RunError if the request cannot be counted.
         """

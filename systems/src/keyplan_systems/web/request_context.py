@@ -71,7 +71,7 @@ def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def enter_context(notes: RequestContext) -> Token[RequestContext | None]:
-    """Set the information about the current request. Pass the returned token to `leave_context`."""
+    """Set `notes` as the information about the current request. Pass the returned token to `leave_context`."""
     return _notes.set(notes)
 
 

@@ -70,7 +70,9 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Finish the current requests, and then shut down the application."""
+        """Finish the current requests, and then shut down the application. Raises ServingError if the application does
+        not stop in time.
+        """
         self._stop()
         if self._thread.is_alive() and error is None:
             raise ServingError(f"the application did not stop within {STOP_TIMEOUT_S:g} seconds")
@@ -108,8 +110,8 @@ class Running:
 
 
 def server_config(app: Any, *, grace_s: float = STOP_TIMEOUT_S / 2) -> uvicorn.Config:
-    """Return the server configuration. `grace_s` is the time for finishing requests when the server stops,
-    in seconds.
+    """Return the server configuration. `grace_s` is the number of seconds in which current requests can finish when the
+    server stops.
     """
     # The application logs each request itself, and the server's name is not published. By default uvicorn reads the
     # caller's address from X-Forwarded-For on every connection from this machine, so that any local program, or any

@@ -94,7 +94,7 @@ class SampleSignIn(_Base):
     ) -> None:
         """Create the sign-in method. `people` maps the name of each system to its title and its sample users.
 
-        `is_local` returns True for host names of the same machine. `wording` returns the language of a page.
+        `is_local` returns True for host names of the same machine. `wording` returns the language and texts of a page.
         """
         super().__init__(wording)
         self._people, self._is_local = dict(people), is_local
@@ -129,9 +129,9 @@ class SampleSignIn(_Base):
         return _signed_in(request, claims, target if target != "/" else own)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Return a 403 page if the host name is not local, or None.
+        """Return a 403 page if the host name in the request is not local, or None.
 
-        Another site could resolve such a host name to this machine (DNS rebinding).
+        An attacker can make the host name of another site resolve to this machine (DNS rebinding).
         """
         if self._is_local(request.url.hostname or ""):
             return None
@@ -151,7 +151,8 @@ class ProviderSignIn(_Base):
     ) -> None:
         """Create the sign-in method.
 
-        `flow_key` signs the cookie with the state of a sign-in in progress. `wording` returns the language of a page.
+        `flow_key` signs the cookie that contains the state of a sign-in in progress. `wording` returns the language and
+        texts of a page.
         """
         super().__init__(wording)
         self._provider, self._key, self._clock = provider, flow_key, clock or SystemClock()
@@ -282,14 +283,14 @@ class ProviderSignIn(_Base):
 
 
 class NoSignIn(_Base):
-    """A sign-in page for servers without sign-in. It shows the reason."""
+    """A sign-in page for servers without sign-in. It shows why users cannot sign in."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(lambda _request: Wording())
         self._reason = reason
 
     def routes(self) -> Sequence[Route]:
-        """Return the routes of the page and of sign-out."""
+        """Return the routes of this sign-in page and of sign-out."""
         return [Route("/sign-in", self._page, methods=["GET"]), self._sign_out_route()]
 
     async def _page(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The interface between a system and the process in which it runs."""
+"""The interface between an example system and the process in which it runs."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Resources:
     runner: str | None = None
     """Name of this process as a reader of streams. It is unique among running processes.
 
-    After a restart, the process gets the same name, so that it can continue its leases immediately. If None, each
-    reader generates a new name.
+    After a restart, the process gets the same name, so that it can immediately continue to read the stream shards that
+    it has leased. If None, each reader generates a new name.
     """
     secret: Secret | None = None
     """Secret that replicas share. If None, keys are generated in the folder and shared only by processes that use this
@@ -44,12 +44,14 @@ class Resources:
 
     @property
     def dead_letters(self) -> Destination:
-        """The dead-letter destination for change records: the table keyplan-failures, which replicas share."""
+        """The dead-letter destination for stream records that could not be processed: the table keyplan-failures, which
+        replicas share.
+        """
         return TableDestination(self.connection, create=True, clock=self.clock)
 
 
 class UnfinishedError(ExceptionGroup[Exception]):
-    """Raised if some of a worker's tasks failed. It contains the errors and the number of completed tasks (`done`)."""
+    """Raised if some tasks of a worker failed. It contains the errors and the number of completed tasks (`done`)."""
 
     done: int = 0
 
@@ -67,7 +69,7 @@ class Worker:
 
     name: str
     run_once: Callable[[], int]
-    """Process the pending tasks and return their number.
+    """Function that executes the pending tasks and returns their number.
 
     If it raises an exception, the caller logs the exception and calls it again later. UnfinishedError contains the
     number of tasks that were completed despite the errors; if it is not 0, the caller continues without a pause.
@@ -98,7 +100,7 @@ class DemoStage:
     token: Callable[..., str]
     """Function that returns a bearer token: `token("ada", roles=("administrators",), email="ada@example.org")`."""
     say: Callable[[str], None]
-    """Function that prints a line about an event."""
+    """Function that prints a line of text about a step of the demo."""
     folder: Path | None = None
     """Data folder of the running systems. None if it is deleted after the demo."""
     has_links: bool = True
@@ -131,21 +133,21 @@ class SamplePerson:
     """What the user does in the sample data, in one sentence."""
     roles: tuple[str, ...] = ()
     claims: Mapping[str, Any] = field(default_factory=dict)
-    """Additional claims, such as the email address."""
+    """Additional claims in the user's tokens, such as the email address."""
 
 
 @dataclass(frozen=True)
 class System:
-    """The description of a system, which `keyplan up` uses to run the system."""
+    """The description of an example system, which `keyplan up` uses to run the system."""
 
     name: str
-    """Name in URL paths and of the system's folder, such as todo or ask_a_human."""
+    """Name of the system, such as todo or ask_a_human. It is also used in URL paths and for the system's folder."""
     title: str
     design: str
     """Module that contains the system's design."""
     build: Callable[[Resources], Built]
     page: str = "docs"
-    """Path of the page that documents the API, relative to the system's path."""
+    """Path of the API's documentation page, relative to the system's path."""
     demo: Callable[[DemoStage], None] | None = None
     """Function that runs the system's part of the demo."""
     tour: Callable[[Tour], None] | None = None
@@ -155,6 +157,6 @@ class System:
     start: str | None = None
     """Path of the first web page, relative to the system's path. None if the system has no pages."""
     wording: Callable[[Request], Wording] | None = None
-    """Function that returns the language of the sign-in page, for users who come from the system's pages. If None,
-    English is used.
+    """Function that returns the language and texts of the sign-in page, for users who come from the system's pages. If
+    None, English is used.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 _CHARACTERS_PER_STEP: Final = 25
-"""Number of characters of a caption that viewers can read during one step."""
+"""Number of characters of a caption that viewers can read during one step of the demo."""
 _TYPED: Final = 60
 """Number of characters of a text that are typed one by one. The rest of a longer text appears immediately."""
 _TIMEOUT_MS: Final = 60_000
@@ -79,7 +79,7 @@ class Actor:
         self._point(target)
 
     def pause(self, steps: float = 1) -> None:
-        """Wait for the duration of a number of steps."""
+        """Wait for the duration of `steps` steps of the demo (see `Tour.pace_s`)."""
         self.page.wait_for_timeout(steps * self.pace_s * 1000)
 
     def _point(self, target: Locator) -> None:
@@ -98,9 +98,9 @@ class Tour:
     """URL of the server, without a trailing slash."""
     system: str
     report: Callable[[str], None]
-    """Function that prints a line about a step."""
+    """Function that prints a line of text about a step of the demo."""
     pace_s: float = 1.0
-    """Duration of a step in seconds. With 0, the demo runs as fast as the browser can."""
+    """Duration of a step of the demo in seconds. With 0, the demo runs as fast as the browser can."""
     has_windows: bool = True
     """False if the browser is headless."""
     actors: list[Actor] = field(default_factory=list)
@@ -165,7 +165,8 @@ class Tour:
 
 @contextmanager
 def started(*, headless: bool) -> Iterator[Browser]:
-    """Start Chromium, preferably the system's own, and yield it. It is closed at the end of the block.
+    """Start Chromium, preferably the one that is installed on this machine, and yield the browser. It is closed at the
+    end of the block.
 
     Raises BrowserMissingError if Playwright, a browser or a display is missing.
     """
@@ -196,7 +197,8 @@ def started(*, headless: bool) -> Iterator[Browser]:
 
 
 def chromium_path(*, headless: bool = True) -> str | None:
-    """Return the path of Chromium or Chrome on this system, or None to use Playwright's own browser.
+    """Return the path of the Chromium or Chrome that is installed on this machine, or None to use Playwright's own
+    browser.
 
     Without a window, Chromium's headless shell is preferred: it needs less than half of the processor time.
     """
