@@ -125,8 +125,8 @@ class Manner:
 def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
     """Send an idempotent request with retries, and return the response as an instance of `model`.
 
-    `deadline` is a time on the monotonic clock. If the server requests a pause that ends after it, the error is raised
-    immediately.
+    `deadline` is a time on the monotonic clock. If the server requests a pause that ends after the deadline, the error
+    is raised immediately.
     """
     retries = manner.retries
     for attempt in range(1, retries.attempts + 1):
@@ -150,7 +150,7 @@ def request(call: Call, model: type[Model], manner: Manner, deadline: float = ma
 def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) -> Flow[AgentQuestion]:
     """Poll until the question is finished, it has `min_answers` answers, or `timeout_s` seconds have passed.
 
-    The last poll is at the deadline.
+    The last poll is sent when the timeout ends.
     """
     deadline = (yield from _now()).monotonic + timeout_s
     number = 0

@@ -124,7 +124,7 @@ class Agent(Entity):
     None for an agent that was registered before agents had secrets, until an operator issues a secret.
     """
     next_secret_hash: Sha256 | None = None
-    """Hash of a rotated secret. Its first use replaces the current secret."""
+    """Hash of the secret from the latest rotation. When this secret is first used, it replaces the current secret."""
     registered_at: Timestamp | None = None
     open_questions: int = 0
 
@@ -138,7 +138,7 @@ class Agent(Entity):
 class Errand(Entity):
     """A scheduled task for a worker.
 
-    A task of the kind EXPIRE marks a question as expired. A task of the kind PUSH notifies users of a question.
+    A task of the kind EXPIRE marks a question as expired. A task of the kind PUSH notifies users about a question.
     """
 
     kind: Annotated[str, Field(pattern=r"^(EXPIRE|PUSH)$")]

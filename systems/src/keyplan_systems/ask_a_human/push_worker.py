@@ -45,7 +45,7 @@ class Push:
 
 
 class PushWorker:
-    """Worker that notifies users of questions. Several workers can run concurrently, even in different processes."""
+    """Worker that notifies users about questions. Several workers can run concurrently, even in different processes."""
 
     def __init__(self, base: Base, outbound: Outbound, link_base: str) -> None:
         self._base, self._connection, self._outbound = base, base.connection, outbound
@@ -130,7 +130,7 @@ class PushWorker:
     def _dealt(
         self, people: Sequence[Subscription], claimed: Sequence[Question]
     ) -> list[tuple[Subscription, Question]]:
-        """Assign the users to the questions at random, up to the target number of each question."""
+        """Assign the users to the questions at random, up to the number of users to notify about each question."""
         slots = [question for question in claimed for _ in range(notifications.target(question))]
         self._base.clock.random.shuffle(slots)
         return list(zip(people, slots, strict=False))

@@ -28,7 +28,7 @@ from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion, Hum
 
 
 def created_question(question: Question, poll_url: str, now_ms: int) -> CreatedQuestion:
-    """Return the response for a new question. `poll_url` is the URL for reading its answers."""
+    """Return the API response for a new question. `poll_url` is the URL for reading the answers."""
     return CreatedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -39,7 +39,9 @@ def created_question(question: Question, poll_url: str, now_ms: int) -> CreatedQ
 
 
 def agent_question(question: Question, responses: Sequence[Response], now_ms: int) -> AgentQuestion:
-    """Return a question with its answers for its agent. The answers do not identify the users."""
+    """Return the API response that shows a question and its answers to the question's agent. The answers do not
+    identify the users.
+    """
     is_choice = question.type is QuestionType.MULTIPLE_CHOICE
     closed = None if question.closed_at_ms is None else as_datetime(question.closed_at_ms)
     return AgentQuestion(
@@ -64,7 +66,7 @@ def agent_question(question: Question, responses: Sequence[Response], now_ms: in
 
 
 def listed_question(question: Question, now_ms: int) -> ListedQuestion:
-    """Return a question as an element of its agent's list."""
+    """Return a question as an element of the list that the API returns to its agent."""
     return ListedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -79,7 +81,7 @@ def listed_question(question: Question, now_ms: int) -> ListedQuestion:
 
 
 def human_question(question: Question) -> HumanQuestion:
-    """Return a question as an element of the list for users."""
+    """Return a question as an element of the list that the API returns to users."""
     return HumanQuestion(
         question_id=question.question_id,
         prompt=question.prompt,
@@ -93,7 +95,9 @@ def human_question(question: Question) -> HumanQuestion:
 
 
 def viewed_question(question: Question, now_ms: int, *, can_answer: bool) -> ViewedQuestion:
-    """Return a question for a user, and whether the user can answer it."""
+    """Return the API response that shows a question to a user. It also reports whether the user can answer the
+    question.
+    """
     status: Status = questions.status_at(question, now_ms)
     return ViewedQuestion(**human_question(question).model_dump(), status=status, can_answer=can_answer)
 

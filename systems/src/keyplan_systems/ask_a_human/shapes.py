@@ -135,7 +135,7 @@ class ShownEntry(_Shape):
 
 
 class OwnPlace(_Shape):
-    """The caller's position on a leaderboard. The rank is null without an answer in the period."""
+    """The caller's position on a leaderboard. The rank is null if the caller has not answered in the period."""
 
     rank: int | None = None
     points: int
@@ -152,7 +152,7 @@ class ShownBoard(_Shape):
 class ShownSubscription(_Shape):
     """201 response of `POST /human/push/subscribe` and 200 response of `PUT /human/push/subscribe/{id}`.
 
-    The device that created the subscription uses its ID to change or end it.
+    The device that created the subscription sends `subscription_id` to change or end the subscription.
     """
 
     subscription_id: str

@@ -23,7 +23,7 @@ CONSUMER = "count_places"
 
 @dataclass(frozen=True)
 class Own:
-    """The caller's position on a leaderboard. The rank is None without an answer in the period."""
+    """The caller's position on a leaderboard. The rank is None if the caller has not answered in the period."""
 
     rank: int | None
     points: int
@@ -47,7 +47,7 @@ class Standings:
     def board(self, period: Period, limit: int, caller: str | None) -> tuple[list[Entry], Own | None]:
         """Return the first `limit` rows of a period's current leaderboard, and the caller's own position.
 
-        The position is None if `caller` is None or the items cannot be read.
+        The position is None if `caller` is None or the items that contain the position cannot be read.
         """
         board = boards.period_key(period, self._base.now_ms)
         call = design_people.leaderboard(list(boards.partitions(board)))
@@ -66,7 +66,7 @@ class Standings:
         return Record(stats, scoring.streak_at(stats, now_ms, zone), None if own is None else own.rank)
 
     def _own(self, board: str, person: str) -> Own | None:
-        """Return a user's position on a leaderboard, or None if the items cannot be read."""
+        """Return a user's position on a leaderboard, or None if the items that contain the position cannot be read."""
         try:
             stored = self._connection.run(design_people.row_of(board, person))
             if stored is None:

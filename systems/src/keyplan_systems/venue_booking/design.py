@@ -2,24 +2,24 @@
 
 Keys and attributes have the names from the decision record. The design differs from the record in these points:
 
-* Held slots are stored as one item per date and slot under EVENTDATE#. The item is created only if it does not exist. A
-  full-day event takes every slot of its date, so it cannot overlap with a half-day event. The event itself is stored
-  under EVENT# and found by its ID.
-* The booking, its copy under the user and the user's counters change in one transaction, on the condition that booking
-  and copy are unchanged since they were read. The event and its slots, the emails to send and the audit log entry are
-  part of the transaction.
+* Slots that an event holds are stored as one item per date and slot under EVENTDATE#. The item is created only if it
+  does not exist. A full-day event reserves every slot of its date, so it cannot overlap with a half-day event. The
+  event itself is stored under EVENT# and found by its ID.
+* The booking, its copy in the user's partition and the user's counters change in one transaction, on the condition that
+  booking and copy are unchanged since they were read. The event and its slots, the emails to send and the audit log
+  entry are part of the transaction.
 * A slot is freed only if the same booking or event still holds it.
-* An email address is reserved by a uniqueness guard item, because an index cannot reject duplicates. The index by
-  address is only used for reading. The guard item is written when the address is verified. Before that, a claim is
-  stored as a separate item that reserves nothing.
+* An email address is reserved by a separate item (a uniqueness guard item), because an index cannot reject duplicates.
+  The index by address is only used for reading. The guard item is written when the address is verified. Before that, a
+  claim is stored as a separate item that reserves nothing.
 * Emails are counted per user and per address, in items whose condition enforces the limit.
 * Queries of GSI1 return the bookings with a status. Queries of GSI2 return the bookings of a month by status, and all
   held slots of a month, so that a calendar requires one request. A user's bookings are sorted by date.
 * Users, bookings and events have a version, which is checked when they are changed.
-* Emails are queued in an outbox, which a consumer of the table's stream processes. A sparse index finds unsent emails.
+* Emails are queued in an outbox. A consumer of the table's stream sends them. A sparse index finds unsent emails.
 
-A pending request holds no slots. Several requests may be pending for one slot. Approving a request takes the slot, or
-fails if the slot is held.
+A pending request reserves no slots. Several requests may be pending for one slot. Approving a request reserves the
+slot, or fails if another event holds the slot.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def write_verified_address(user: UserItem, claim_id: str) -> list[WriteCall[Any]
 
 @transaction(rate=FEW)
 def write_release(user: UserItem, entry: AuditItem) -> list[WriteCall[Any]]:
-    """Remove a user's email address on behalf of an administrator, so that its owner can verify it."""
+    """Remove a user's email address on behalf of an administrator, so that the owner of the address can verify it."""
     return [replace_user(user), record_act(entry)]
 
 

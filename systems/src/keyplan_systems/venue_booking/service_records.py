@@ -108,7 +108,8 @@ class Records:
     def letters(self, actor: Actor, booking: Booking) -> list[OutboxItem]:
         """Return the unsent emails about a booking and those sent in the last 30 days, oldest first.
 
-        Owners see the emails to themselves, and administrators see all. Raises NotFoundError for other users.
+        The owner of the booking gets only the emails to the owner, and administrators get all emails. Raises
+        NotFoundError for other users.
         """
         check_may_see(booking, actor)
         kinds = [kind for kind in NoticeKind if actor.is_admin or kind.audience is Audience.CUSTOMER]

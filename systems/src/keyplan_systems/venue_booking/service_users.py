@@ -246,7 +246,9 @@ class Users:
         return Step(user, call, is_done=partial(self._is_stored, user))
 
     def release_address(self, actor: Actor, user_id: str, idempotency: Request | None = None) -> User:
-        """Remove a user's email address on behalf of an administrator, so that its owner can verify it."""
+        """Remove a user's email address on behalf of an administrator, so that the owner of the address can
+        verify it.
+        """
         require_admin(actor)
         return act(self.base, idempotency, User, partial(self._released, actor, user_id))
 

@@ -37,7 +37,9 @@ class DevelopmentKey:
         return orjson.dumps({"keys": [public]})
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 secret bytes for another purpose. They are the same on every machine with this key."""
+        """Return 32 secret bytes that are derived from the private key for `purpose`. They are the same on every
+        machine with this key.
+        """
         return Secret(self.private_key.private_bytes_raw()).derived(purpose)
 
 

@@ -29,11 +29,13 @@ class Secret:
     material: bytes = field(repr=False)
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 secret bytes for a purpose. They are the same for all replicas that have this secret."""
+        """Return 32 secret bytes that are derived from the secret for `purpose`. They are the same for all replicas."""
         return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode()).derive(self.material)
 
     def signing_key(self, purpose: str) -> Ed25519PrivateKey:
-        """Return a private key that is used for signing. It is the same for all replicas that have this secret."""
+        """Return a private key for signing that is derived from the secret for `purpose`. It is the same for all
+        replicas.
+        """
         return Ed25519PrivateKey.from_private_bytes(self.derived(purpose))
 
 

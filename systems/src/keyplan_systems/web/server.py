@@ -1,4 +1,4 @@
-"""The HTTP server for the systems. For tests and scripts, it can run in a thread.
+"""The HTTP server that runs the example systems. For tests and scripts, it can run in a thread.
 
     with Running(app) as server:
         httpx.get(f"{server.url}/health")

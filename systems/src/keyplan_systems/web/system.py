@@ -22,7 +22,7 @@ from keyplan_systems.web.tour import Tour
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources that the process provides to a system."""
+    """The resources that the process provides to an example system."""
 
     connection: Connection
     """Connection to DynamoDB or to the embedded engine. The system's tables exist."""

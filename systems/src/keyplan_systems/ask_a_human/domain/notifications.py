@@ -34,7 +34,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A browser's push subscription. Its fingerprint hash connects a user's answer to an earlier notification."""
+    """A browser's push subscription. `fingerprint_hash` identifies the user who is notified."""
 
     subscription_id: str
     fcm_token: str
@@ -87,7 +87,7 @@ def subscribe(
 
 
 def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) -> Subscription:
-    """Return the subscription with a new token or a new interval, and with an updated next eligible time."""
+    """Return the subscription with a new token or a new interval. `next_eligible_at_ms` is adapted to the interval."""
     minutes = wishes.min_interval_minutes or subscription.min_interval_minutes
     last = subscription.last_notified_at_ms
     return replace(

@@ -212,8 +212,8 @@ def _answered(request: Request, parts: _Parts, person: Identity, form: FormField
 
 
 def _duration(form: FormFields, now_ms: int) -> int | None:
-    """Return the milliseconds from opening to sending the form, as measured by the script or otherwise by
-    the server.
+    """Return the milliseconds from opening to sending the form. The page's script measures them, or the server if the
+    script did not.
     """
     given, opened = form.get("response_time_ms", ""), form.get("opened", "")
     if given.isdecimal():

@@ -54,7 +54,7 @@ class Visitors:
         reads.
 
         The limit applies per user, or per network address if the browser is not registered. Raises RateLimitedError if
-        it is reached.
+        the limit is reached.
         """
         person = self.known(request)
         self._service.base.count(limits.HUMAN_READS, self.address(request) if person is None else person.person)

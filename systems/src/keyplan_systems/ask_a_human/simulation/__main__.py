@@ -32,8 +32,8 @@ from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.server import Running
 
 START_MS = parse_iso("2026-03-28T12:00:00.000Z")
-"""Start of the simulated day in epoch milliseconds. During that night, clocks in Berlin skip an hour. In some time
-zones, such as Auckland, it is already Sunday.
+"""Start of the simulated day in epoch milliseconds. This day was chosen because clocks in Berlin skip an hour in the
+following night, and because it is already Sunday in some time zones, such as Auckland.
 """
 TARGETS_MS = {"ask": 200.0, "answer": 200.0, "poll": 100.0}
 

@@ -101,7 +101,9 @@ class Standing:
 
 
 class Auditor:
-    """Auditor that records events and computes every user's expected record in `audit`."""
+    """Auditor that records requests with their results. `audit` computes the expected results and reports the
+    differences.
+    """
 
     def __init__(self) -> None:
         self.questions: dict[int, AuditedQuestion] = {}

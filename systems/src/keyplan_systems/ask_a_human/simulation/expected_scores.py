@@ -51,7 +51,9 @@ class AcknowledgedAnswer:
 
 
 def streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Return the number of consecutive days with answers, up to the most recent one. The time zone must be constant."""
+    """Return the number of consecutive days with answers, up to the day of the most recent answer. All answers must
+    have the same time zone.
+    """
     days = {answer.local.date() for answer in history}
     length, day = 0, history[-1].local.date()
     while day in days:

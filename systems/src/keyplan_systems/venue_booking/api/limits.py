@@ -65,7 +65,7 @@ For fields that do not accept `first`, this is the maximum length of the list.
 
 @dataclass(frozen=True)
 class Measure:
-    """The depth and the number of values of a selection."""
+    """The depth and the number of values of a selection of GraphQL fields."""
 
     depth: int = 0
     complexity: int = 0
@@ -142,7 +142,7 @@ class Limits(SchemaExtension):
 
 
 def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
-    """Return the validation rule for a query with the given variables."""
+    """Return the validation rule that enforces the limits on a query with the given variables."""
 
     class LimitsRule(ValidationRule):
         def enter_document(self, node: DocumentNode, *_: Any) -> None:

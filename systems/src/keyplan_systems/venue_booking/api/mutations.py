@@ -173,7 +173,7 @@ class Mutation:
     async def release_email(
         self, info: RequestInfo, user_id: strawberry.ID, idempotency_key: str | None = None
     ) -> UserShape:
-        """Remove the email address from a user's profile, so that its owner can verify it."""
+        """Remove the email address from a user's profile, so that the owner of the address can verify it."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(user_id))
         return UserShape.of(await use(context.service.users.release_address, context.actor, str(user_id), request))

@@ -59,7 +59,7 @@ class LockCodeShape:
 
 @strawberry.type
 class Detail:
-    """An additional detail of an audit entry."""
+    """An additional detail of an audit log entry, as a name and a value."""
 
     name: str
     value: str

@@ -1,12 +1,12 @@
 """Bookings: their statuses, the allowed transitions, and the effects of each transition.
 
-    pending   ── approve (admin) ──────────────> approved     takes the slots
+    pending   ── approve (admin) ──────────────> approved     reserves the slots
     pending   ── reject (admin) ───────────────> rejected
     pending   ── cancel (owner, admin) ────────> cancelled
     approved  ── reject (admin) ───────────────> rejected     frees the slots
     approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
 
-Rejected and cancelled are final. A pending booking holds no slots: several bookings may be pending for one slot, and
+Rejected and cancelled are final. A pending booking reserves no slots: several bookings may be pending for one slot, and
 the first one to be approved gets it. `decide` returns the changes, and the caller stores them in one transaction.
 """
 
@@ -71,7 +71,7 @@ class Action(StrEnum):
 
 
 class SlotEffect(StrEnum):
-    """The effect of a transition on the booking's slots."""
+    """What happens to a booking's slots when the booking's status changes."""
 
     NONE = "none"
     TAKE = "take"

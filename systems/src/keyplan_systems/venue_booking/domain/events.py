@@ -1,6 +1,6 @@
-"""Events, which hold slots (approved bookings, public events and closures), and the availability of slots.
+"""Events, which reserve slots (approved bookings, public events and closures), and the availability of slots.
 
-Held slots are stored per date and slot, so a full-day event and a half-day event cannot both hold the morning.
+Reserved slots are stored per date and slot, so a full-day event and a half-day event cannot both have the morning.
 """
 
 from __future__ import annotations

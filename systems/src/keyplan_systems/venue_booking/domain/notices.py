@@ -49,7 +49,9 @@ _OF_STATUS: Final[Mapping[Status, NoticeKind]] = {
 
 @dataclass(frozen=True)
 class Notice:
-    """An email to send about a booking, which then has the version `booking_version`. `created_at` is in UTC."""
+    """An email to send about a booking. It describes the version `booking_version` of the booking. `created_at` is in
+    UTC.
+    """
 
     kind: NoticeKind
     booking_id: str

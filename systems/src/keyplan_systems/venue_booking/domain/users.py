@@ -88,9 +88,9 @@ class User:
     """A user's profile. `user_id` is the token's subject, `email` is normalized, and `phone` is in international
     format.
 
-    `email` is None if the address was removed from this user so that its owner can verify it. `email_verified_at` is
-    None if the address was stored before the system verified addresses. Such an address passes to the first user who
-    verifies it.
+    `email` is None if the address was removed from this user so that the owner of the address can verify it.
+    `email_verified_at` is None if the address was stored before the system verified addresses. Such an address passes
+    to the first user who verifies it.
     """
 
     user_id: str
@@ -110,8 +110,8 @@ class User:
         return self.email is not None and self.email_verified_at is not None
 
     def with_address(self, email: str | None, now: datetime) -> User:
-        """Return the user with a verified email address and the next version. If `email` is None, the user has no
-        address.
+        """Return a copy of the user with the verified address `email` and the next version. If `email` is None, the
+        copy has no address.
         """
         verified_at = None if email is None else now
         return replace(self, email=email, email_verified_at=verified_at, version=self.version + 1)

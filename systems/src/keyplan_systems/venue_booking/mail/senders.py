@@ -74,7 +74,9 @@ class Security(StrEnum):
 
 @dataclass(frozen=True)
 class SmtpSettings:
-    """The connection settings of an SMTP server. `ca_file` replaces the system's certificate authorities."""
+    """The connection settings of an SMTP server. If `ca_file` is set, its certificate authorities are used instead of
+    the system's.
+    """
 
     host: str
     port: int = 587

@@ -106,7 +106,7 @@ class Phrases:
         return f"{format_time(starts.timetz(), 'HH:mm', locale=self.locale)}-{closes}"
 
     def amount(self, cents: int, currency: str) -> str:
-        """Format an amount of money."""
+        """Format an amount of money, given in hundredths of the currency unit."""
         return format_currency(cents / 100, currency, locale=self.locale)
 
     def number(self, value: int) -> str:
