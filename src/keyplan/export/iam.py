@@ -271,7 +271,7 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
 def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
     """Yield the grants for reading whole items after a query on an index.
 
-    Only bindings of fields in the partition key of the index are used.
+    A value of the principal is used only if it is bound to a field in the partition key of the index.
     """
     named = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
     own = Bindings({name: value for name, value in bindings.values.items() if name in named})

@@ -171,7 +171,7 @@ def cloudformation(documents: Sequence[Document], parameters: Mapping[str, str])
 
 
 def _check_parameters(documents: Sequence[Document], parameters: Mapping[str, str]) -> None:
-    """Raise ImportSourceError if a document is not a template, or if no template declares one of the parameters."""
+    """Raise ImportSourceError if a document is not a template, or if a parameter is not declared in any template."""
     known_names: set[str] = set()
     for document in documents:
         if not isinstance(document.member("Resources"), Mapping):

@@ -310,7 +310,9 @@ class _Planner:
             self._made.templated |= {index.name}
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Plan the key in an index that contains only some sample items, if a field determines which ones."""
+        """Add the entity's key in a sparse index to `keys`, if a field determines which sample items are in
+        the index.
+        """
         own = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
         inside = [all(name in item for name in index.attributes) for item in self._source.samples]
         if not own or all(inside) or sum(inside) < _MEMBERS or any(name in keys for name in own):
@@ -362,7 +364,9 @@ class _Planner:
     # Keys.
 
     def _key(self, attribute: str, *, may_add: bool) -> PlannedKey:
-        """Plan a key attribute. If `may_add` is True, a value in the key that is not a field can become a new field."""
+        """Return the content of a key attribute. If `may_add` is True, a value that occurs only in the key can become a
+        field.
+        """
         if attribute in self._templates:
             return self._templated(attribute, self._templates[attribute])
         shape = self._shapes.get(attribute) if may_add else self._shape(attribute)

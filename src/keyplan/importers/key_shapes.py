@@ -78,7 +78,7 @@ def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
 
 
 def _separator(texts: Sequence[str]) -> str:
-    """Return the first separator that follows a word in every key."""
+    """Return the first separator that follows a word in every key, or "#" if none does."""
     for separator in _SEPARATORS:
         if all(_is_prefixed(text, separator) for text in texts):
             return separator
@@ -103,7 +103,9 @@ def _is_doubtful(column: Sequence[str], name: str) -> bool:
 
 
 def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Return True if keys without separators are always the same word: their alias, or a repeated word in uppercase."""
+    """Return True if keys without separators are always the same word: the attribute's alias, or a repeated uppercase
+    word.
+    """
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
 

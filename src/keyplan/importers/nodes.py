@@ -19,7 +19,7 @@ _MOST_DIGITS = 18
 
 @dataclass(frozen=True)
 class UnresolvedValue:
-    """A value that the document does not determine, with the reason."""
+    """A value that the imported document does not determine, with the reason."""
 
     reason: str
 

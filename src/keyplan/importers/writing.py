@@ -289,7 +289,9 @@ def _field(field: PlannedField) -> str:
 def _collection(
     collection: SourceCollection, table: str, members: Sequence[tuple[PlannedEntity, str]], names: PythonNames
 ) -> Iterator[list[str]]:
-    """Yield the lines of a query pattern for a collection, if its entities have the same partition key fields."""
+    """Yield the lines of a query pattern for an ElectroDB collection, if its entities have the same partition key
+    fields.
+    """
     fields = [_partition_fields(entity, collection.index) for entity, _ in members]
     if not fields[0] or any(names_of_key != fields[0] for names_of_key in fields):
         return

@@ -78,7 +78,7 @@ def load(
     """Create the tables of a design and fill them with generated items, until all items are loaded or `is_over` returns
     True.
 
-    If a table cannot be created, its result contains discrepancies.
+    If a table cannot be created, the result for this table contains discrepancies.
     """
     schemas: dict[str, Schema] = {}
     results = []

@@ -177,7 +177,9 @@ def describe(source: Source, name: str) -> TableFacts:
 
 
 def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFacts:
-    """Return a table with its time to live, backups and tags. Errors of these operations are stored in `missing`."""
+    """Return a table's description with its time to live, backups and tags. Errors of the operations that read them are
+    stored in `missing`.
+    """
     facts = describe(source, name)
     ttl = attempt(source, facts.missing, "DescribeTimeToLive", {"TableName": name})
     facts.ttl = ttl.get("TimeToLiveDescription") or {}

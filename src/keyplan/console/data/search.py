@@ -126,7 +126,7 @@ class Search:
 
     @property
     def is_changed(self) -> bool:
-        """Return True if any field of the builder's form is set."""
+        """Return True if any field of the form for queries and scans is set."""
         return bool(self.pk or self.filters or self.descending or self.consistent or self.limit)
 
     def link(self, **changes: Any) -> str:

@@ -30,7 +30,7 @@ class Heat:
     busiest: float
     """The largest share of its throughput limit that a partition used within one time bucket, where 1 is the limit."""
     busiest_units: float
-    """Units per second of the partition and bucket with the largest share."""
+    """Units per second in the partition and time bucket that used the largest share of the throughput limit."""
     exceeding: int
     """Number of requests that exceed the throughput limit of a partition or of the table."""
     evenness: float

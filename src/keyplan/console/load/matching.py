@@ -182,7 +182,10 @@ class _Candidate:
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
 
     def score(self, access: Touched) -> int | None:
-        """Return how similar a request's expressions are to the plan's, or None if the plan cannot produce them."""
+        """Return a score for the similarity of a request's expressions to those of the plan.
+
+        Return None if the plan cannot produce the expressions.
+        """
         plan, request = self.plan, access.request
         if access.operation == "Query" and access.sort != self.sort:
             if not self.pattern.optional:

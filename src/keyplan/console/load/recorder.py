@@ -280,8 +280,8 @@ class LoadRecorder:
     ) -> None:
         """Count a request under the name of each part.
 
-        `keys` contains place, partition key value and units. `weight` is the number of requests that this request
-        represents.
+        `keys` contains tuples of a table or index, a partition key value and the consumed units. `weight` is the number
+        of requests that this request represents.
         """
         now = self.clock.now()
         with self._lock:
