@@ -66,7 +66,7 @@ def agent_question(question: Question, responses: Sequence[Response], now_ms: in
 
 
 def listed_question(question: Question, now_ms: int) -> ListedQuestion:
-    """Return a question as an element of the list that the API returns to its agent."""
+    """Return a question as an element of the list that the API returns to the question's agent."""
     return ListedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),

@@ -178,10 +178,9 @@ def letter_runner(
     postman: Postman, failures: Path | Destination, checkpoints: Checkpoints | None = None, *, runner: str | None = None
 ) -> Runner:
     """Return a `Runner` that reads the table's stream and sends new emails from the outbox and verification codes.
-    `runner` is its name among the readers of the stream.
 
-    An email that fails repeatedly is sent to `failures`, which is a destination or a folder, and also stays in the
-    outbox.
+    `runner` is the name of the `Runner` among the readers of the stream. An email that fails repeatedly is sent to
+    `failures`, which is a destination or a folder, and also stays in the outbox.
     """
     base = postman.base
     return Runner(

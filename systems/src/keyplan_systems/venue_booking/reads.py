@@ -70,7 +70,9 @@ def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> KeyCo
 
 @venue.query(UserItem, index="GSI1", rate=FEW, expected_items=1)
 def user_by_email(email: str) -> KeyCondition:
-    """7. Get a user by email address. It is not used for login, because an identity provider authenticates users."""
+    """7. Get a user by email address. This query is not used for login, because an identity provider authenticates
+    users.
+    """
     return pk(email=email)
 
 

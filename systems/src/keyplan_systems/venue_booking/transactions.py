@@ -1,6 +1,6 @@
 """Running transactions, conversion of their failures to domain errors, and idempotent mutations.
 
-For each action of a transaction, an object called a guard describes the action's condition. It is derived from the
+Each action of a transaction has a guard: an object that describes the action's condition. The guard is derived from the
 action's access pattern and used to explain the cancellation reasons that DynamoDB returns.
 """
 

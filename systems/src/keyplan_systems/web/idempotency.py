@@ -127,7 +127,7 @@ class IdempotencyKeys(ABC):
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Return the stored response to a request, or execute the request and return the new response.
 
-        Raises the system's exceptions, and RunError if the database fails.
+        Raises the exceptions that the subclass defines, and RunError if the database fails.
         """
         answer = self.stored_answer(request)
         if answer is not None:

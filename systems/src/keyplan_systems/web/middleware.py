@@ -24,7 +24,7 @@ access_log = logging.getLogger("keyplan_systems.requests")
 
 REQUEST_ID_HEADER: Final = "X-Request-Id"
 UNREADABLE_HEADER: Final = "X-Unreadable-Items"
-"""Response header of lists with the number of items that were omitted because they cannot be read.
+"""Response header with the number of items that were omitted from a list because they cannot be read.
 
 The log contains the keys of these items.
 """

@@ -176,8 +176,8 @@ def _validation_detail(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle) -> Problem:
-    """Return the `Problem` (error response) for pydantic's validation errors. If the body is not JSON, its status is
-    that for malformed input.
+    """Return the `Problem` (error response) for pydantic's validation errors. If the body is not JSON, the problem has
+    the status for malformed input.
     """
     details = validation_details(errors)
     if any(error.get("type") == "json_invalid" for error in errors):

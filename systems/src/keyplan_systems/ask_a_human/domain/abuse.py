@@ -1,7 +1,7 @@
 """Abuse heuristics and the flags with which they mark suspicious answers.
 
 The heuristics detect answers that are given too fast, texts that a user repeats, and series of minimal answers. A
-flagged answer is stored, counted and scored like any other answer until a reviewer makes a decision on the flag. The
+flagged answer is stored, counted and scored like any other answer. A reviewer later makes a decision on the flag. The
 heuristics store a short summary per user, so that they do not need to read the user's earlier answers.
 """
 

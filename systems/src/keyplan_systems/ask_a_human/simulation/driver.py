@@ -60,7 +60,7 @@ class Latencies:
 
 @dataclass
 class Workers:
-    """The workers of the system that the simulation runs at simulated times."""
+    """The system's workers, which the simulation runs at simulated times."""
 
     sweeper: Sweeper
     pusher: PushWorker
@@ -187,8 +187,8 @@ def _until_done(run_once: Any) -> None:
 
 
 class Pollers:
-    """Agents that poll during the simulated day and verify that each response contains as many answers as its count
-    says.
+    """Agents that poll during the simulated day and verify that the number of answers in each response matches the
+    response's count.
     """
 
     def __init__(self, client: httpx.Client, day: Day, count: int, pause_s: float = 0.02) -> None:

@@ -1,7 +1,7 @@
 """Conversion of failed transactions to domain errors.
 
 A transaction writes several items, each with a condition. If it fails, DynamoDB reports for each action whether the
-condition failed. For each action, the writer passes an object that describes its condition, called a guard. `explain`
+condition failed. The writer passes a guard for each action: an object that describes the action's condition. `explain`
 returns the error that is most helpful to the caller.
 """
 

@@ -90,7 +90,7 @@ def form_key() -> str:
 def idempotent(principal: Principal, form: FormFields, name: str, values: object) -> idempotency.Request | None:
     """Return the idempotency key of a form with a fingerprint of its values, or None if the form contains no valid key.
 
-    If the form is submitted twice with the same key, it is executed only once.
+    If the form is submitted twice with the same key, the operation is executed only once.
     """
     key = form.get("key", "")
     if not (0 < len(key) <= CODE_CHARACTERS and key.isascii() and key.isprintable()) or " " in key:
