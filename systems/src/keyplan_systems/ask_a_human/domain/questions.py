@@ -177,9 +177,7 @@ def answered(question: Question, now_ms: int) -> Question:
 
 
 def expired(question: Question, now_ms: int) -> Question | None:
-    """Return a copy of the question with the status EXPIRED, which the caller must store, or None if the stored status
-    need not be changed.
-    """
+    """Return a copy of the question with the status EXPIRED, or None if the stored status need not be changed."""
     if question.status.answerable and now_ms >= question.deadline_ms:
         return replace(question, status=Status.EXPIRED)
     return None
