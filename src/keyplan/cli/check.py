@@ -39,21 +39,21 @@ def check(
     ignore: Annotated[
         list[str] | None, typer.Option("--ignore", help="Skip these rules. Accepts the same values as --select.")
     ] = None,
-    errors_only: Annotated[bool, typer.Option("--errors-only", help="Print errors only.")] = False,
+    errors_only: Annotated[bool, typer.Option("--errors-only", help="Report only findings of severity error.")] = False,
     *,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Apply fixes that can be made automatically, and check again.")
-    ] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply the available automatic fixes, and check again.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print the changes that --fix would make.")] = False,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Keep running, and check again whenever a Python file next to a design changes."),
+        typer.Option(
+            "--watch", help="Keep running, and check again after each change to a Python file in a design's folder."
+        ),
     ] = False,
 ) -> None:
     """Check designs and report findings, each with a location, a reason and a fix.
 
-    Exit codes: 0 if no finding is an error, 1 if a finding is an error or --diff prints a change, 2 if a design cannot
-    be loaded.
+    Exit codes: 0 if no finding is an error, 1 if a finding is an error, 2 if a design cannot be loaded. With --diff,
+    0 means that --fix would not change anything, and 1 that it would.
     """
     if watch and (fix or diff):
         raise refusal("keyplan check: --watch cannot be combined with --fix or --diff")

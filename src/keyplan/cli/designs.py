@@ -23,12 +23,14 @@ Output: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", help="Output file. Defaults to standard output.")
 ]
 Prices: TypeAlias = Annotated[
-    Path | None, typer.Option("--prices", help="JSON file with prices to use instead of the prices of --region.")
+    Path | None, typer.Option("--prices", help="JSON file with prices to use instead of the prices for --region.")
 ]
 Region: TypeAlias = Annotated[str, typer.Option("--region", help="AWS region whose prices apply.")]
 Prefix: TypeAlias = Annotated[
     str,
-    typer.Option("--prefix", help="Prefix for each table name. Use the application's `table_prefix`."),
+    typer.Option(
+        "--prefix", help="Prefix for each table name. Use the same value as the application's `table_prefix`."
+    ),
 ]
 
 

@@ -24,7 +24,7 @@ def diff(
             help="The design that is in production: an importable module, such as app.design, or a Python file."
         ),
     ],
-    new: Annotated[str, typer.Argument(help="The new design, in the same form.")],
+    new: Annotated[str, typer.Argument(help="The new design, also a module or a Python file.")],
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     region: Region = "us-east-1",
     uses: Annotated[
@@ -34,8 +34,8 @@ def diff(
 ) -> None:
     """Compare two versions of a design, and plan the migration between them.
 
-    Prints the changes, the roll-out steps in order, the monthly cost of both versions, and findings. The exit code is
-    1 if a finding is an error.
+    Prints the changes, the roll-out steps in order, the monthly cost of both versions, and findings about the change.
+    The exit code is 1 if a finding is an error.
     """
     from keyplan.check.checking import check_change  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load_by  # noqa: PLC0415

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keyplan.export.resources import TableResource
 
 app = typer.Typer(
-    help="Export a design as a template, an IAM policy or a NoSQL Workbench model.",
+    help="Export a design as an infrastructure template, an IAM policy or a NoSQL Workbench model.",
     no_args_is_help=True,
 )
 app.command(name="iam")(export_iam.iam)
@@ -46,7 +46,7 @@ def cloudformation(
 def terraform(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
-    """Write the tables as a Terraform configuration in JSON syntax. The file name must end with .tf.json."""
+    """Write the tables as a Terraform configuration in JSON syntax. Its file name must end with .tf.json."""
     from keyplan.export.terraform import configuration  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("terraform", design, prefix, checkpoints=checkpoints)

@@ -25,14 +25,14 @@ _OPTIONS = {
 }
 Names = Annotated[
     list[str] | None,
-    typer.Option("--pattern", help="Pattern to allow. Can be repeated. Defaults to all patterns and consumers."),
+    typer.Option("--pattern", help="Access pattern to allow. Can be repeated. Defaults to all patterns and consumers."),
 ]
 Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="Allow requests only if the partition key equals an IAM policy variable. Pass the parameter that supplies "
-        "the key, and the variable, such as user_id='${aws:userid}'. Can be repeated.",
+        help="Allow requests only if the partition key equals an IAM policy variable. For example, "
+        "user_id='${aws:userid}' compares the key that the pattern parameter user_id supplies. Can be repeated.",
     ),
 ]
 
@@ -44,11 +44,9 @@ def iam(
     bind: Bind = None,
     prefix: Prefix = "",
     *,
-    region: Annotated[str, typer.Option("--region", help="AWS region of the tables. Defaults to any region.")] = "*",
-    account: Annotated[
-        str, typer.Option("--account", help="AWS account of the tables. Defaults to any account.")
-    ] = "*",
-    partition: Annotated[str, typer.Option("--partition", help="AWS partition in the ARNs.")] = "aws",
+    region: Annotated[str, typer.Option("--region", help="AWS region of the tables. * allows any region.")] = "*",
+    account: Annotated[str, typer.Option("--account", help="AWS account of the tables. * allows any account.")] = "*",
+    partition: Annotated[str, typer.Option("--partition", help="AWS partition of the tables, such as aws-cn.")] = "aws",
     consumers: Annotated[
         bool | None,
         typer.Option(
@@ -58,12 +56,12 @@ def iam(
         ),
     ] = None,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints/--no-checkpoints", help="Allow consumers to store checkpoints in a table.")
+        bool, typer.Option("--checkpoints/--no-checkpoints", help="Allow access to the table for consumer checkpoints.")
     ] = True,
     describe: Annotated[
         bool,
         typer.Option(
-            "--describe", help="Also allow the requests needed to compare the tables with their declarations."
+            "--describe", help="Also allow the requests needed to compare existing tables with their declarations."
         ),
     ] = False,
     create: Annotated[
@@ -75,7 +73,7 @@ def iam(
         typer.Option("--split", help="Write several files if the policy exceeds the size limit of a managed policy."),
     ] = False,
 ) -> None:
-    """Write an IAM policy that allows only the requests of the design's patterns and consumers."""
+    """Write an IAM policy that allows only the requests that the design's patterns and consumers send."""
     from keyplan.cli.designs import load  # noqa: PLC0415
     from keyplan.export.iam import of_checks, of_creation, policies, policy, size  # noqa: PLC0415
     from keyplan.export.iam_keys import BindError, Bindings, principal_value  # noqa: PLC0415

@@ -16,7 +16,7 @@ def fsck(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")] = False,
 ) -> None:
-    """Check that the indexes, TTL expiry times and item collection sizes in a database file match its tables.
+    """Check the consistency of a database file: its indexes, TTL expiry times, item collection sizes and backups.
 
     Other processes can keep using the file. Progress is printed to standard error after two seconds, and then every
     ten seconds. The exit code is 1 if a problem is found.

@@ -21,7 +21,7 @@ app = typer.Typer(
 )
 Files = Annotated[list[str], typer.Argument(help="JSON or YAML files, or - for standard input.", show_default=False)]
 Sources = Annotated[list[str], typer.Argument(help="Python files, or - for standard input.", show_default=False)]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
 Parameters = Annotated[
     list[str] | None,
     typer.Option("--parameter", metavar="NAME=VALUE", help="Value of a template parameter. Can be repeated."),
@@ -33,7 +33,10 @@ From = Annotated[
     ),
 ]
 Described = Annotated[
-    list[str] | None, typer.Argument(help="JSON files, or - for standard input. With --from, table names.")
+    list[str] | None,
+    typer.Argument(
+        help="JSON files, or - for standard input. With --from, names of the tables to import. Defaults to all tables."
+    ),
 ]
 
 
@@ -50,10 +53,10 @@ def cloudformation(files: Files, parameter: Parameters = None, output: Output = 
 
 @app.command(name="describe-table")
 def describe_table(files: Described = None, from_: From = None, output: Output = None, force: Force = False) -> None:
-    """Import existing tables from AWS CLI output or from a DynamoDB endpoint.
+    """Import existing tables from AWS CLI output, a DynamoDB endpoint or a database file.
 
     Also accepts the output of describe-time-to-live, describe-continuous-backups and list-tags-of-resource. Pass it
-    after the description of the same table.
+    after the describe-table output for the same table.
     """
     from keyplan.importers.describe_table import describe_table as tables  # noqa: PLC0415 - as above
 
@@ -86,11 +89,11 @@ def pynamodb(files: Sources, output: Output = None, force: Force = False) -> Non
 @app.command()
 def electrodb(
     files: Files,
-    table: Annotated[str | None, typer.Option("--table", help="Table name, if the schemas do not contain it.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="Table name, if the schemas do not specify it.")] = None,
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Import ElectroDB schemas from JSON or YAML files: entities, lists of entities, or services."""
+    """Import ElectroDB schemas from JSON or YAML files that contain entities, lists of entities, or services."""
     from keyplan.importers.electrodb import electrodb as tables  # noqa: PLC0415 - as above
 
     _write("electrodb", lambda: tables(_documents(files), table), output, force=force)

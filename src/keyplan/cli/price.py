@@ -40,7 +40,7 @@ def price(
     ] = None,
     *,
     scale: Annotated[
-        str, typer.Option("--scale", help="Multiply all declared rates by this factor, such as 10x.")
+        str, typer.Option("--scale", help="Multiply all declared call rates by this factor, such as 10x.")
     ] = "1x",
     rate: Annotated[
         list[str] | None,
@@ -56,7 +56,10 @@ def price(
         Literal["text", "json"], typer.Option("--format", help="Output format. Dollar amounts in JSON are not rounded.")
     ] = "text",
     chart: Annotated[
-        bool, typer.Option("--chart", help="Also show charts of the cost by pattern and the cost by load.")
+        bool,
+        typer.Option(
+            "--chart", help="Also show charts of the cost of each pattern and of the total cost at different loads."
+        ),
     ] = False,
 ) -> None:
     """Estimate a design's monthly cost from its declared call rates, item counts and item sizes."""

@@ -65,8 +65,8 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--buckets",
-            help="Storage for exports and imports: a local folder, where the object s3://BUCKET/KEY is the file "
-            "FOLDER/BUCKET/KEY, or s3:// for Amazon S3. If omitted, exports and imports are rejected.",
+            help="Storage for table exports and imports: s3:// for Amazon S3, or a local folder, in which the object "
+            "s3://BUCKET/KEY is the file BUCKET/KEY. If omitted, exports and imports are rejected.",
         ),
     ] = None,
     with_console: Annotated[

@@ -30,17 +30,17 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
         typer.Option(
             "--time-limit",
             min=0,
-            help="Time limit in seconds. When it is reached, loading stops and no further calls start.",
+            help="Time limit in seconds, after which no more items are loaded and no more patterns are called.",
         ),
     ] = _TIME_LIMIT_S,
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     region: Region = "us-east-1",
     prices: Prices = None,
 ) -> None:
-    """Run a design on generated data, and compare the results and measured costs with the predictions.
+    """Run the patterns of a design on generated data, and check that their results and costs are as predicted.
 
-    The exit code is 1 if a comparison fails or a pattern was never called before the time limit, and 2 if the
-    design could not be run.
+    The exit code is 1 if the design is invalid, a check fails, or a pattern was not called before the time limit, and
+    2 if the verification cannot start.
     """
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost import prices as books  # noqa: PLC0415

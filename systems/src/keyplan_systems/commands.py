@@ -26,7 +26,7 @@ _SYSTEM = re.compile(r"[a-z][a-z_]*")
 def up(  # noqa: PLR0917 - one parameter per option, given by name
     folder: Annotated[
         Path,
-        typer.Option("--folder", help="Folder for the database, the signing key and data lakes."),
+        typer.Option("--folder", help="Folder for the database, the token signing key and the data lakes."),
     ] = Path("keyplan-data"),
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on. 0 selects a free port.")
@@ -57,14 +57,14 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         ),
     ] = None,
     audience: Annotated[
-        str | None, typer.Option("--audience", help="Audience required in the issuer's tokens.")
+        str | None, typer.Option("--audience", help="Required audience (aud claim) of the issuer's tokens.")
     ] = None,
     keys: Annotated[str | None, typer.Option("--keys", help="URL or file of the issuer's public keys (JWKS).")] = None,
     client_id: Annotated[
         str | None,
         typer.Option(
             "--client-id",
-            help="Client ID to use for sign-in to the web pages. Set the client secret in KEYPLAN_CLIENT_SECRET.",
+            help="OAuth client ID for signing in to the web pages. Set the client secret in KEYPLAN_CLIENT_SECRET.",
         ),
     ] = None,
     public_url: Annotated[
@@ -72,7 +72,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         typer.Option("--public-url", help="Base URL that browsers use to reach the server, if it is behind a proxy."),
     ] = None,
 ) -> None:
-    """Run the five example systems (APIs, web pages and workers) and a DynamoDB endpoint, all on one port."""
+    """Run the five example systems (APIs, web pages and workers), and a DynamoDB endpoint on the same port."""
     from keyplan_systems.up.launch import Settings, UpError  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.launch import up as run  # noqa: PLC0415
 
@@ -111,7 +111,7 @@ def token(
         typer.Option("--claim", help="Claim to include in the token, such as email=ada@example.org. Can be repeated."),
     ] = None,
 ) -> None:
-    """Issue a development token, valid for one hour, for the example systems started by 'keyplan up'."""
+    """Print a development token that is valid for one hour on a server started by 'keyplan up'."""
     from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - loaded when run
     from keyplan_systems.web.development import issue_development_token  # noqa: PLC0415
 
@@ -133,20 +133,23 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option("--url", help="URL of a server started by 'keyplan up'. If omitted, the demo starts its own."),
     ] = None,
-    folder: Annotated[Path | None, typer.Option("--folder", help="Data folder of the server at --url.")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", help="Data folder of the server at --url. Required with --url, except in a browser."),
+    ] = None,
     system: Annotated[
-        list[str] | None, typer.Option("--system", help="Run only the part of this system. Can be repeated.")
+        list[str] | None, typer.Option("--system", help="Run only the steps for this system. Can be repeated.")
     ] = None,
     stay: Annotated[
         bool | None,
         typer.Option(
             "--stay/--no-stay",
-            help="Keep the demo's own server running until Ctrl-C, so that the printed links work. Enabled by default"
-            " in a terminal.",
+            help="Keep the demo's own server running until you press Ctrl-C, so that the printed links work. Enabled"
+            " by default in a terminal.",
         ),
     ] = None,
     browser: Annotated[
-        bool, typer.Option("--browser", help="Show the scenario in browser windows, side by side. Requires Playwright.")
+        bool, typer.Option("--browser", help="Run the scenario in browser windows, side by side. Requires Playwright.")
     ] = False,
     pace: Annotated[
         float,
@@ -160,7 +163,7 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
 ) -> None:
     """Run a scripted scenario against the example systems, and print each step with links to the results.
 
-    With --browser, the scenario runs in the web pages of the systems, at a pace that you can follow.
+    With --browser, the scenario runs in the systems' web pages, slowly enough to follow.
     """
     from keyplan_systems.up.demo import Show  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.demo import demo as play  # noqa: PLC0415
@@ -204,7 +207,7 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
         ),
     ] = None,
 ) -> None:
-    """Run a Model Context Protocol (MCP) server through which AI agents use Ask-a-Human, one of the example systems."""
+    """Run a Model Context Protocol (MCP) server that lets AI agents use Ask-a-Human, one of the example systems."""
     try:
         server = importlib.import_module("keyplan_systems.ask_a_human.mcp")
     except ModuleNotFoundError as error:
@@ -218,8 +221,8 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def lake(
-    system: Annotated[str, typer.Argument(help="The system that the lake belongs to, such as todo.")],
-    action: Annotated[Action, typer.Argument(help="Action to run; see above.")],
+    system: Annotated[str, typer.Argument(help="Name of the example system, such as todo.")],
+    action: Annotated[Action, typer.Argument(help="Action to run, as listed above.")],
     text: Annotated[str | None, typer.Argument(help="SQL statement for `query`, or report name for `report`.")] = None,
     *,
     lake: Annotated[
@@ -235,7 +238,7 @@ def lake(
         str | None,
         typer.Option(
             "--database",
-            help="For feed and catch-up: the database that contains the system's table, given as a file path, "
+            help="For feed and catch-up: the database that contains the system's table: a file path, "
             "http://host:port or aws://region.",
         ),
     ] = None,
@@ -244,11 +247,11 @@ def lake(
     ] = None,
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "table",
 ) -> None:
-    """Query or update a system's data lake.
+    """Query or update the data lake of an example system.
 
     * `query` runs an SQL statement.
     * `report` runs a predefined report, and `reports` lists these reports.
-    * `feed` reads the table's stream into the lake.
+    * `feed` copies the records of the table's stream to the lake.
     * `catch-up` rebuilds the lake from the table or from a full export.
     * `refresh` updates the silver and gold layers from stored events.
     * `compact` merges small files.

@@ -93,8 +93,8 @@ def _commands() -> None:
 
 @app.command()
 def issue(
-    agent: Annotated[str, typer.Argument(help="The agent's id, as in X-Agent-Id.")],
-    url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
+    agent: Annotated[str, typer.Argument(help="The agent's ID, as in the X-Agent-Id header.")],
+    url: Annotated[str, typer.Option(help="The database: a file path, http://host:port or aws://region.")],
 ) -> None:
     """Print a new secret for an agent and invalidate its other secrets."""
     clock = SystemClock()

@@ -84,13 +84,17 @@ async def ask_about_drafts(client: Client, facts: Facts, *, people: int, wait_s:
 
 
 def main(
-    server: Annotated[str | None, typer.Option(help="URL of a running MCP server; without it one is started.")] = None,
-    url: Annotated[str, typer.Option(help="URL of Ask-a-Human, for the MCP server that is started.")] = (
+    server: Annotated[
+        str | None, typer.Option(help="URL of a running MCP server. If omitted, a server is started.")
+    ] = None,
+    url: Annotated[str, typer.Option(help="URL of Ask-a-Human, for an MCP server started by this command.")] = (
         "http://127.0.0.1:8000/ask_a_human"
     ),
     people: Annotated[int, typer.Option(min=1, max=50, help="Number of people to ask.")] = 3,
-    wait: Annotated[int, typer.Option(min=0, max=3600, help="Seconds to wait for them.")] = 300,
-    key: Annotated[str | None, typer.Option(help="Idempotency key: the same key asks once.")] = None,
+    wait: Annotated[int, typer.Option(min=0, max=3600, help="Seconds to wait for their answers.")] = 300,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key. Repeating the command with the same key asks only once.")
+    ] = None,
 ) -> None:
     """Draft a release note, ask humans which draft is best, and print the chosen draft."""
     command = StdioServerParameters(

@@ -22,8 +22,8 @@ from keyplan_systems.ask_a_human.domain.timestamps import iso
 from keyplan_systems.ask_a_human.entities import Flag, Response
 
 app = typer.Typer(help="Review flagged answers. Prints one JSON object per line.", no_args_is_help=True)
-Url: TypeAlias = Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")]
-Most: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lines.")]
+Url: TypeAlias = Annotated[str, typer.Option(help="The database: a file path, http://host:port or aws://region.")]
+Most: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lines to print.")]
 
 
 class Reviews:
@@ -61,7 +61,7 @@ def waiting(url: Url, most: Most = 100) -> None:
 
 @app.command()
 def answers(
-    person: Annotated[str, typer.Argument(help="The person's id in a flag.")], url: Url, most: Most = 100
+    person: Annotated[str, typer.Argument(help="ID of the user, as shown in a flag.")], url: Url, most: Most = 100
 ) -> None:
     """Print a user's answers, newest first."""
     with _open(url) as reviews:
@@ -69,7 +69,7 @@ def answers(
 
 
 @app.command()
-def decide(flag: Annotated[str, typer.Argument(help="Its flag_id.")], action: Action, url: Url) -> None:
+def decide(flag: Annotated[str, typer.Argument(help="ID of the flag.")], action: Action, url: Url) -> None:
     """Store a reviewer's decision on a flag, replacing an earlier decision, and print the flag."""
     with _open(url) as reviews:
         decided = reviews.decide(flag, action)

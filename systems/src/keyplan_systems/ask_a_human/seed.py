@@ -139,8 +139,12 @@ def ask_all(client: AgentClient, key: str, *, timeout_seconds: int = 86_400) -> 
 
 def main(
     url: Annotated[str, typer.Argument(help="URL of the running system.")] = "http://127.0.0.1:8000/ask_a_human",
-    agent: Annotated[str | None, typer.Option(help="Existing agent; without it a new one registers.")] = None,
-    secret: Annotated[str | None, typer.Option(envvar="ASK_A_HUMAN_SECRET", help="Secret of that agent.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="ID of an existing agent. If omitted, a new agent is registered.")
+    ] = None,
+    secret: Annotated[
+        str | None, typer.Option(envvar="ASK_A_HUMAN_SECRET", help="Secret of the existing agent.")
+    ] = None,
 ) -> None:
     """Ask realistic questions, which users can answer on the web pages."""
     try:

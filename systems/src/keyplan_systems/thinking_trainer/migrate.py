@@ -15,8 +15,10 @@ from keyplan_systems.thinking_trainer.migration import Migration, Progress
 
 
 def migrate(
-    url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
-    progress: Annotated[Path, typer.Option(help="File with the position, for the next start after an interruption.")],
+    url: Annotated[str, typer.Option(help="The database: a file path, http://host:port or aws://region.")],
+    progress: Annotated[
+        Path, typer.Option(help="File that stores the progress, so that an interrupted migration can continue.")
+    ],
 ) -> None:
     """Upgrade stored items to the current version. Exit with 1 if some items could not be upgraded."""
     try:

@@ -18,13 +18,16 @@ from keyplan_systems.thinking_trainer.service import Service
 
 
 def seed(
-    url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
+    url: Annotated[str, typer.Option(help="The database: a file path, http://host:port or aws://region.")],
     folder: Annotated[
-        Path | None, typer.Option(help="Folder with your own JSON files, in place of the twenty.")
+        Path | None,
+        typer.Option(help="Folder with your own scenarios as JSON files, to load instead of the included scenarios."),
     ] = None,
-    create_table: Annotated[bool, typer.Option("--create-table", help="Create the table if it is missing.")] = False,
+    create_table: Annotated[
+        bool, typer.Option("--create-table", help="Create the table if it does not exist.")
+    ] = False,
 ) -> None:
-    """Load the missing scenarios. Repeating the command changes nothing."""
+    """Load the scenarios that are not in the table yet."""
     clock = SystemClock()
     try:
         scenarios = seed_scenarios() if folder is None else scenarios_in(folder)

@@ -79,11 +79,11 @@ def _workers(service: Service, clock: DayClock) -> Iterator[Workers]:
 
 def main(
     *,
-    questions: Annotated[int, typer.Option(help="Questions of the day.")] = 2_000,
-    answers: Annotated[int, typer.Option(help="Answers that are tried.")] = 20_000,
-    subscribers: Annotated[int, typer.Option(help="People with push subscriptions.")] = 5_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same day.")] = 1,
-    pollers: Annotated[int, typer.Option(help="Agents that poll concurrently.")] = 2,
+    questions: Annotated[int, typer.Option(help="Number of questions asked.")] = 2_000,
+    answers: Annotated[int, typer.Option(help="Number of attempts to answer.")] = 20_000,
+    subscribers: Annotated[int, typer.Option(help="Number of people with push subscriptions.")] = 5_000,
+    seed: Annotated[int, typer.Option(help="Random seed. The same seed simulates the same day.")] = 1,
+    pollers: Annotated[int, typer.Option(help="Number of agents that poll concurrently.")] = 2,
     push_hours: Annotated[int, typer.Option(help="Hours between runs of the push worker.")] = 1,
 ) -> None:
     """Simulate one day on a database engine in this process. Exit with 1 if the audit has findings."""
