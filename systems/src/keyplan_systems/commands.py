@@ -276,7 +276,6 @@ def lake(
 
 
 def _commands(system: str) -> Any:
-    """Return the module with the lake commands of a system."""
     package = f"keyplan_systems.{system}.lake"
     try:
         if not _SYSTEM.fullmatch(system):

@@ -42,7 +42,7 @@ _bearer = HTTPBearer(auto_error=False, scheme_name="ThreadToken", description="T
 
 
 def service_of(request: Request) -> Service:
-    """Return the application's service."""
+    """Return the forum service of the application that received the request."""
     service = request.app.state.service
     assert isinstance(service, Service), "the application sets it"
     return service
@@ -96,7 +96,7 @@ def _thread_body(thread: Thread) -> dict[str, Any]:
 
 @router.get("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
 def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Return a thread's status, and a token for its messages that is valid for two hours.
+    """Return a thread's status, and a token, valid for two hours, that grants access to its messages.
 
     The status is `not_started` if the thread does not exist.
     """
@@ -129,7 +129,8 @@ def listed(
 ) -> dict[str, Any]:
     """List threads that the caller may read, most recently updated first.
 
-    Select the threads of a group, the caller's own threads, or the threads of other users.
+    `watched_group_id` selects the threads of a group's members. `is_mine` selects the caller's own threads if it is
+    true, and the threads of other users if it is false.
     """
     page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, after_of(after))
     return {"threads": [_listed_body(entry) for entry in page.threads], "next": after_text(page.after)}
@@ -276,7 +277,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _unavailable(_error: Exception) -> Problem:
-    """Return a problem with status 503, for a SQL database that is unavailable or locked."""
+    """Return a problem with status 503, for an error raised because the SQL database is unavailable or locked."""
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
 
@@ -302,7 +303,7 @@ def application(
 ) -> FastAPI:
     """Return the API application for a service.
 
-    `sockets` contains the WebSocket route, and `lifespan` starts and stops the delivery to its connections.
+    `sockets` contains the WebSocket route. `lifespan` starts and stops the delivery of events to WebSocket connections.
     """
     app = web_application(
         "Forum",

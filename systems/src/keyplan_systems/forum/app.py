@@ -1,4 +1,4 @@
-"""Assembly of the forum: API, web pages, WebSocket connections, and workers for the outbox and for notifications."""
+"""Assembly of the forum from its API, web pages, WebSocket connections and background workers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from keyplan_systems.web.rate_limits import limit_from
 from keyplan_systems.web.system import Built, Resources, SamplePerson, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
-"""Environment variable with the URL of the SQL database (postgresql:// or sqlite:///). The default is a file in the
-folder.
+"""Environment variable with the URL of the SQL database (postgresql:// or sqlite:///). The default is a SQLite file in
+the system's data folder.
 """
 IDLE = "KEYPLAN_FORUM_IDLE_SECONDS"
 TOTAL = "KEYPLAN_FORUM_CONNECTION_SECONDS"
@@ -42,11 +42,11 @@ ACTIONS_VARIABLE = "KEYPLAN_FORUM_ACTION_LIMIT"
 KEY_FILE = "thread-tokens.pem"
 """Name of the file with the key that signs thread tokens, for servers without a shared secret."""
 CARRIED_KEPT_SECONDS = 7 * 24 * 3600
-"""Time in seconds for which the outbox keeps entries after they were transferred, for inspection."""
+"""Time in seconds for which the outbox keeps entries, for inspection, after they were transferred to the event log."""
 
 
 def build(resources: Resources) -> Built:
-    """Build the system. Raises ValueError for an invalid setting."""
+    """Build the forum. Raises ValueError for an invalid setting."""
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
     database = Database(url)
@@ -104,13 +104,12 @@ def build(resources: Resources) -> Built:
 
 
 def _load(service: Service) -> None:
-    """Load all sample data: Ann's thread, and the threads of her class."""
     load_sample(service)
     load_class(service)
 
 
 def _signing_key(resources: Resources) -> Ed25519PrivateKey:
-    """Return the key that signs thread tokens. It is shared by all replicas, or by the processes that use the folder.
+    """Return the key that signs thread tokens. All replicas, or all processes that use the same folder, share the key.
 
     Raises KeyFileError if the key file cannot be used.
     """

@@ -24,7 +24,7 @@ from keyplan_systems.forum.service import Fact
 SCORE_DIGITS: Final = 9
 """Number of decimal places to which a score is rounded.
 
-A float can be smaller than the smallest positive number that DynamoDB stores (1e-130).
+Scores are rounded because a float can be closer to zero than the smallest number that DynamoDB stores (1e-130).
 """
 
 
@@ -47,7 +47,7 @@ class ThreadChange(Body):
     message_count_increment: StrictInt | None = None
 
     def update(self) -> ThreadUpdate:
-        """Convert the body to a domain value."""
+        """Convert the request body to a ThreadUpdate."""
         return ThreadUpdate(self.status, self.helper_group_id, self.message_count, self.message_count_increment)
 
 
@@ -105,7 +105,7 @@ class FactBody(Body):
         return self
 
     def fact(self) -> Fact:
-        """Convert the body to a value for the service."""
+        """Convert the reported event to a `Fact` for the service."""
         return Fact(
             EventType(self.type),
             self.time,

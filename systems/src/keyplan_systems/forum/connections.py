@@ -39,7 +39,9 @@ class Connections:
         self._server_id = f"{clock.random.getrandbits(128):032x}"
 
     def beat(self) -> int:
-        """Renew the registration of this process. Return 0, so that the worker pauses afterwards."""
+        """Renew the registration that shows that this process is alive. Return 0, so that the worker pauses
+        afterwards.
+        """
         self._db.run(design.beat(self._server_id, int(self._clock.now()) + SERVER_SECONDS))
         return 0
 
@@ -73,7 +75,7 @@ class Connections:
         self._db.run(design.unsubscribe(place, connection_id, _text(place)))
 
     def closed(self, connection_id: str) -> int:
-        """Delete a closed connection and all its subscriptions. Return the number of subscriptions.
+        """Delete a closed connection and all its subscriptions. Return the number of deleted subscriptions.
 
         Repeated calls change nothing.
         """

@@ -76,5 +76,4 @@ def _write(ann: httpx.Client, token: str, text: str) -> None:
 
 
 def _of_thread(token: str) -> dict[str, str]:
-    """Return request headers that contain a thread token."""
     return {"Authorization": f"Bearer {token}"}

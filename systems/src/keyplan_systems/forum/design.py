@@ -76,7 +76,7 @@ def head_of(place: Place) -> ItemKey:
 
 @forum.create(Head)
 def begin_head(head: Head) -> ItemWrite:
-    """Create the `Head` item of a thread with its first event."""
+    """Create a thread's `Head` item when its first event is stored."""
     return item(head)
 
 
@@ -337,7 +337,7 @@ def push_notifications(changes: list[Inserted[Notification]]) -> None:
 def push_watchers(
     changes: list[Inserted[Subscription] | Removed[Subscription] | Expired[Subscription]],
 ) -> None:
-    """Report to a thread's watchers that are connected to this process that other watchers have joined or left."""
+    """Notify a thread's watchers that are connected to this process when other watchers join or leave."""
     raise NotImplementedError(f"no handler was given for {len(changes)} watchers")
 
 

@@ -18,7 +18,7 @@ from enum import IntEnum, StrEnum
 from typing import Final
 
 CLOSED_READABLE_MS: Final = 14 * 24 * 3600 * 1000
-"""Time in milliseconds for which a closed thread can be read by helpers who have validated the item."""
+"""Time in milliseconds for which a closed thread can be read by helpers who have a validated result on the item."""
 
 MAX_MESSAGE_COUNT: Final = 2**31 - 1
 """Maximum message count of a thread. It fits into a 32-bit integer column."""
@@ -61,12 +61,12 @@ class Status(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether the thread is open: someone is expected to respond."""
+        """Whether a thread with this status is open, which means that someone is expected to respond."""
         return self is not Status.CLOSED
 
 
 NOT_STARTED: Final = "not_started"
-"""Status that is returned for a thread without a row. It is never stored, so a thread cannot return to it."""
+"""Status that is returned for a thread without a row in SQL. It is never stored, so a thread cannot return to it."""
 
 
 class View(IntEnum):
@@ -154,7 +154,9 @@ class LogKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """An entry for the event log. `key` stays the same in every attempt, so that the entry is written only once."""
+    """An entry for the event log. If writing the entry is repeated, `key` is the same, so that the entry is written
+    only once.
+    """
 
     key: str
     kind: LogKind

@@ -91,7 +91,7 @@ class Levels:
 
 
 def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
-    """Return the start nodes and all nodes above them. Cycles are handled."""
+    """Return the start nodes and all nodes above them. The edges can contain cycles."""
     reached = set(start)
     waiting = list(reached)
     while waiting:

@@ -58,7 +58,7 @@ class Situation:
 
     @property
     def is_mine(self) -> bool:
-        """Whether the user is the participant or a member of the participating team."""
+        """Whether the user is the thread's participant or a member of the participating team."""
         return is_participant(self.facts, self.user_id, self.key)
 
     @property
@@ -201,8 +201,8 @@ def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
 
 
 def _entry(now: Situation, new: Thread) -> LogEntry:
-    """Return the log entry for the opening or closing of a thread. Its key is unique and stays the same in every
-    attempt.
+    """Return the log entry for the opening or closing of a thread. Its key is unique, and is the same if the write is
+    repeated.
     """
     kind = LogKind.THREAD_OPENED if new.status.is_open else LogKind.THREAD_CLOSED
     key = f"{kind}-{new.key.item_id}-{new.key.participant_id}-{new.revision}"

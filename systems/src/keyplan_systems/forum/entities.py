@@ -21,7 +21,7 @@ with all its subscriptions.
 """
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
-"""ID on the platform. It consists of digits, so that it cannot contain a key separator."""
+"""ID of a user, team or item on the platform. It consists of digits, so that it cannot contain a key separator."""
 
 EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
 """ID of an event, which its sender chooses. If the event is sent again, it has the same ID."""
@@ -161,7 +161,7 @@ class Subscription(Entity):
     """
     user_id: Id
     ttl: int
-    """Time of expiry in epoch seconds."""
+    """Time in epoch seconds at which the subscription expires."""
 
     @property
     def place(self) -> Place:
@@ -174,8 +174,8 @@ class Subscription(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(140), distinct=_OF_A_THREAD),
 )
 class StatusCopy(Entity):
-    """A copy of a thread's status, which is stored in SQL. The table's stream reports changes to the watchers on all
-    processes.
+    """A copy of a thread's status. The status itself is stored in SQL. The table's stream reports changes of the copy
+    to the watchers on all processes.
     """
 
     participant_id: Id
@@ -186,7 +186,7 @@ class StatusCopy(Entity):
 
     @property
     def place(self) -> Place:
-        """The IDs of the thread."""
+        """The IDs of the thread whose status is copied."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -233,7 +233,7 @@ class Follow(Entity):
     status_seq: int = 0
     """Number of the last event `thread_opened` or `thread_closed` that was applied to this record."""
     ttl: int | None = None
-    """Time of expiry in epoch seconds. None while the thread is open."""
+    """Time in epoch seconds at which the record expires. None while the thread is open."""
 
     @property
     def place(self) -> Place:
@@ -257,7 +257,7 @@ class Notification(Entity):
     excerpt: Annotated[str, StringConstraints(max_length=200)]
     is_read: bool = False
     ttl: int
-    """Time of expiry in epoch seconds."""
+    """Time in epoch seconds at which the notification expires."""
 
     @property
     def place(self) -> Place:

@@ -47,7 +47,9 @@ class Feed:
         poll_s: float = POLL_S,
         checkpoints: Path | None = None,
     ) -> None:
-        """Create the reader. `checkpoints` is an empty folder for its position, by default a temporary folder."""
+        """Create the reader. `checkpoints` is an empty folder for its position in the stream, by default a temporary
+        folder.
+        """
         self.hub = hub
         self._db, self._clock, self._destinations, self._poll_s = db, clock, destinations, poll_s
         self._checkpoints = checkpoints

@@ -24,14 +24,14 @@ CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 MAX_COUNTED: Final = 100
-"""Number of unread notifications from which the badge no longer shows the exact number."""
+"""Smallest number of unread notifications that the badge does not show exactly."""
 MAX_READ: Final = 1_000
 """Number of a user's newest notifications that are searched for unread notifications."""
 _READ_PAGE: Final = 100
 
 _PASSED = (ConditionFailedError, NotFoundError)
-"""Errors of a conditional write for a status change that was already applied, was superseded, or whose item was
-deleted.
+"""Errors of a conditional write that mean that the status change was already applied or superseded, or that the item
+was deleted.
 """
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
@@ -44,7 +44,7 @@ class UnknownNotificationError(ForumError):
 
 
 class Followers:
-    """The operations on follows and notifications."""
+    """The operations on follow records and notifications."""
 
     def __init__(self, db: Connection, clock: Clock, connections: Connections) -> None:
         self._db, self._clock, self._connections = db, clock, connections
@@ -52,23 +52,23 @@ class Followers:
     # Follows.
 
     def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
-        """Make a user follow a thread. With `ends`, the follow expires, because the thread is closed.
+        """Make a user follow a thread. If `ends` is True, because the thread is closed, the follow record expires.
 
         If the user already follows the thread, nothing changes.
         """
         self._add(place, user_id, 0, self._end_s() if ends else None)
 
     def let_expire(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Let a user's follow expire after the thread was closed, unless it already expires or a later status change
-        was applied.
+        """Set the expiry of a user's follow record after the thread was closed, unless the record already expires or a
+        later status change was applied to it.
         """
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is None:
             self._end(follower, status_seq)
 
     def keep(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Make a user's follow permanent again after the thread was reopened, unless a later status change
-        was applied.
+        """Make a user's follow record permanent again after the thread was reopened, unless a later status change was
+        applied to it.
         """
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is not None:
@@ -83,11 +83,11 @@ class Followers:
         return self._db.run(design.follow_of(place, user_id)) is not None
 
     def status_changed(self, event: Event, people: Iterable[str]) -> None:
-        """Apply the opening or closing of a thread to the thread's followers. Repeated calls change nothing.
+        """Update the follow records of a thread that was opened or closed. Repeated calls change nothing.
 
-        After an opening, the given users become followers, and all follows are permanent. After a closing, all follows
-        expire in two weeks. The items are updated separately, because a thread can have more followers than a
-        transaction can write. An item to which a later status change was already applied stays unchanged.
+        After an opening, the given users become followers, and all follow records are permanent. After a closing, all
+        follow records expire in two weeks. The records are updated separately, because a thread can have more followers
+        than a transaction can write. A record to which a later status change was already applied stays unchanged.
         """
         opened = event.type is EventType.THREAD_OPENED
         if opened:

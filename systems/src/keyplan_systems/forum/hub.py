@@ -39,8 +39,8 @@ again later.
 """
 PAUSE_S: Final = 0.025
 LOOKED_EVERY_S: Final = 30.0
-"""Minimum interval in seconds between two reads of a thread's newest event number that heartbeats trigger in this
-process.
+"""Minimum interval in seconds between two reads of a thread's newest event number by this process. Heartbeats trigger
+these reads.
 """
 
 GOING_AWAY, TRY_AGAIN_LATER = 1001, 1013
@@ -56,10 +56,10 @@ class Limits:
     """The limits for the lifetime of connections, in seconds."""
 
     idle_s: float = 600.0
-    """Maximum time without messages."""
+    """Time without messages after which a connection is closed."""
     total_s: float = 7_200.0
     sweep_s: float = 1.0
-    """Interval between checks of all connections."""
+    """Interval between checks of all connections against the limits."""
 
 
 @dataclass(eq=False, slots=True)
@@ -67,14 +67,14 @@ class Room:
     """The state of a thread that connections of this process watch."""
 
     top: int = 0
-    """Highest known number of a stored event."""
+    """Highest known number of an event in the thread."""
     recent: dict[int, Event] = field(default_factory=dict)
     watches: set[Watch] = field(default_factory=set)
     looked_s: float = -math.inf
     """Monotonic time at which a heartbeat last caused a read of the newest event number."""
 
     def take(self, event: Event) -> None:
-        """Add an event to the buffer. If the buffer is full, remove the event with the lowest number."""
+        """Add an event to the thread's buffer. If the buffer is full, remove the event with the lowest number."""
         self.top = max(self.top, event.seq)
         self.recent[event.seq] = event
         if len(self.recent) > KEPT_EVENTS:

@@ -68,9 +68,9 @@ def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
 def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: str) -> bool:
     """Return True if the user may ask the helper group for help on the item.
 
-    This requires a help grant for a group to which the user belongs. The grant must be on the item, or on an item above
-    it that is connected by propagating edges only, and name the helper group or a group above it. An owner of the item
-    may ask any visible group.
+    This requires a help grant for a group to which the user belongs. The grant must name the helper group or a group
+    above it. It must be on the item, or on an item above it if all edges between them propagate help grants. An owner
+    of the item may ask any visible group.
     """
     if levels(facts, user_id, item_id).is_owner and is_visible(facts, helper_group_id, user_id):
         return True

@@ -130,7 +130,7 @@ class Service:
     def _copy_status(self, thread: Thread) -> None:
         """Store a copy of a thread's status for its watchers.
 
-        An error is only logged, because SQL contains the status and pages request it as well.
+        An error is only logged, because pages also read the status from SQL.
         """
         try:
             self.connections.copy_status(place_of(thread.key), str(thread.status), thread.revision)
@@ -163,7 +163,7 @@ class Service:
         """Store attempts, submissions and grades that the platform reports. Events that are already stored are not
         stored again.
 
-        Raises BadRequestError if one of them has a time in the future; in this case, nothing is stored.
+        Raises BadRequestError if an event has a time in the future; in this case, nothing is stored.
         """
         drafts = [_draft(place, fact) for fact in facts]
         for draft in drafts:
@@ -182,7 +182,7 @@ class Service:
         return self.log.history(place_of(rights.key), limit, cursor)
 
     def follow(self, rights: ThreadRights) -> None:
-        """Make the user follow the thread. If the thread is closed, the follow expires in two weeks."""
+        """Make the user follow the thread. If the thread is closed, the user stops following it after two weeks."""
         place = place_of(rights.key)
         was_closed = threads.is_closed(self.database, rights.key)
         self.followers.follow(place, rights.user_id, ends=was_closed)
@@ -213,7 +213,7 @@ class Service:
         return drain(self.database, self.clock, self.write_entry).written
 
     def write_entry(self, entry: LogEntry) -> None:
-        """Write the opening or closing of a thread to the event log, and apply it to the thread's followers.
+        """Write the opening or closing of a thread to the event log, and update the follow records of the thread.
 
         Repeated calls change nothing.
         """

@@ -54,7 +54,9 @@ class _Action(BaseModel):
 
 
 class Subscribe(_Action):
-    """A request to watch the thread of a thread token: events from now on, or the events after number `since`."""
+    """A request to watch the thread for which its token was issued. The server sends new events, or all events after
+    number `since`.
+    """
 
     action: Literal["forum.subscribe"]
     token: str

@@ -77,7 +77,7 @@ class Answers(Body):
     answers: Annotated[list[AnswerBody], Field(max_length=10)] = []
 
     def texts(self) -> dict[str, str]:
-        """Return the answers by question. Raises Problem if a question is answered twice."""
+        """Return the answers by question ID. Raises Problem if a question is answered twice."""
         texts = {answer.question_id: answer.answer for answer in self.answers}
         if len(texts) < len(self.answers):
             raise Problem(400, "A question is answered twice.", code="invalid")
@@ -120,7 +120,7 @@ def _page_body(items: Iterable[Any], next_token: str | None = None) -> Listed:
 
 
 def service_of(request: Request) -> Service:
-    """Return the application's service."""
+    """Return the trainer service of the application that received the request."""
     service = request.app.state.service
     assert isinstance(service, Service), "the application sets it"
     return service
@@ -190,7 +190,7 @@ def save(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str
 
 @router.post("/attempts/{attempt_id}/resume", tags=["attempts"])
 def resume(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Resume an attempt."""
+    """Resume an attempt in progress, which restarts the 24 hours after which it is abandoned."""
     return _attempt(uses.resume(_user(caller), attempt_id))
 
 

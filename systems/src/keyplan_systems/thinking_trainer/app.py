@@ -27,7 +27,7 @@ GRADING = Limit("graded attempts", 60, 3_600)
 
 
 def build(resources: Resources) -> Built:
-    """Build the system.
+    """Build the trainer.
 
     Raises ImportError if a model is configured but boto3 is not installed, and ValueError for invalid settings.
     """

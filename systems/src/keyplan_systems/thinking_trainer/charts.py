@@ -29,7 +29,7 @@ _PNG_DOTS_PER_INCH = 100
 
 
 def progress_table(history: Sequence[Profile]) -> Table:
-    """Return a table with the latest values of each dimension, and a bar for each of the 30 most recent snapshots.
+    """Return a table with the latest values of each dimension, and a bar for each of the 30 most recent profiles.
 
     `history` is oldest first. Raises ValueError if it is empty, out of order, or contains several users.
     """

@@ -221,7 +221,7 @@ profiles = Table("Profiles", pk="userId", sk="timestamp", point_in_time_recovery
     store_key_fields=False,
 )
 class StoredProfile(Profile, Entity):
-    """A snapshot, keyed by its user and its newest attempt."""
+    """A stored profile snapshot, whose key consists of its user and its newest attempt."""
 
 
 @profiles.entity(
@@ -230,7 +230,7 @@ class StoredProfile(Profile, Entity):
     name="UnversionedProfile",
 )
 class UnversionedProfile(Entity):
-    """A snapshot of version 0.9. Its sort key is a time with or without milliseconds, and its statistics are
+    """A profile snapshot of version 0.9. Its sort key is a time with or without milliseconds, and its statistics are
     unreliable.
     """
 
@@ -259,7 +259,7 @@ class UnversionedProfile(Entity):
     expected_items=1,
 )
 def latest_profile(user_id: str) -> KeyCondition:
-    """Read the latest profile."""
+    """Read a user's latest profile."""
     return pk(user_id=user_id)
 
 
@@ -267,31 +267,31 @@ def latest_profile(user_id: str) -> KeyCondition:
     StoredProfile, UnversionedProfile, descending=True, limit=20, rate=Rate.monthly(10_000), expected_items=20
 )
 def profile_history(user_id: str) -> KeyCondition:
-    """Read the profile history, newest first."""
+    """Read a user's profiles, newest first."""
     return pk(user_id=user_id)
 
 
 @profiles.put(StoredProfile, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def write_profile(profile: StoredProfile) -> ItemWrite:
-    """Store a snapshot, replacing an older version with the same key."""
+    """Store a profile snapshot, replacing an older version with the same key."""
     return item(profile)
 
 
 @profiles.scan(UnversionedProfile, page_size=100, rate=MIGRATION)
 def profiles_of_0_9() -> KeyCondition:
-    """Read snapshots of version 0.9, for the migration."""
+    """Read profile snapshots of version 0.9, for the migration."""
     return everything()
 
 
 @profiles.create(StoredProfile, rate=MIGRATION)
 def rekey_profile(profile: StoredProfile) -> ItemWrite:
-    """Store a snapshot of version 0.9 under its current key."""
+    """Store a profile snapshot of version 0.9 under its current key."""
     return item(profile)
 
 
 @profiles.delete(UnversionedProfile, rate=MIGRATION)
 def drop_unversioned(user_id: str, timestamp: str) -> ItemWrite:
-    """Delete a snapshot of version 0.9 from its former key."""
+    """Delete a profile snapshot of version 0.9 from its former key."""
     return item(user_id=user_id, timestamp=timestamp)
 
 
@@ -299,7 +299,7 @@ def drop_unversioned(user_id: str, timestamp: str) -> ItemWrite:
 def upgrade_profile(
     user_id: str, timestamp: str, profile: StoredProfile
 ) -> list[WriteCall[UnversionedProfile | None] | WriteCall[StoredProfile]]:
-    """Move a snapshot of version 0.9 to its current key and form."""
+    """Move a profile snapshot of version 0.9 to its current key and form."""
     return [drop_unversioned(user_id, timestamp), rekey_profile(profile)]
 
 
@@ -310,7 +310,9 @@ Snapshots = Annotated[list[StoredProfile], Field(max_length=KEPT)]
 def begin_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
-    """Process the first submitted attempt: mark it, and store the ledger and the snapshot."""
+    """Create a user's profile from the first submitted attempt: mark the attempt as included, and store the ledger and
+    the snapshot.
+    """
     return [note_attempt(attempt_id, at), begin_ledger(ledger), write_profile(each(snapshots))]
 
 
@@ -318,7 +320,9 @@ def begin_profile(
 def extend_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
-    """Process another submitted attempt: mark it, extend the ledger, and store every changed snapshot."""
+    """Add another submitted attempt to a user's profile: mark the attempt as included, update the ledger, and store
+    every changed snapshot.
+    """
     return [note_attempt(attempt_id, at), write_ledger(ledger), write_profile(each(snapshots))]
 
 

@@ -13,9 +13,10 @@ from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
 
 
 def upgraded_values(kind: Kind, values: Any) -> Any:
-    """Return the values of an entity (by field or attribute name), upgraded from their version, by default 0.9.
+    """Return the values of an entity (by field or attribute name), upgraded from their version. Values without a
+    version have version 0.9.
 
-    A validator that runs before all others calls this function. Raises ValueError for a version without an upgrade.
+    This function is used as the first validator of an entity. Raises ValueError for a version without an upgrade.
     """
     if not isinstance(values, Mapping):
         return values
@@ -28,7 +29,7 @@ def upgraded_values(kind: Kind, values: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """Return the value with field names converted to attribute names. Records contain no other map keys."""
+    """Return the value with field names converted to attribute names. All map keys in records are field names."""
     if isinstance(value, Mapping):
         return {to_camel(name): _stored(part) for name, part in value.items()}
     return [_stored(part) for part in value] if isinstance(value, list) else value

@@ -47,7 +47,7 @@ class BusyItemError(TrainerError):
 
 @dataclass
 class Progress:
-    """The position of the migration."""
+    """The position of the migration and its results so far."""
 
     stage: str = "scenarios"
     cursor: str | None = None
@@ -60,8 +60,8 @@ class Progress:
 
     @classmethod
     def read(cls, path: Path) -> Progress:
-        """Return the position in a file, or the start if the file is missing. Raises ProgressUnreadableError for an
-        invalid file.
+        """Return the position stored in a file, or the start if the file does not exist. Raises ProgressUnreadableError
+        for an invalid file.
         """
         if not path.exists():
             return cls()
@@ -71,7 +71,7 @@ class Progress:
             raise ProgressUnreadableError(f"{path} does not contain the position of a migration: {error}") from error
 
     def write(self, path: Path) -> None:
-        """Write the file atomically."""
+        """Write the position to a file atomically."""
         beside = path.with_name(path.name + ".new")
         with beside.open("w", encoding="utf-8") as file:
             json.dump(self.__dict__, file, indent=1)

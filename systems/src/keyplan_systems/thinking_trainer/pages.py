@@ -250,7 +250,6 @@ def _lines(history: Sequence[Profile]) -> list[tuple[str, list[tuple[str, list[f
 def _recommendations(
     latest: Profile | None, weak: Sequence[Dimension], offered: Sequence[StoredScenario]
 ) -> list[dict[str, Any]]:
-    """Return an exercise and scenarios for each weak dimension."""
     if latest is None:
         return []
     return [

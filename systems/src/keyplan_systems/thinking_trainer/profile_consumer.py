@@ -37,18 +37,18 @@ class BusyLedgerError(Exception):
 
 @dataclass(frozen=True)
 class ProfileConsumer:
-    """Handler of completed attempts."""
+    """Stream handler that adds completed attempts to their users' profiles."""
 
     db: Connection
     clock: Clock
 
     def follow(self, change: Inserted[StoredAttempt] | Modified[StoredAttempt]) -> None:
-        """Handle a change that completed an attempt."""
+        """Add the attempt that a change completed to its user's profile."""
         self.add(change.new)
 
     def add(self, attempt: Attempt) -> bool:
-        """Add an attempt. Return False if it was already added or was deleted. Raises BusyLedgerError if the ledger has
-        too many concurrent writes.
+        """Add an attempt to its user's profile. Return False if it was already added or was deleted. Raises
+        BusyLedgerError if the user's ledger has too many concurrent writes.
         """
         for _ in range(MAX_ATTEMPTS):
             ledger = self.db.run(design.ledger_of(attempt.user_id))

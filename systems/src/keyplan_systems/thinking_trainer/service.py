@@ -69,7 +69,9 @@ class Service:
     # Attempts.
 
     def begin(self, user_id: str, scenario_id: str) -> StoredAttempt:
-        """Return a new attempt in progress. Raises UnknownScenarioError if the scenario is unknown or inactive."""
+        """Start and return a new attempt in progress. Raises UnknownScenarioError if the scenario is unknown or
+        inactive.
+        """
         scenario = self.scenario(scenario_id)
         if not scenario.active:
             raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
@@ -78,7 +80,7 @@ class Service:
         return self.db.run(design.start_attempt(stored(attempt)))
 
     def submit_at_once(self, user_id: str, scenario_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Return a new attempt that is submitted with its answers.
+        """Store and return a new attempt that is submitted with its answers.
 
         Raises UnknownScenarioError for an unknown or inactive scenario, AnswersRejected for invalid answers,
         EvaluationFailed if grading fails, and TooManyRequestsError if the limit on graded attempts is reached.
@@ -90,7 +92,7 @@ class Service:
         return self.db.run(design.start_attempt(stored(self._graded(attempt, scenario, texts))))
 
     def save(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Store answers for later.
+        """Save the answers of an attempt without submitting it.
 
         Raises AttemptClosed unless the attempt is in progress, AnswersRejected for invalid answers, and
         ConcurrentChangeError if another request changed the attempt.
@@ -170,8 +172,8 @@ class Service:
     def abandon_inactive(self) -> int:
         """Abandon all attempts that have been inactive for 24 hours, and return their number.
 
-        If some of them fail or are unreadable, the others are still abandoned, and an UnfinishedError with all errors
-        is raised at the end. The next sweep processes them again.
+        If an attempt is unreadable or cannot be abandoned, the other attempts are still abandoned, and an
+        UnfinishedError with all errors is raised at the end. The next call processes the failed attempts again.
         """
         given_up, failures = 0, list[RunError]()
         inactive = self.db.iterate(design.inactive_attempts(self._now() - SILENCE), unreadable=failures.append)

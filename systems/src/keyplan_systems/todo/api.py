@@ -28,7 +28,8 @@ def application(
 ) -> FastAPI:
     """Return the application with the API and the pages of a service.
 
-    `checks` are its health checks. `dashboard` reads statistics from the data lake, and is None without a lake.
+    `checks` are the service's health checks. `dashboard` reads statistics from the data lake. It is None if the lake is
+    not available.
     """
     app = web_application("To-do", translations=TRANSLATIONS, verifier=verifier, checks=checks, clock=clock)
     add_routes(app, user_routes(service), task_routes(service), administration_routes(service))

@@ -87,7 +87,9 @@ def version_of(seen_version: str | None) -> int | None:
 
 
 def answer_response(answer: Answer) -> Response:
-    """Return the HTTP response for an answer. A repeated answer has the same bytes as the first one."""
+    """Return the HTTP response for an answer of the service. A repeated request gets the same bytes as the
+    first one.
+    """
     add_log_field("replayed", answer.replayed)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
     media = "application/json" if answer.body else None
@@ -100,7 +102,7 @@ def json_response(body: object) -> Response:
 
 
 def page_response(tasks: tuple[Task, ...], cursor: str | None) -> Response:
-    """Return a page of tasks."""
+    """Return the response with a page of tasks."""
     return json_response(with_unreadable({"tasks": [task_body(task) for task in tasks], "cursor": cursor}))
 
 

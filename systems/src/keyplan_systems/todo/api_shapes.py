@@ -140,7 +140,7 @@ class TaskPage(BaseModel):
 
 
 class Several(BaseModel):
-    """The requested tasks that exist."""
+    """The response to a request for several tasks by ID. Tasks that do not exist are omitted."""
 
     model_config = _example({"tasks": [TASK_EXAMPLE]})
 

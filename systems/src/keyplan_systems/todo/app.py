@@ -22,12 +22,13 @@ RETENTION = "KEYPLAN_TODO_COMPLETED_RETENTION_DAYS"
 permanently."""
 LAKE = "KEYPLAN_TODO_LAKE"
 """Environment variable with the lake's location, such as s3://bucket/todo. The default is the folder `lake` in the
-system's folder."""
+system's data folder.
+"""
 REFRESHED_EVERY_S = 15.0
 
 
 def build(resources: Resources) -> Built:
-    """Build the system with its resources. Raises ValueError for invalid settings."""
+    """Build the to-do system. Raises ValueError for invalid settings."""
     service = Service.over(resources.connection, resources.clock, _policy())
 
     table = in_thread(resources.connection.run, answer_given("health", "health"))

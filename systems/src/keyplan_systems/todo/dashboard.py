@@ -39,7 +39,7 @@ _BY_CATEGORY = """
 
 
 class Lake(Protocol):
-    """Interface of a lake that runs queries, such as `keyplan_systems.todo.lake.lake.Lake`."""
+    """Interface of a data lake that runs queries, such as `keyplan_systems.todo.lake.lake.Lake`."""
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
         """Run a query and return an Arrow table."""
@@ -47,7 +47,7 @@ class Lake(Protocol):
 
 @dataclass(frozen=True)
 class Figures:
-    """Statistics for one user. Days are in UTC."""
+    """Statistics about one user's tasks. Days are in UTC."""
 
     total: int
     open: int
@@ -68,7 +68,7 @@ class Figures:
 
 
 class Dashboard:
-    """Reader of task statistics. Threads can share it."""
+    """Reader of task statistics from the data lake. Threads can share an instance."""
 
     def __init__(self, lake: Lake, clock: Clock) -> None:
         self._lake, self._clock = lake, clock

@@ -90,7 +90,7 @@ def tasks_of_user(user_id: str) -> KeyCondition:
 
 @app.query(Task, consistent=True, after=TASK_WRITES, expired=True, rate=Rate.monthly(200), expected_items=50)
 def every_task_of_user(user_id: str) -> KeyCondition:
-    """Fetch every task of a deleted user, including expired ones."""
+    """Fetch every task of a user who is being deleted, including expired tasks."""
     return pk(user_id=user_id)
 
 
@@ -280,7 +280,8 @@ def answer_given(user_id: str, request_key: str) -> ItemKey:
 
 @app.create(Idempotency, rate=Rate(average=13, peak=170))
 def remember_answer(record: Idempotency) -> ItemWrite:
-    """Store the response unless a response is already stored, so that the first of two identical requests wins.
+    """Store the response to a request unless a response is already stored, so that the first of two identical requests
+    wins.
 
     An expired response is overwritten.
     """
@@ -289,7 +290,9 @@ def remember_answer(record: Idempotency) -> ItemWrite:
 
 @app.create(Idempotency, rate=Rate(average=0.5))
 def finish_answer(record: Idempotency) -> ItemWrite:
-    """Replace the record that marks multi-step work as in progress (status 102) with the response."""
+    """Store the response to a request with several steps, replacing the record that marks the request as in progress
+    (status 102).
+    """
     return item(record).replace_if(F.http_status_code == 102)
 
 
@@ -318,13 +321,13 @@ def user_is_leaving(user_id: str, since: datetime) -> ItemWrite:
 
 @app.delete(Task)
 def remove_task(user_id: str, task_id: str) -> ItemWrite:
-    """Delete a task of a deleted user, unconditionally."""
+    """Delete a task of a user who is being deleted, unconditionally."""
     return item(user_id=user_id, task_id=task_id)
 
 
 @transaction(rate=Rate.monthly(200), expected_items=51)
 def remove_tasks(user_id: str, since: datetime, task_ids: UpTo50) -> list[WriteCall[Any]]:
-    """Delete some tasks of a deleted user."""
+    """Delete some tasks of a user who is being deleted."""
     return [user_is_leaving(user_id, since), remove_task(user_id, each(task_ids))]
 
 

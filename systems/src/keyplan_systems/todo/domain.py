@@ -26,7 +26,7 @@ MOST_DAYS_KEPT = 36_500
 
 @dataclass(frozen=True)
 class Policy:
-    """Settings that the operator chooses."""
+    """The operator's settings for stored tasks."""
 
     completed_retention_days: int | None = None
     """Number of days after which completed tasks are deleted from the table, or None to keep them. The lake always
@@ -83,7 +83,7 @@ def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: 
 
 
 def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datetime | None]:
-    """Return the values of the fields that depend on a new status of a task."""
+    """Return the completion and expiry times that a task gets with a new status."""
     if status is not Status.COMPLETED:
         return {"completed_at": None, "expiration_timestamp": None}
     days = policy.completed_retention_days

@@ -147,7 +147,7 @@ class Idempotency(Entity):
     key=key("JOB#DELETE_USER", "USER#{user_id}"), volume=Volume(count=5, bytes=Bytes(90)), store_key_fields=False
 )
 class Deletion(Entity):
-    """A deletion of a user in progress. A worker finds and finishes it, even after repeated interruptions."""
+    """A job that deletes a user. A worker finishes the job, even after repeated interruptions."""
 
     user_id: UserId
     since: Timestamp

@@ -1,4 +1,4 @@
-"""Reader for a full table export in DynamoDB's S3 format, copied into a folder."""
+"""Reader for a full export of a table to S3 that was copied to a local folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def time_of_export(folder: Path) -> datetime:
 
 
 def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield every item as attribute values.
+    """Yield every item of the export as attribute values.
 
     Raises ExportError if a file is damaged, and after the last item if files are missing.
     """

@@ -54,7 +54,7 @@ _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 @dataclass
 class _Reader:
-    """A shard that this feed reads, and its position in it."""
+    """A shard that this feed reads, and the feed's position in the shard."""
 
     cursor: ShardCursor
     lease: ShardLease
@@ -66,7 +66,9 @@ class _Reader:
 
 
 class Feed:
-    """The feed of one lake from one table. It must not be used by several threads concurrently."""
+    """The consumer that copies the changes of one table to one lake. It must not be used by several threads
+    concurrently.
+    """
 
     def __init__(
         self,
@@ -117,7 +119,7 @@ class Feed:
                 return total
 
     def close(self) -> None:
-        """Release the shards to other feeds. The feed can be used again."""
+        """Release the leases on all shards, so that other feeds can read them. The feed can be used again."""
         try:
             for reader in self._readers.values():
                 self._release(reader.lease, done=False)
@@ -218,8 +220,8 @@ class Feed:
     # Records.
 
     def _drained(self, key: str) -> int:
-        """Drain a shard, and return the number of records. After a failure, records that were not stored are read
-        again.
+        """Read a shard up to its end, and return the number of records. After a failure, records that were not stored
+        are read again.
         """
         reader = self._readers[key]
         try:
@@ -262,7 +264,7 @@ class Feed:
         return records
 
     def _store(self, records: Sequence[StreamRecord], arn: str) -> None:
-        """Write records to bronze. Records that bronze rejects are sent to the failure destination."""
+        """Write records to the bronze layer. Records that it rejects are sent to the failure destination."""
         remaining = list(records)
         while remaining:
             try:

@@ -1,4 +1,4 @@
-"""Idempotency keys of the to-do system, including those of multi-step work, which claims its key first."""
+"""Idempotency keys of the to-do system. A request with several steps reserves its key before the first step."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ current items.
 
 
 class IdempotencyKeys(idempotency.IdempotencyKeys):
-    """Service that applies each request once. Threads and processes can share the table."""
+    """The idempotency keys of requests, each of which is executed once. Threads and processes can share the table."""
 
     refusals = RefusalError
 
     def begin(self, request: Request) -> Answer | None:
-        """Claim the key for multi-step work, or return the existing response. Raises KeyReusedError if the key belongs
-        to a different request.
+        """Reserve the key of a request with several steps, or return the stored response. Raises KeyReusedError if the
+        key belongs to a different request.
         """
         try:
             self._connection.run(self.keep(request, Work([], IN_PROGRESS), self.now()))
@@ -45,7 +45,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return None
 
     def finish(self, request: Request, body: object) -> Answer:
-        """Store a 200 response for multi-step work, unless an identical request has stored one first."""
+        """Store a 200 response to a request with several steps, unless an identical request has stored one first."""
         work = Work([], 200, body)
         try:
             self._connection.run(design.finish_answer(_record(request, work, self.now())))
@@ -61,14 +61,17 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return design.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the call that stores the response unless a record exists. An expired record is overwritten."""
+        """Return the call that stores the response to a request unless a record with the same key exists. An expired
+        record is overwritten.
+        """
         return design.remember_answer(_record(request, work, now))
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - all requests are repeated in the same way
-        """Return if all failure reasons are concurrent changes, so that the work should be repeated with the current
-        items.
+        """Raise the cause of a failed transaction, unless all causes are concurrent changes. In that case, the caller
+        repeats the work with the current items.
 
-        Raises AddressTakenError if the email address is in use, and otherwise the first other failure reason.
+        Raises AddressTakenError if the email address is in use, and otherwise the first cause that is not a concurrent
+        change.
         """
         for reason in failed.reasons:
             if isinstance(reason, UniqueTakenError):

@@ -14,7 +14,7 @@ class LakeMaintenance:
         self._lake = lake
 
     def run_once(self) -> int:
-        """Update the lake and return 0, so that the worker runs it at intervals and not continuously."""
+        """Update the lake, and compact it if it has many files. Return 0, so that the worker pauses afterwards."""
         if not self._lake.snapshot.pending():
             return 0
         done = self._lake.refresh()

@@ -99,7 +99,7 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """The list that a user has selected."""
+    """The list of tasks that a user has selected."""
 
     view: str
     filters: Mapping[str, str]

@@ -60,7 +60,7 @@ def _without(text: str, match: re.Match[str]) -> str:
 
 
 def _day(match: re.Match[str], today: date) -> date | None:
-    """Return the day for a match, or None for an invalid day such as 31 feb."""
+    """Return the date that a match describes, or None for an invalid date such as 31 feb."""
     groups = {name: value.lower() for name, value in match.groupdict().items() if value}
     try:
         if "iso" in groups:

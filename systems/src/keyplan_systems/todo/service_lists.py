@@ -32,7 +32,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class TaskSelection:
-    """The criteria of a list. A criterion that is None matches all tasks."""
+    """The filter criteria and the order of a list of tasks. A criterion that is None matches all tasks."""
 
     status: Status | None = None
     priority: Priority | None = None
@@ -99,11 +99,13 @@ class Lists:
         return self._filtered_page(selection.call(user_id), selection, limit, cursor)
 
     def overdue(self, user_id: str, zone: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return open tasks due before today in a time zone. Raises InvalidError for an unknown zone."""
+        """Return a user's open tasks that are due before the current day in a time zone. Raises InvalidError for an
+        unknown zone.
+        """
         return self._read(design.overdue_tasks(user_id, today(self._clock, zone)), limit, cursor)
 
     def search(self, user_id: str, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return the tasks of a user whose title or description contains a text, by reading all of them."""
+        """Return the tasks of a user whose title or description contains a text, by reading all tasks of the user."""
         return self._read(design.search_of_user(user_id, text), limit, cursor)
 
     def search_all(self, text: str, limit: int, cursor: str | None) -> Page[Task]:

@@ -66,7 +66,7 @@ class Users:
         return user
 
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
-        """Create the caller's user from the fields of the request, or else from the token."""
+        """Create the caller's user. Fields that the request omits are copied from the token."""
 
         def work() -> Work:
             if self._connection.run(design.user_by_id(person.user_id)) is not None:

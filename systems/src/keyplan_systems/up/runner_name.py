@@ -17,7 +17,8 @@ NAME_FILE = "runner"
 
 @contextmanager
 def runner_name(folder: Path) -> Iterator[str | None]:
-    """Lock the folder and yield a name for it, or None if another process has locked it or locks are not supported.
+    """Lock the data folder and yield a name for this process, or None if another process has locked the folder or locks
+    are not supported.
 
     The operating system releases the lock when the process ends. The name contains the host name and the inode number
     of the lock file, so that a copy of the folder has a different name.

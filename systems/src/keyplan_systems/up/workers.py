@@ -24,11 +24,11 @@ A longer pause between the worker's runs takes precedence.
 
 @dataclass
 class State:
-    """The state of a worker."""
+    """The state of a background worker."""
 
     worker: Worker
     done: int = 0
-    """Number of tasks completed since the start."""
+    """Number of tasks that the worker has completed since the start."""
     failures: int = 0
     """Number of consecutive failed runs."""
     is_unfinished: bool = False

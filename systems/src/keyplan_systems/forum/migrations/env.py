@@ -8,7 +8,7 @@ from keyplan_systems.forum.relational.models import Base
 
 
 def run() -> None:
-    """Apply the migrations. Raises RuntimeError if it was not started by `migrations.upgrade(url)`."""
+    """Apply the migrations. Raises RuntimeError if Alembic was not started by `migrations.upgrade(url)`."""
     connection = context.config.attributes.get("connection")
     if connection is None:
         raise RuntimeError("no connection: call keyplan_systems.forum.migrations.upgrade(url)")

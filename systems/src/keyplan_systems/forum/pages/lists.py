@@ -46,7 +46,7 @@ class Row:
 
     @property
     def thread(self) -> Thread:
-        """The thread."""
+        """The listed thread."""
         return self.listed.thread
 
 

@@ -70,7 +70,7 @@ def thread(
 
 @router.get(f"{_THREAD}/state")
 def state(here: InThread) -> Response:
-    """Return the part of the page that shows the status, the watchers and the available actions."""
+    """Return the part of the thread's page that shows the status, the watchers and the available actions."""
     view = here.view()
     return PAGES.render(here.request, "thread_state.html.j2", words=STATUS_WORDS, **_state(here, view))
 
@@ -85,8 +85,8 @@ def people(here: InThread) -> Response:
 
 @router.post(f"{_THREAD}/messages")
 def write(here: InThread, form: Form) -> Response:
-    """Store a message and count it. If the form requests it, also set the status so that the other party is expected to
-    respond.
+    """Store a message and increment the thread's message count. If the form requests it, also set the status so that
+    the other party is expected to respond.
     """
     view = here.view()
     try:
@@ -226,7 +226,8 @@ def _message(form: Mapping[str, str]) -> NewMessage:
 
 
 def _count(here: ThreadReader, view: ThreadView, *, hand_over: bool) -> None:
-    """Count a new message. With `hand_over`, also set the status so that the other party is expected to respond.
+    """Increment the thread's message count. With `hand_over`, also set the status so that the other party is expected
+    to respond.
 
     A thread that was closed concurrently stays closed.
     """

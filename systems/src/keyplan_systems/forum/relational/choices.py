@@ -53,8 +53,8 @@ class HelpChoice:
 def help_choices(
     database: Database, user_id: str, participant_id: str, item_id: str | None = None
 ) -> tuple[HelpChoice, ...]:
-    """Return the items on which the user may ask for help for a participant, by title, with the groups that can be
-    asked.
+    """Return the items on which the user may ask for help for a participant, sorted by title, with the groups that can
+    be asked.
 
     The participant can ask the groups of their help grants and the groups below them. An observer can ask every group
     that is visible to both the observer and the participant. `item_id` limits the result to one item.
@@ -81,7 +81,7 @@ def help_choices(
 
 
 def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
-    """Return the groups on which the user has `can_watch_members` directly, by name."""
+    """Return the groups on which the user has `can_watch_members` directly, sorted by name."""
     with database.read() as session:
         mine = groups_above(user_id)
         rows = session.execute(
@@ -121,8 +121,8 @@ def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The existing help grants on a user's items, and the items and groups for which the user may create
-    further ones.
+    """The existing help grants on a user's items, and the items and groups for which the user may create further
+    grants.
     """
 
     items: tuple[NamedGroup, ...] = ()
@@ -169,7 +169,8 @@ def grants_of(database: Database, user_id: str) -> Grants:
 def _candidates(session: Session, user_id: str, participant_id: str) -> dict[str, str]:
     """Return the names of all groups that the user or the participant may be able to ask, by ID.
 
-    These are public groups, groups above or managed by one of the two, and groups below a group of a help grant.
+    These are public groups, groups above the user or the participant, groups that one of them manages, and groups below
+    a group of a help grant.
     """
     around = load_facts(session, {user_id, participant_id}, ()).group_parents
     above = {user_id, participant_id, *around, *(parent for parents in around.values() for parent in parents)}

@@ -66,7 +66,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class ListedThread:
-    """A thread with the title and the name that a list shows."""
+    """A thread with the item title and the participant name that a list shows."""
 
     thread: Thread
     item_title: str

@@ -72,14 +72,14 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
 
 
 def waiting(database: Database) -> int:
-    """Return the number of pending entries."""
+    """Return the number of pending entries in the outbox."""
     with database.read() as session:
         count = session.scalar(select(func.count()).select_from(OutboxRow).where(OutboxRow.done_at_ms.is_(None)))
     return count or 0
 
 
 def forget_done(database: Database, before_ms: int) -> int:
-    """Delete the entries that were marked as done before a time in epoch milliseconds. Return their number."""
+    """Delete outbox entries that were marked as done before a time in epoch milliseconds. Return their number."""
     with database.write() as session:
         deleted = session.scalars(
             delete(OutboxRow).where(OutboxRow.done_at_ms < before_ms).returning(OutboxRow.id)

@@ -12,7 +12,9 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def people_of(database: Database, participant_id: str) -> frozenset[str]:
-    """Return the user IDs of a participant: the user, or the members of a team. An unknown participant has none."""
+    """Return the user IDs of a participant: the user, or the members of a team. The result is empty for an unknown
+    participant.
+    """
     with database.read() as session:
         kind = session.scalar(select(GroupRow.kind).where(GroupRow.id == participant_id))
         if kind is GroupKind.USER:

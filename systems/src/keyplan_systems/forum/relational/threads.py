@@ -51,7 +51,7 @@ def thread_key(item_id: str, participant_id: str) -> ThreadKey:
 
 
 def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user_id: str, key: ThreadKey) -> ThreadView:
-    """Return a thread, and a token for the user's rights in the thread that is valid for two hours.
+    """Return a thread, and a token, valid for two hours, for the user's rights in the thread.
 
     Raises NotAllowedError if the user may not read the thread, and BadRequestError if the participant is not a user or
     a team.
@@ -99,8 +99,8 @@ def update_thread(
     """Change or start a thread in one transaction that locks its row, and return the stored thread.
 
     If the status changes from open to closed or vice versa, the transaction also stores a log entry in the outbox. A
-    request that changes nothing does not update the thread's time; it returns None if the user may not read the thread.
-    Raises BadRequestError or NotAllowedError if the change is rejected.
+    request that changes nothing does not update the thread's time. In this case, the result is None if the user may not
+    read the thread. Raises BadRequestError or NotAllowedError if the change is rejected.
     """
     check_shape(update)
     with database.write() as session:
@@ -114,7 +114,7 @@ def update_thread(
 
 
 def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-    """Permit a group to ask another group for help on an item and on the items below it along propagating edges.
+    """Permit a group to ask another group for help on an item, and on the items below it that inherit the grant.
 
     A repeated call changes nothing. Raises NotAllowedError if the giver may not grant this permission.
     """

@@ -41,7 +41,7 @@ SILENCE = timedelta(hours=24)
 """Time without changes after which an attempt in progress counts as abandoned."""
 
 LONGEST_GRADING = timedelta(hours=1)
-"""Time that grading never exceeds. Three attempts with a slow model and the pauses between them take minutes."""
+"""Time that grading never exceeds. Three requests to a slow model and the pauses between them take minutes."""
 
 
 class Status(StrEnum):
@@ -272,5 +272,5 @@ def require_open(attempt: Attempt, verb: str) -> None:
 
 
 def _later(attempt: Attempt, now: datetime) -> datetime:
-    """Return the current time, but never before the attempt's last change, because clocks of servers differ."""
+    """Return `now` or the time of the attempt's last change, whichever is later, because clocks of servers differ."""
     return max(instant(now), attempt.touched_at)

@@ -53,7 +53,7 @@ class Trend(StrEnum):
 
 
 class DimensionStatistics(Record):
-    """The statistics of one dimension over the window. `recent_scores` is oldest first."""
+    """The statistics of one dimension over a user's newest attempts. `recent_scores` is oldest first."""
 
     name: Dimension
     moving_average: Figure
@@ -80,7 +80,7 @@ class Improvement(Record):
 
 
 class Profile(Record):
-    """A snapshot of the statistics.
+    """A snapshot of a user's statistics.
 
     Its newest attempt is `source_attempt_id`, which was submitted at `timestamp`.
     """
@@ -152,7 +152,9 @@ def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int
 
 
 def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
-    """Return average, deviation and trend of one dimension over the window, oldest first."""
+    """Return average, deviation and trend of one dimension. `scores` contains the scores of the newest attempts, oldest
+    first.
+    """
     return DimensionStatistics(
         name=name,
         moving_average=rounded(mean(scores)),
@@ -163,7 +165,7 @@ def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
 
 
 def trend(scores: Sequence[int]) -> Trend:
-    """Return the direction of the scores, oldest first. It is stable for fewer than three scores."""
+    """Return the direction of the scores, which are oldest first. It is stable for fewer than three scores."""
     if len(scores) < LEAST_FOR_TREND:
         return Trend.STABLE
     steepness = slope(scores)
@@ -173,7 +175,7 @@ def trend(scores: Sequence[int]) -> Trend:
 
 
 def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...]:
-    """Return the three weakest of the weak dimensions, lowest first. Ties are in the rubric's order."""
+    """Return up to three weak dimensions with the lowest averages, lowest first. Ties are in the rubric's order."""
     averages = {name: mean(scores[name]) for name in DIMENSIONS}
     own_mean = sum(averages.values(), Fraction(0)) / len(DIMENSIONS)
     weak = [name for name in DIMENSIONS if averages[name] < own_mean or averages[name] < WEAK_BELOW]
@@ -185,7 +187,7 @@ def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...
 
 
 def improvements(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Improvement, ...]:
-    """Return the three largest improvements, largest first. Ties are in the rubric's order."""
+    """Return up to three dimensions with the largest improvements, largest first. Ties are in the rubric's order."""
     rises = {name: _halves(scores[name]) for name in DIMENSIONS if len(scores[name]) >= LEAST_FOR_IMPROVEMENT}
     rising = [name for name, (before, after) in rises.items() if after > before]
     largest = sorted(rising, key=lambda name: rises[name][0] - rises[name][1])[:MAX_IMPROVEMENTS]
@@ -199,6 +201,8 @@ def _improvement(name: Dimension, before: Fraction, after: Fraction) -> Improvem
 
 
 def _halves(scores: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return the means of the older and the newer half. With an odd number, the middle score is in neither."""
+    """Return the means of the older and the newer half of the scores. If their number is odd, neither half contains the
+    middle score.
+    """
     half = len(scores) // 2
     return mean(scores[:half]), mean(scores[-half:])

@@ -43,7 +43,7 @@ _R = TypeVar("_R", bound=Record)
 
 
 class Kind(StrEnum):
-    """The kinds of items."""
+    """The kinds of stored items."""
 
     ATTEMPT = "attempt"
     PROFILE = "profile"
@@ -125,8 +125,9 @@ STEPS: Mapping[Kind, tuple[Step, ...]] = {
     Kind.PROFILE: (Step(UNVERSIONED, "1.0", _profile_1_0),),
     Kind.SCENARIO: (Step(UNVERSIONED, "1.0", _scenario_1_0),),
 }
-"""All steps, oldest first. Each step starts at the version at which the previous step ends, and the last step ends at
-the current version."""
+"""All upgrade steps, oldest first. Each step starts at the version at which the previous step ends, and the last step
+ends at the current version.
+"""
 
 
 def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:

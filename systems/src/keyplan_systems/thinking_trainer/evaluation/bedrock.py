@@ -39,7 +39,7 @@ REFUSING_STOPS = frozenset({"guardrail_intervened", "content_filtered"})
 
 
 class ConverseClient(Protocol):
-    """The part of a `bedrock-runtime` client that is used."""
+    """The part of a `bedrock-runtime` client that the evaluator uses."""
 
     def converse(self, **request: Any) -> Mapping[str, Any]:
         """Send one request to a model."""
@@ -110,7 +110,9 @@ def _raise_if_permanent(error: ClientError | ConnectionError | HTTPClientError, 
 
 
 def converse_client(region: str, endpoint_url: str | None = None, timeout_s: float = 60.0) -> ConverseClient:
-    """Return a boto3 client without retries, because the evaluator itself retries. boto3 finds credentials as usual."""
+    """Return a boto3 client without retries, because the evaluator itself retries. boto3 loads the credentials from its
+    usual locations.
+    """
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=timeout_s)
     client: ConverseClient = boto3.client(
         "bedrock-runtime", region_name=region, endpoint_url=endpoint_url, config=config

@@ -89,13 +89,13 @@ class Features:
 
     @cached_property
     def has_blocks(self) -> bool:
-        """Whether an answer has paragraphs, or a list of two or more lines."""
+        """Whether an answer has several paragraphs, or a list of two or more lines."""
         texts = [text for _, text in self.submission.pairs]
         return any(_has_blank_line(text) or len(_LIST_LINE.findall(text)) > 1 for text in texts)
 
     @cached_property
     def figure_count(self) -> int:
-        """How many different numbers the text contains in digits, such as 12."""
+        """The count of distinct numbers that the text contains in digits, such as 12."""
         return len(set(figures_of(self.text)))
 
     @cached_property

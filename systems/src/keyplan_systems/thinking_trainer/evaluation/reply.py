@@ -28,7 +28,9 @@ evaluator."""
 
 
 class ReplyUnusable(Exception):  # noqa: N818 - never raised outside the evaluators
-    """Raised for text without an assessment. The message contains the reason in words that the model can use."""
+    """Raised if a model's reply does not contain a valid assessment. The message contains the reason in words that the
+    model can use.
+    """
 
 
 def _cut(limit: int) -> BeforeValidator:
@@ -39,7 +41,7 @@ def _cut(limit: int) -> BeforeValidator:
 
 
 class _Dimension(BaseModel):
-    """A dimension in the model's reply. Scores must be JSON integers, and not strings or Booleans."""
+    """A dimension in the model's reply. Scores must be JSON integers, not strings or Booleans."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -51,7 +53,7 @@ class _Dimension(BaseModel):
 
 
 class _Reply(BaseModel):
-    """The whole reply. Additional fields such as an overall score are ignored."""
+    """The model's whole reply. Additional fields such as an overall score are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 

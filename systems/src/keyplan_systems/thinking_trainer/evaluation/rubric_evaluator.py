@@ -25,11 +25,13 @@ from .evaluator import Submission
 from .features import Features
 
 MODEL_ID = "keyplan-rubric-1"
-"""Model ID that each evaluation stores. Its number increases when a check, a threshold or a list of words changes."""
+"""Model ID that each evaluation by the rubric contains. Its number increases when a check, a threshold or a list of
+words changes.
+"""
 
 
 class RubricEvaluator:
-    """Evaluator that uses only the checks."""
+    """Evaluator that uses only the checks of the fixed rubric."""
 
     def evaluate(self, submission: Submission) -> Assessment:
         """Return the scores of all eight dimensions, each with the reasons for its points and for missing points. It

@@ -83,8 +83,8 @@ class Bronze:
 
         `stream` is the ARN or label of the stream of the records. Pass it in all calls or in none: sequence numbers are
         compared within a stream, and the events of a later stream count as later. Raises BadRecordError for a malformed
-        record (nothing of the batch is stored), LakeBusyError if other writers keep committing first, and OSError if
-        the storage fails.
+        record (in this case, no record of the batch is stored), LakeBusyError if other writers keep committing first,
+        and OSError if the storage fails.
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
         by_identity = {event.identity: event for event in events if event is not None}

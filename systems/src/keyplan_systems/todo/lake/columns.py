@@ -35,13 +35,13 @@ Reader = Callable[[str, Mapping[str, Any], Problems], Any]
 
 
 def text(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
-    """Return a string attribute."""
+    """Return a string attribute of an item, or None if it is missing or has another type."""
     value: str | None = _content(name, "S", item, problems)
     return value
 
 
 def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | None:
-    """Return a number attribute with its exact value."""
+    """Return a number attribute of an item with its exact value, or None if it is missing or invalid."""
     value = _content(name, "N", item, problems)
     if value is None:
         return None
@@ -58,7 +58,7 @@ def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | 
 
 
 def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
-    """Return a date in the format YYYY-MM-DD."""
+    """Return a date attribute of an item, or None if it is missing or does not have the format YYYY-MM-DD."""
     value = text(name, item, problems)
     if value is None:
         return None
@@ -72,7 +72,9 @@ def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
 
 
 def one_of(allowed: tuple[str, ...]) -> Reader:
-    """Return a reader for a string attribute with the allowed values. Other values are kept and reported."""
+    """Return a reader for a string attribute with the allowed values. Other values are kept and added to
+    the problems.
+    """
 
     def read(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
         value = text(name, item, problems)

@@ -29,7 +29,7 @@ class CommandError(Exception):
 
 @dataclass(frozen=True)
 class Order:
-    """The command line arguments."""
+    """The command line arguments of `keyplan lake todo`."""
 
     lake: str
     """Folder or s3://bucket/prefix."""

@@ -51,7 +51,7 @@ class Vacuumed:
 
 
 class Housekeeper:
-    """Maintenance of a lake while others write and read it."""
+    """Compaction and vacuum of a lake while others write and read it."""
 
     def __init__(self, storage: Storage, versions: Versions, clock: Clock, refresh: Callable[[], Snapshot]) -> None:
         self._storage = storage

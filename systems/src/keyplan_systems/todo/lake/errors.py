@@ -39,12 +39,12 @@ class LakeBusyError(LakeError):
 
 
 class StaleExportError(LakeError):
-    """Raised if an export is older than one that was already applied."""
+    """Raised if an export is older than an export that was already applied to the lake."""
 
 
 class QueryError(LakeError):
-    """Raised if SQL is rejected or fails. The message contains the reason."""
+    """Raised if an SQL statement is rejected or fails. The message contains the reason."""
 
 
 class QueryTimeoutError(QueryError):
-    """Raised if SQL ran longer than allowed."""
+    """Raised if an SQL statement exceeds the time limit."""

@@ -34,7 +34,7 @@ _SETS = frozenset(("SS", "NS", "BS"))
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change of one item."""
+    """A change of one item of the table."""
 
     stream: str
     """Label of the stream, which is its creation time, or an empty string if unknown. Each stream has its own sequence
@@ -219,7 +219,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _check(value: Any, name: str) -> None:
-    """Raise an error unless the value is an attribute value. Numbers must be strings."""
+    """Raise _MalformedError unless the value is an attribute value. Numbers must be strings."""
     if not isinstance(value, Mapping) or len(value) != 1:
         raise _MalformedError(f"attribute {name} is {value!r}, which is not an attribute value")
     ((kind, content),) = value.items()

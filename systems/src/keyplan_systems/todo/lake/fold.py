@@ -37,7 +37,7 @@ Position = tuple[int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What the merged events and exports show about one user or task."""
+    """The merged information from events and exports about one user or task."""
 
     at: Position
     state: str
@@ -103,7 +103,7 @@ def exported_fact(image: str, era: int, as_of_us: int) -> Fact:
 
 
 def add(facts: dict[Key, Fact], key: Key, fact: Fact) -> None:
-    """Merge a fact into the known facts."""
+    """Merge a fact about a user or task into `facts`."""
     present_fact = facts.get(key)
     facts[key] = fact if present_fact is None else merge(present_fact, fact)
 

@@ -79,7 +79,7 @@ class Lake:
         return self._refresher.refresh()
 
     def rebuild(self) -> Snapshot:
-        """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError if other writers prevent the
+        """Rebuild silver and gold from all bronze files and exports. Raises LakeBusyError if other writers prevent the
         commit.
         """
         return self._refresher.rebuild()

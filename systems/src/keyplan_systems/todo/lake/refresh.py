@@ -78,7 +78,7 @@ class Refresher:
                 return done
 
     def rebuild(self) -> Snapshot:
-        """Rebuild silver and gold from all of bronze and the exports. Raises LakeBusyError if other writers prevent the
+        """Rebuild silver and gold from all bronze files and exports. Raises LakeBusyError if other writers prevent the
         commit.
         """
         return self._commit(lambda base: self._rebuild(base, base.baselines), _same_history)
@@ -86,7 +86,7 @@ class Refresher:
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rebuild silver from a full export, for when the stream no longer contains all changes since the last event.
+        """Rebuild silver from a full export, if the stream no longer contains all changes since the last stored event.
 
         `items` are the items of the table as attribute values (`Item` of each line of an export, or a scan). `as_of` is
         the time of the data, with a time zone. Events of that second and later are applied on top of it, so the stream

@@ -86,13 +86,13 @@ class Buckets:
         self._tables: dict[tuple[str, str], Any] = {}
 
     def fold(self, files: Iterable[DataFile]) -> None:
-        """Add the events of bronze files."""
+        """Merge the events of bronze files into the buckets."""
         facts = event_facts(_event_rows(self._storage, files), self.baselines)
         for kind in KINDS:
             self.merge(kind, facts[kind])
 
     def merge(self, kind: str, facts: Mapping[Key, Fact]) -> None:
-        """Add facts about users or tasks, depending on `kind`."""
+        """Merge facts about users or tasks, depending on `kind`, into the buckets."""
         by_bucket: dict[str, dict[Key, Fact]] = {}
         for key, fact in facts.items():
             by_bucket.setdefault(bucket_of(key[0]), {})[key] = fact

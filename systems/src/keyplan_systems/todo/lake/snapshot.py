@@ -17,7 +17,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file."""
+    """A Parquet file of the lake."""
 
     path: str
     kind: str
@@ -61,11 +61,11 @@ class Snapshot:
     files: tuple[DataFile, ...] = ()
 
     def of(self, kind: str) -> list[DataFile]:
-        """Return the files of a kind."""
+        """Return the data files of the given kind in this version."""
         return [file for file in self.files if file.kind == kind]
 
     def with_files(self, add: Iterable[DataFile] = (), remove: Iterable[DataFile] = ()) -> Snapshot:
-        """Return a snapshot with files added and removed."""
+        """Return a copy of this version with files added and removed."""
         added = {file.path: file for file in add}
         removed = {file.path for file in remove} | added.keys()
         remaining = [file for file in self.files if file.path not in removed]

@@ -40,7 +40,7 @@ def name_of(version: int) -> str:
 
 
 class Versions:
-    """The versions of one lake. Threads and processes can share it."""
+    """The versions of one lake, which several threads and processes can read and commit concurrently."""
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage

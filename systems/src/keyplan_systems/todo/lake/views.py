@@ -48,7 +48,9 @@ _VIEWS = {
 def connect(
     storage: Storage, snapshot: Snapshot, gold: dict[str, Any], *, memory_limit_mb: int = 1024
 ) -> duckdb.DuckDBPyConnection:
-    """Return an engine with the views of a version. `gold` maps the gold tables to their schemas."""
+    """Return an in-memory DuckDB connection with the views of a version. `gold` maps the gold tables to
+    their schemas.
+    """
     config = {**_CONFIG, "memory_limit": f"{memory_limit_mb}MB"}
     connection = duckdb.connect(":memory:", config=config)
     try:
