@@ -34,17 +34,21 @@ from bench.workload import Operation, Workload
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure keyplan, bare SQLite and other servers.")
 
-Items = Annotated[int, typer.Option(help="Items of 1 KB in the table.")]
-Seed = Annotated[int, typer.Option(help="Seed of items and calls.")]
-Seconds = Annotated[float, typer.Option(help="Seconds measured for each figure.")]
+Items = Annotated[int, typer.Option(help="Number of 1 KB items in the table.")]
+Seed = Annotated[int, typer.Option(help="Random seed for items and calls.")]
+Seconds = Annotated[float, typer.Option(help="Seconds of measurement for each figure.")]
 Folder = Annotated[
-    Path | None, typer.Option(help="Keep the databases in this folder, and load only what it does not hold.")
+    Path | None, typer.Option(help="Keep the databases in this folder, and load only the missing items.")
 ]
 Json = Annotated[Path | None, typer.Option("--json", help="Also write all measurements to this file.")]
-Operations = Annotated[str, typer.Option(help=f"Some of: {', '.join(Operation)}; separated by commas.")]
+Operations = Annotated[
+    str, typer.Option(help=f"Operations to measure, separated by commas: {', '.join(Operation)}. Defaults to all.")
+]
 Peers = Annotated[bool, typer.Option("--peers", help="Install the available peers and compare with them.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Shorter: 100,000 items at most, one round over HTTP.")]
-Keep = Annotated[bool, typer.Option("--keep", help="Keep it in bench/results.json and fill the pages from it.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Run shorter, with at most 100,000 items and one round over HTTP.")
+]
+Keep = Annotated[bool, typer.Option("--keep", help="Store the figures in bench/results.json and update the pages.")]
 
 DEFAULT_ITEMS = 10_000
 DEFAULT_SEED = 7
@@ -59,9 +63,9 @@ QUICK_SCALE_ITEMS = 100_000
 def run_suite(
     *,
     targets: Annotated[str, typer.Option(help=HELP)] = "engine,boto3,http,moto",
-    baseline: Annotated[str, typer.Option(help="The baseline of ratios.")] = "moto",
+    baseline: Annotated[str, typer.Option(help="Target to which the others are compared.")] = "moto",
     operations: Operations = "",
-    clients: Annotated[str, typer.Option(help="Numbers of clients: threads, or connections over HTTP.")] = "1,8",
+    clients: Annotated[str, typer.Option(help="Numbers of clients (threads, or connections over HTTP).")] = "1,8",
     items: Items = DEFAULT_ITEMS,
     seconds: Seconds = 1.5,
     seed: Seed = DEFAULT_SEED,
@@ -80,13 +84,15 @@ def run_suite(
 def over_http(
     *,
     peers: Annotated[bool, typer.Option("--peers", help="Install the available peers and measure them too.")] = False,
-    targets: Annotated[str, typer.Option(help="Servers measured; http is this engine's.")] = "",
-    baseline: Annotated[str, typer.Option(help="The baseline of ratios.")] = HTTP,
+    targets: Annotated[str, typer.Option(help="Servers to measure. http is keyplan's server.")] = "",
+    baseline: Annotated[str, typer.Option(help="Target to which the others are compared.")] = HTTP,
     operations: Operations = "",
     connections: Annotated[str, typer.Option(help="Numbers of connections.")] = "8",
     items: Items = DEFAULT_ITEMS,
     seconds: Seconds = 2,
-    rounds: Annotated[int, typer.Option(help="Rounds for each figure; the median counts.")] = parts.HTTP_ROUNDS,
+    rounds: Annotated[
+        int, typer.Option(help="Rounds for each figure, of which the median is used.")
+    ] = parts.HTTP_ROUNDS,
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
@@ -129,7 +135,7 @@ def of_maintenance(
     *,
     items: Items = scale.MILLION,
     limit: Annotated[
-        float, typer.Option(help="Seconds after which a job is stopped; it counts with the items done so far.")
+        float, typer.Option(help="Seconds after which a job is stopped. The items processed so far count.")
     ] = 3600,
     folder: Folder = None,
     seed: Seed = DEFAULT_SEED,
@@ -147,7 +153,7 @@ def of_maintenance(
 @app.command("floors")
 def above_floors(
     *,
-    only_bare: Annotated[bool, typer.Option("--only-bare", help="Measure SQLite alone.")] = False,
+    only_bare: Annotated[bool, typer.Option("--only-bare", help="Measure SQLite without the engine.")] = False,
     items: Items = DEFAULT_ITEMS,
     seconds: Seconds = 4,
     seed: Seed = DEFAULT_SEED,

@@ -24,7 +24,7 @@ def diff(
             help="The design that is in production: an importable module, such as app.design, or a Python file."
         ),
     ],
-    new: Annotated[str, typer.Argument(help="The new design, also a module or a Python file.")],
+    new: Annotated[str, typer.Argument(help="The new design: an importable module or a Python file.")],
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     region: Region = "us-east-1",
     uses: Annotated[

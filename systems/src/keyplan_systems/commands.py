@@ -135,7 +135,9 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", help="Data folder of the server at --url. Required with --url, except in a browser."),
+        typer.Option(
+            "--folder", help="Data folder of the server at --url. Required with --url, except with --browser."
+        ),
     ] = None,
     system: Annotated[
         list[str] | None, typer.Option("--system", help="Run only the steps for this system. Can be repeated.")
