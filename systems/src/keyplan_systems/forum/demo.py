@@ -35,7 +35,7 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run this part of the demo in a browser: Ann and the tutor write to each other in two windows."""
+    """Run the forum part of the demo in a browser: Ann and the tutor write to each other in two windows."""
     path = f"app/threads/{LOOPS}/{ANN}"
     ann, tutor = tour.open(ANN, path), tour.open(TUTOR, path)
     for actor in (ann, tutor):

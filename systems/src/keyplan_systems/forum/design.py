@@ -283,7 +283,7 @@ def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWrite:
-    """Set the expiry of a follow record after its thread was closed, unless a later status change was applied."""
+    """Set the expiry of a follow record after its thread was closed, unless a later status change was applied to it."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=ttl)

@@ -174,7 +174,7 @@ class Subscription(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(140), distinct=_OF_A_THREAD),
 )
 class StatusCopy(Entity):
-    """A copy of a thread's status. The status itself is stored in SQL. The table's stream reports changes of the copy
+    """A copy of a thread's status. The status itself is stored in SQL. The table's stream reports changes to the copy
     to the watchers on all processes.
     """
 

@@ -226,7 +226,7 @@ class Service:
 
 
 def place_of(key: ThreadKey) -> Place:
-    """Return the IDs of a thread in the form that the event log uses."""
+    """Convert a thread's key to the IDs that the event log uses."""
     return Place(key.participant_id, key.item_id)
 
 

@@ -98,7 +98,7 @@ attempts = Table(
     name="Attempt",
 )
 class StoredAttempt(Attempt, Entity):
-    """An attempt in its stored form."""
+    """An attempt as it is stored in the table."""
 
     model_config = ConfigDict(json_schema_extra={"examples": ATTEMPTS})
 
@@ -357,7 +357,7 @@ scenarios = Table(
     name="Scenario",
 )
 class StoredScenario(Scenario, Entity):
-    """A scenario in its stored form."""
+    """A scenario as it is stored in the table."""
 
     model_config = ConfigDict(json_schema_extra={"examples": SCENARIOS})
 

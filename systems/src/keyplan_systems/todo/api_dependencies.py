@@ -27,7 +27,7 @@ _USER_ID: TypeAdapter[str] = TypeAdapter(UserId)
 
 
 def person_of(caller: Caller) -> Person:
-    """Return the caller as a user. Their name is the name, user name or email claim.
+    """Return the user that the caller's token identifies. The user's name is the name, user name or email claim.
 
     Raises `Problem` with status 401 if the subject is not a valid user ID.
     """

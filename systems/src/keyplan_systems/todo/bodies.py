@@ -9,7 +9,7 @@ from keyplan_systems.todo.entities import Task, User
 
 
 def task_body(task: Task) -> dict[str, Any]:
-    """Return the representation of a task. Missing values are null."""
+    """Return the JSON representation of a task. Missing values are null."""
     return {
         "task_id": task.task_id,
         "title": task.title,
@@ -26,9 +26,9 @@ def task_body(task: Task) -> dict[str, Any]:
 
 
 def user_body(user: User) -> dict[str, Any]:
-    """Return the representation of a user.
+    """Return the JSON representation of a user.
 
-    `email_verified` is false while the address is only claimed, and absent otherwise.
+    `email_verified` is false if the address is not verified, and absent otherwise.
     """
     verified = {} if user.email is not None else {"email_verified": False}
     return {

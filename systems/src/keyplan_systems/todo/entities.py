@@ -72,7 +72,9 @@ class User(Entity):
     verified.
     """
     claimed_email: Address | None = None
-    """Unverified address. It reserves nothing: other users can claim the address, and its owner can verify it."""
+    """Unverified email address that the user has entered. It is not reserved: other users can enter the same address,
+    and its owner can verify it.
+    """
     name: Annotated[str, Field(min_length=1, max_length=100)]
     created_at: Timestamp
     updated_at: Timestamp

@@ -1,7 +1,7 @@
 """Operations on users: creation on first use, reads, changes, start of a deletion, and email addresses.
 
-An address belongs to a user only if the issuer of their token has verified it (`email_verified`). Any other address is
-only claimed and not reserved.
+An address is reserved for a user only if the issuer of their token has verified it (`email_verified`). Any other
+address is stored as unverified (`claimed_email`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Users:
         """Change the email address or name of the caller's user.
 
         With `seen_version`, change the user only if it still has this version. An address that the caller's token
-        verifies is reserved for the user. Any other address is only claimed.
+        verifies is reserved for the user. Any other address is stored as unverified and not reserved.
         """
 
         def work() -> Work:
@@ -98,9 +98,9 @@ class Users:
         return self._answer(request, work)
 
     def release_address(self, request: Request, user_id: str) -> Answer:
-        """Take a reserved address away from a user on behalf of an administrator, so that its real owner can verify it.
+        """Release a user's reserved email address on behalf of an administrator, so that its real owner can verify it.
 
-        The user keeps the address as a claim, which reserves nothing.
+        The user keeps the address as an unverified address.
         """
 
         def work() -> Work:
@@ -156,7 +156,9 @@ class Users:
             return stored
 
     def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Process a request. If the requested address is held by a user who never verified it, release it first."""
+        """Execute a request. If the requested email address is reserved for a user who never verified it, release it
+        first.
+        """
         try:
             return self._idempotency.answer(request, work)
         except AddressTakenError as error:
@@ -165,7 +167,9 @@ class Users:
             return self._idempotency.answer(request, work)
 
     def _release_unverified(self, holder_id: str | None) -> bool:
-        """Release an address whose holder never verified it. Return False if the holder has verified it."""
+        """Release an email address that is reserved for a user who never verified it. Return False if the user has
+        verified it.
+        """
         holder = None if holder_id is None else self._connection.run(design.user_by_id(holder_id))
         if holder is None or holder.email is None:
             return True  # released since then
@@ -198,7 +202,7 @@ class Users:
 
 
 def _address(person: Person, email: str, now: datetime) -> dict[str, Any]:
-    """Return the fields for a user's address, which is reserved if the token verifies it, or else only claimed."""
+    """Return the fields for a user's email address, which is reserved only if the token verifies it."""
     address = stored_email(email)
     if address == person.address():
         return {"email": address, "email_verified_at": now, "claimed_email": None}

@@ -85,7 +85,7 @@ class Host:
         self._application = sessions(self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request or connection. DynamoDB requests are passed to the DynamoDB endpoint."""
+        """Serve a request or WebSocket connection. DynamoDB requests are passed to the DynamoDB endpoint."""
         if scope["type"] != "lifespan":
             send = with_security_headers(send)
         if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):

@@ -57,7 +57,7 @@ class Reader:
         return "application/json" in self.request.headers.get("accept", "")
 
     def done(self, path: str, flash: str = "", body: Mapping[str, Any] | None = None) -> Response:
-        """Return the response to a processed form: JSON for a script, or a redirect to a page of the forum."""
+        """Return the response to a submitted form: JSON for a script, or a redirect to a page of the forum."""
         if self.wants_json:
             return JSONResponse(dict(body or {}))
         return redirect(f"{self.request.scope.get('root_path', '')}/{path}", flash)

@@ -190,7 +190,9 @@ class ThreadRow(Base):
 
 
 class OutboxRow(Base):
-    """An entry to transfer to the event log. It is stored in the same transaction as the change that it describes."""
+    """An outbox entry, which is transferred to the event log. It is stored in the same transaction as the change that
+    it describes.
+    """
 
     __tablename__ = "thread_outbox"
     __table_args__ = (

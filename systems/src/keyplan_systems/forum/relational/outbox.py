@@ -26,7 +26,9 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.system import UnfinishedError
 
 LEASE_MS: Final = 30_000
-"""Duration of a lease in milliseconds. It is renewed after each entry and longer than one write to the event log."""
+"""Duration of an outbox lease in milliseconds. The lease is renewed after each entry. Its duration is longer than one
+write to the event log.
+"""
 
 PAGE_ROWS: Final = 100
 _ERROR_CHARACTERS: Final = 500
@@ -34,7 +36,9 @@ _ERROR_CHARACTERS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The number of transferred entries, and whether the transfer ended because another process holds the lease."""
+    """The number of transferred outbox entries, and whether the transfer ended because another process
+    holds the lease.
+    """
 
     written: int
     left_to_another: bool = False
@@ -42,8 +46,8 @@ class Drained:
 
 @dataclass(slots=True)
 class _Run:
-    """The state of a transfer. `fence` is the number of its lease. The transfer ends if the table contains a higher
-    number.
+    """The state of a transfer of outbox entries. `fence` is the number of its lease. The transfer ends if the table
+    contains a higher number.
     """
 
     database: Database
@@ -55,7 +59,7 @@ class _Run:
 
 
 def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -> Drained:
-    """Transfer all pending entries with `write`, oldest first, and mark each entry as done.
+    """Transfer all pending outbox entries with `write`, oldest first, and mark each entry as done.
 
     Returns immediately if another process holds the lease. If `write` fails, the remaining entries of the same thread
     stay pending, but the entries of other threads are transferred. In this case, an UnfinishedError with all errors and
@@ -88,7 +92,7 @@ def forget_done(database: Database, before_ms: int) -> int:
 
 
 def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
-    """Transfer all pending entries, page by page. Return False if the lease was lost."""
+    """Transfer all pending outbox entries, page by page. Return False if the lease was lost."""
     last = 0
     while True:
         page = _page(run.database, last)
@@ -101,7 +105,7 @@ def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
 
 
 def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry: LogEntry) -> bool:
-    """Transfer an entry and mark it as done. Return False if the lease was lost."""
+    """Transfer an outbox entry and mark it as done. Return False if the lease was lost."""
     try:
         write(entry)
     except Exception as error:  # noqa: BLE001 - every exception of the log is reported, and raised at the end
@@ -140,8 +144,8 @@ def _entry(row: OutboxRow) -> LogEntry:
 
 @contextmanager
 def _lease(database: Database, clock: Clock) -> Iterator[int | None]:
-    """Acquire the lease and yield its number, or yield None if another process holds it. The lease is released at the
-    end.
+    """Acquire the outbox lease and yield its number, or yield None if another process holds it. The lease is released
+    at the end.
     """
     at_ms = now_ms(clock)
     with database.write() as session:

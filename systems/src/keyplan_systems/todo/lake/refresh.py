@@ -197,7 +197,7 @@ class Refresher:
         staged.append(file)
 
     def _unstage(self, staged: list[DataFile]) -> None:
-        """Remove the files of an import that failed or that was already applied."""
+        """Remove the files of an export that could not be applied or that was already applied."""
         paths = {file.path for file in staged}
 
         def change(base: Snapshot) -> Snapshot | None:
