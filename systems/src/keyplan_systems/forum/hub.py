@@ -323,7 +323,9 @@ class Hub:
                 pauses = 0
 
     async def _read(self, place: Place, seq: int) -> list[Event]:
-        """Return the next events of a thread from the event log, or an empty list if the log cannot be read."""
+        """Return the next events of a thread after number `seq` from the event log, or an empty list if the log cannot
+        be read.
+        """
         try:
             return await run_in_threadpool(self._log.since, place, seq)
         except RunError as error:

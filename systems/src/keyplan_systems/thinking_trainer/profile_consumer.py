@@ -78,13 +78,13 @@ class ProfileConsumer:
 
 
 def _is_already_counted(error: TransactionFailedError) -> bool:
-    """Return True if the attempt is already marked or deleted."""
+    """Return True if the transaction failed because the attempt is already marked as included or was deleted."""
     return isinstance(error.reasons[0], (ConditionFailedError, NotFoundError))
 
 
 def _may_pass(error: TransactionFailedError) -> bool:
-    """Return True if another handler wrote the ledger first, so that the write may succeed after reading the ledger
-    again.
+    """Return True if the transaction failed because of another handler's writes, so that it may succeed after the
+    ledger is read again.
     """
     passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
     return all(reason is None or isinstance(reason, passing) for reason in error.reasons)

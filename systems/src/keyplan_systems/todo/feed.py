@@ -211,8 +211,8 @@ class Feed:
             self._release(lease, done=True)
 
     def _is_removed(self, lease: ShardLease, arn: str) -> bool:
-        """Return True if a shard was removed. Queries the service again, because another feed may have discovered the
-        shard later.
+        """Return True if the stream no longer contains a shard. Queries the service again, because another feed may
+        have discovered the shard after the last query.
         """
         label, _, name = lease.shard.partition("/")
         return is_removed(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
@@ -280,7 +280,7 @@ class Feed:
         return Failure(self._consumer, record, f"{type(error).__name__}: {error}", "", 1, self._clock.now())
 
     def _all_items(self) -> Iterator[Mapping[str, Any]]:
-        """Yield every item of the table, in its state when its page is read."""
+        """Yield every item of the table. Each item has the state in which its page was read."""
         request: dict[str, Any] = {"TableName": self._table, "ConsistentRead": True}
         while True:
             response = self._service.call("Scan", request)

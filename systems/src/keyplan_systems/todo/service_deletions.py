@@ -62,7 +62,7 @@ class Deletions:
         return 1
 
     def _remove_tasks(self, deletion: Deletion) -> None:
-        """Remove all tasks. If other writers cause conflicts, the transactions become smaller.
+        """Remove all tasks of the user. If other writers cause conflicts, the transactions become smaller.
 
         The connection retries a conflicting transaction with increasing delays. The more items a transaction has, the
         more likely a conflict is.
@@ -77,7 +77,9 @@ class Deletions:
                 at_once = len(task_ids) // 2
 
     def _some_tasks(self, user_id: str, at_once: int) -> list[str]:
-        """Return the IDs of up to `at_once` remaining tasks. If a task is unreadable, return only the ID in its key."""
+        """Return the IDs of up to `at_once` remaining tasks. If a task is unreadable, return only its ID, which its key
+        contains.
+        """
         try:
             page = self._connection.run(design.every_task_of_user(user_id), limit=at_once)
         except UnreadableItemError as error:

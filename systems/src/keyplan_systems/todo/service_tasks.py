@@ -116,7 +116,7 @@ class Tasks:
         return self._idempotency.finish(request, {"results": results, "more": chosen["more"]})
 
     def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
-        """Return the result of a part of a request. It is computed once and then stored.
+        """Return the result of one part of a bulk request. It is computed once and then stored.
 
         The keys of parts contain a space, which the keys of requests cannot contain.
         """

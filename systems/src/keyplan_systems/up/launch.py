@@ -328,7 +328,6 @@ def _load_sample(system: System, built: Built, say: Callable[[str], None]) -> No
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason for an error, with instructions for common mistakes."""
     if type(error).__name__ == "NoCredentialsError":
         return "no AWS credentials found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     return str(error) or type(error).__name__

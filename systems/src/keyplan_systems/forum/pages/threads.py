@@ -191,7 +191,6 @@ def _page(
 
 
 def _state(here: ThreadReader, view: ThreadView) -> dict[str, Any]:
-    """Return the template variables for the page's sidebar, including the user's permissions."""
     key, place, service, me = here.key, place_of(here.key), here.service, here.user_id
     watchers = service.connections.users(place)
     helper = "" if view.thread is None else view.thread.helper_group_id
@@ -241,7 +240,6 @@ def _count(here: ThreadReader, view: ThreadView, *, hand_over: bool) -> None:
 
 
 def _reason(error: ForumError, view: ThreadView) -> str:
-    """Return the reason why a message was rejected, as a message for users."""
     if isinstance(error, ConflictError):
         return "Your message before this one was sent. Send again to send this text, too."
     if isinstance(error, NotAllowedError):

@@ -128,7 +128,6 @@ def _check_watched(session: Session, user_id: str, group_id: str) -> None:
 
 
 def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | None) -> Select[*tuple[object, ...]]:
-    """Return the query for the selected threads that the user may read, with item titles and participant names."""
     mine = groups_above(user_id)
     permissions = permission_levels(mine)
     own = ThreadRow.participant_id.in_(_acts_as(user_id))

@@ -145,6 +145,6 @@ def _part(question_stems: frozenset[str], answered: frozenset[str]) -> float:
 
 
 def _runs(words: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """Return runs of three consecutive words of which at least two are not common words."""
+    """Return all sequences of three consecutive words of which at least two are not common words."""
     runs = zip(*(words[start:] for start in range(SHARED_RUN_WORDS)), strict=False)
     return {run for run in runs if sum(word not in STOP_WORDS for word in run) > 1}

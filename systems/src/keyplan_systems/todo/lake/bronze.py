@@ -113,7 +113,6 @@ class Bronze:
         return [by_identity[identity] for identity in sorted(by_identity.keys() - positions)]
 
     def _known_identities(self, file: DataFile, by_identity: Mapping[Identity, Event]) -> Iterable[Identity]:
-        """Return the identities of the events in a file."""
         if file.rows <= _CACHED_ROWS:
             identities = self._identities.get(file.path)
             if identities is None:
