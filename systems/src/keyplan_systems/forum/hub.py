@@ -5,7 +5,7 @@ The events of a thread are numbered 1, 2, 3, ... without gaps, in the order of s
 the hub stores the number of the last event that was sent, and always sends the next one. Events from the stream are
 buffered by thread and number. The next event may be missing from the buffer, because the stream delivered a later event
 first, the connection starts at a past event, or the client is slow. In this case, the hub reads it from the event log.
-The result therefore does not depend on the order or repetition of stream records. They only report the newest number
+The result therefore does not depend on the order or repetition of stream records, which only report the newest number
 and save reads.
 
 All code in this module runs in one event loop. `Feed` passes changes to it from the thread that reads the stream.

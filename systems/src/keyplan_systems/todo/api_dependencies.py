@@ -1,4 +1,4 @@
-"""Common parts of routes: authentication, idempotency keys, and conversion of results and errors to HTTP."""
+"""Common parts of the API routes: authentication, idempotency keys, and conversion of results and errors to HTTP."""
 
 from __future__ import annotations
 

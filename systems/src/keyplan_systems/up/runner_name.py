@@ -1,4 +1,4 @@
-"""A name for the process that uses a data folder, as a reader of streams.
+"""The name under which the process that uses a data folder reads streams.
 
 After a restart, the process gets the same name, so that it can continue the leases of a process that was killed.
 """
