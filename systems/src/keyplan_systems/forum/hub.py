@@ -258,7 +258,9 @@ class Hub:
     # Changes from the stream.
 
     def events(self, events: Iterable[Event]) -> None:
-        """Accept events from the stream, in any order and possibly repeated."""
+        """Buffer new events from the stream, which can arrive in any order and repeatedly, for the watchers of their
+        threads.
+        """
         for event in events:
             room = self._rooms.get(event.place)
             if room is not None:

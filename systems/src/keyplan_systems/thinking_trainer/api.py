@@ -101,7 +101,9 @@ class Offer(Body):
 
 
 class Listed(Body):
-    """A page of a list. `unreadable` is the number of items that were omitted because they are unreadable, if any."""
+    """One page of a list in a response. `unreadable` is the number of items that were omitted because they are
+    unreadable, if any.
+    """
 
     items: list[Any]
     next_token: str | None = None

@@ -108,7 +108,7 @@ class UserChanges(BaseModel):
 
 
 class TaskAnswer(BaseModel):
-    """A task. Times are in Unix seconds."""
+    """A task in a response. Times are in Unix seconds."""
 
     model_config = _example(TASK_EXAMPLE)
 
@@ -182,7 +182,7 @@ class DeletedCompleted(BaseModel):
 
 
 class UserAnswer(BaseModel):
-    """A user. Times are in Unix seconds."""
+    """A user in a response. Times are in Unix seconds."""
 
     model_config = _example(USER_EXAMPLE)
 

@@ -41,7 +41,9 @@ SCHEMA = pa.schema(
         ("view_type", pa.string()),
     ]
 )
-"""Columns of bronze, which are the members of `Event`. Images are JSON in wire format, with numbers as strings."""
+"""Columns of the bronze layer, which are the members of `Event`. Images are JSON in wire format, with numbers as
+strings.
+"""
 
 ORDER = [("stream", "ascending"), ("sequence", "ascending"), ("pk", "ascending"), ("sk", "ascending")]
 _IDENTITY = ("stream", "sequence", "pk", "sk")

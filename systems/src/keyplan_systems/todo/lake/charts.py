@@ -17,7 +17,7 @@ _NOTHING = "none"
 
 
 def render(result: Any, report: Report) -> Table:
-    """Return the result of a report, with bars if it compares values."""
+    """Return the result of a report as a terminal table, with bars if the report compares values."""
     if not report.value:
         return table(result, report.title)
     return bars(result, report.label, report.value, report.title)

@@ -66,7 +66,7 @@ def query(order: Order) -> CommandResult:
 
 
 def report(order: Order) -> CommandResult:
-    """Run a named report, with bars if it compares values."""
+    """Run a named report, and show bars if the report compares values."""
     name, lake = _require(order.text, "the name of a report"), _existing(order)
     parameters = _typed(name, order.parameters or {})
     rows = lake.report(name, **parameters)
@@ -88,7 +88,7 @@ def reports(_order: Order) -> CommandResult:
 
 
 def refresh(order: Order) -> CommandResult:
-    """Update silver and gold with the events in bronze."""
+    """Update the silver and gold layers with the events in the bronze layer."""
     return _state(_existing(order), lambda lake: lake.refresh())
 
 

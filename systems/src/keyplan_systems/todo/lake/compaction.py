@@ -60,10 +60,10 @@ class Housekeeper:
         self._refresh = refresh
 
     def compact(self, *, min_files: int = 8) -> Compacted:
-        """Merge the small bronze files of each date that has at least `min_files` of them.
+        """Merge the small files of the bronze layer for each date that has at least `min_files` of them.
 
-        Only events that silver contains are merged, so silver and gold are refreshed first. Raises LakeBusyError if
-        other writers prevent the commit.
+        Only events that the silver layer contains are merged, so the silver and gold layers are refreshed first. Raises
+        LakeBusyError if other writers prevent the commit.
         """
         version = self._refresh()
         before = after = 0

@@ -97,11 +97,11 @@ QUERIES = {
         FROM counted
     """,
 }
-"""SQL of each gold table over silver."""
+"""SQL that computes each gold table from the silver layer."""
 
 
 def put(storage: Storage, snapshot: Snapshot) -> list[DataFile]:
-    """Write the gold files of a version that is about to be committed, computed from its silver files.
+    """Write the gold tables of a version that is about to be committed, computed from the silver files of the version.
 
     Raises FileNotFoundError if vacuum concurrently removed the silver files.
     """

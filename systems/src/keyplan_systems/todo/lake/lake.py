@@ -68,30 +68,30 @@ class Lake:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest version, with its files and the version up to which silver is updated."""
+        """The newest version, with its files and the version up to which the silver layer is updated."""
         return self._versions.latest()
 
     def refresh(self) -> Snapshot:
-        """Update silver with all events that were stored before the call, and recompute gold.
+        """Update the silver layer with all events that were stored before the call, and recompute the gold layer.
 
         Raises LakeBusyError if other writers prevent the commit.
         """
         return self._refresher.refresh()
 
     def rebuild(self) -> Snapshot:
-        """Rebuild silver and gold from all bronze files and exports. Raises LakeBusyError if other writers prevent the
-        commit.
+        """Rebuild the silver and gold layers from all bronze files and exports. Raises LakeBusyError if other writers
+        prevent the commit.
         """
         return self._refresher.rebuild()
 
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rebuild silver from a full export. See `Refresher.rebuild_from_items`."""
+        """Rebuild the silver layer from a full export. See `Refresher.rebuild_from_items`."""
         return self._refresher.rebuild_from_items(items, as_of, sequence=sequence, stream=stream)
 
     def compact(self, *, min_files: int = 8) -> Compacted:
-        """Merge small bronze files. See `Housekeeper.compact`."""
+        """Merge small files of the bronze layer. See `Housekeeper.compact`."""
         return self._keeper.compact(min_files=min_files)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:

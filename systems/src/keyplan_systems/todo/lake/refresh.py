@@ -29,7 +29,9 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 _EVENTS_AT_ONCE = 200_000
-"""Maximum number of events that are merged into silver per version, which limits the memory use of a refresh."""
+"""Maximum number of events that are merged into the silver layer per version, which limits the memory use
+of a refresh.
+"""
 
 _ITEMS_AT_ONCE = 50_000
 """Maximum number of items of an export per file."""
@@ -41,7 +43,7 @@ _BASELINE_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """New contents of silver and gold, computed from a version that may no longer be the newest."""
+    """New contents of the silver and gold layers, computed from a version that may no longer be the newest."""
 
     base: Snapshot
     added: tuple[DataFile, ...]
@@ -49,7 +51,7 @@ class _Work:
     folded: int
     baselines: tuple[Baseline, ...]
     rebuild: bool
-    """True if all files of silver are replaced."""
+    """True if all files of the silver layer are replaced."""
 
     def onto(self, newest: Snapshot) -> Snapshot:
         """Return the version that results from applying these contents to the newest version."""
@@ -60,14 +62,16 @@ class _Work:
 
 
 class Refresher:
-    """Writer of silver and gold. Several instances can run concurrently. In each version, gold matches silver."""
+    """Writer of the silver and gold layers. Several instances can run concurrently. In each version, the gold layer
+    matches the silver layer.
+    """
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
         self._storage = storage
         self._versions = versions
 
     def refresh(self) -> Snapshot:
-        """Update silver with all events that were stored before the call, and recompute gold.
+        """Update the silver layer with all events that were stored before the call, and recompute the gold layer.
 
         Raises LakeBusyError if other writers prevent the commit.
         """
@@ -78,15 +82,16 @@ class Refresher:
                 return done
 
     def rebuild(self) -> Snapshot:
-        """Rebuild silver and gold from all bronze files and exports. Raises LakeBusyError if other writers prevent the
-        commit.
+        """Rebuild the silver and gold layers from all bronze files and exports. Raises LakeBusyError if other writers
+        prevent the commit.
         """
         return self._commit(lambda base: self._rebuild(base, base.baselines), _same_history)
 
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rebuild silver from a full export, if the stream no longer contains all changes since the last stored event.
+        """Rebuild the silver layer from a full export, if the stream no longer contains all changes since the last
+        stored event.
 
         `items` are the items of the table as attribute values (`Item` of each line of an export, or a scan). `as_of` is
         the time of the data, with a time zone. Events of that second and later are applied on top of it, so the stream
@@ -120,7 +125,9 @@ class Refresher:
         return self._versions.commit(change)
 
     def _fold_next(self, base: Snapshot) -> _Work | None:
-        """Return silver with the next pending events merged in. The bronze files of a version are merged together."""
+        """Return the silver layer with the next pending events merged in. The bronze files of a version are merged
+        together.
+        """
         if not base.pending() and base.of("kpis"):
             return None
         chunk = next(_chunks(base.pending()), [])
@@ -129,8 +136,8 @@ class Refresher:
         return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
 
     def _rebuild(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
-        """Rebuild silver from the exports and bronze. `extra` are the files of a new export, which are added to the
-        version.
+        """Rebuild the silver layer from the exports and the bronze layer. `extra` are the files of a new export, which
+        are added to the version.
         """
         buckets = Buckets(self._storage, base, baselines, rebuild=True)
         for file in (*base.of("baseline"), *extra):
@@ -231,7 +238,7 @@ def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
 
 
 def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if silver is the same in both versions, so that a result computed from `base` is still valid."""
+    """Return True if both versions have the same silver layer, so that a result computed from `base` is still valid."""
     return _same_baselines(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
 
 

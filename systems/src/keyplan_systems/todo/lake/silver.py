@@ -73,7 +73,9 @@ _FACT_COLUMNS = (
 
 
 class Buckets:
-    """The buckets of silver that an update has read or changed."""
+    """The buckets of the silver layer that an update has read or changed. Users are assigned to buckets by a hash of
+    their IDs.
+    """
 
     def __init__(
         self, storage: Storage, base: Snapshot, baselines: tuple[Baseline, ...], *, rebuild: bool = False
@@ -127,7 +129,9 @@ class Buckets:
 
 
 def bucket_of(user_id: str) -> str:
-    """Return the bucket of a user, which also contains the user's tasks."""
+    """Return the bucket of a user, which is derived from a hash of the ID. The bucket also contains the
+    user's tasks.
+    """
     return f"{zlib.crc32(user_id.encode()) % BUCKETS:02d}"
 
 

@@ -36,7 +36,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A full export that silver is based on."""
+    """A full export on which the silver layer is based."""
 
     as_of_us: int
     """Time of the exported data, in microseconds since the Unix epoch."""
@@ -56,7 +56,7 @@ class Snapshot:
     generation: int = 0
     """Number that is part of the names of new files. Vacuum increments it."""
     folded: int = 0
-    """Version up to which silver contains the events of all bronze files."""
+    """Version up to which the silver layer contains the events of all bronze files."""
     baselines: tuple[Baseline, ...] = ()
     files: tuple[DataFile, ...] = ()
 
@@ -72,7 +72,7 @@ class Snapshot:
         return replace(self, files=(*remaining, *added.values()))
 
     def pending(self) -> list[DataFile]:
-        """Return the bronze files whose events silver does not contain yet, in order."""
+        """Return the bronze files whose events the silver layer does not contain yet, in order."""
         return sorted((file for file in self.of("bronze") if file.added > self.folded), key=lambda file: file.added)
 
 
