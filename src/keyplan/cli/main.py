@@ -94,4 +94,4 @@ def main(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Build data layers on Amazon DynamoDB, with an embedded, durable, compatible engine."""
+    """Define the options of the `keyplan` command itself."""

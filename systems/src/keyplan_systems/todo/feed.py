@@ -100,7 +100,7 @@ class Feed:
 
     @property
     def consumer(self) -> str:
-        """The name of the consumer in checkpoints and failures."""
+        """The name under which this feed stores checkpoints and failures."""
         return self._consumer
 
     def run_once(self) -> int:

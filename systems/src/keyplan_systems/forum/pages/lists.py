@@ -107,8 +107,8 @@ def others(
 
 @router.get("/ask")
 def ask(me: Me, participant: str = "") -> Response:
-    """Show the tasks on which the user may ask for help, for themselves, for a team, or for a participant
-    they observe.
+    """Show the tasks on which the user may ask for help, for themselves or on behalf of a team or an observed
+    participant.
     """
     people = participants_of(me.service.database, me.user_id)
     chosen = checked_id(participant, "participant") if participant else me.user_id

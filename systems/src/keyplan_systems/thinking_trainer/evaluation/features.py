@@ -120,7 +120,9 @@ class Features:
 
     @cached_property
     def uses_scenario_fact(self) -> bool:
-        """Whether the answers use a number in the description, or three consecutive significant words of it."""
+        """Whether the answers use a number from the scenario's description, or three consecutive significant words of
+        the description.
+        """
         description = self.submission.scenario.description
         if set(figures_of(description)) & set(figures_of(self.text)):
             return True
