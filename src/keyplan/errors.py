@@ -20,11 +20,25 @@ Source: "Error handling with DynamoDB" in the developer guide, and the prefixes 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 CORAL_SERVICE = "com.amazon.coral.service"
 CORAL_VALIDATE = "com.amazon.coral.validate"
 DYNAMODB = "com.amazonaws.dynamodb.v20120810"
+THROTTLED: Final = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+        "Throttling",
+        "ThrottlingError",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+"""Codes of the errors by which DynamoDB throttles a request."""
+CONFLICTS: Final = frozenset({"TransactionConflictException", "TransactionConflict", "TransactionInProgressException"})
+"""Codes of the errors that mean that another transaction is using the item."""
 
 
 class KeyplanError(Exception):

@@ -7,14 +7,15 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from keyplan.design.declaring.design import Design, is_file_path
-from keyplan.design.declaring.patterns import Pattern
-from keyplan.design.errors import DesignError, Place, show_place
 from keyplan.errors import KeyplanError
+
+if TYPE_CHECKING:
+    from keyplan.design.declaring.design import Design
+    from keyplan.design.declaring.patterns import Pattern
 
 DesignName: TypeAlias = Annotated[
     str, typer.Argument(help="The design: an importable module, such as app.design, or a Python file.")
@@ -57,6 +58,8 @@ D = TypeVar("D")
 
 def load(target: str) -> Design:
     """Load the design of a module or file, and exit on failure as in `load_by`."""
+    from keyplan.design.declaring.design import Design  # noqa: PLC0415 - `keyplan --help` needs no designs
+
     return load_by(target, Design.load)
 
 
@@ -84,6 +87,9 @@ def loaded(target: str, loader: Callable[[str], D]) -> D:
 
     Output of the module's code goes to standard error, because standard output contains only the command's output.
     """
+    from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.design.errors import DesignError, Place, show_place  # noqa: PLC0415 - `keyplan --help` needs no designs
+
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
     if is_file_path(target) and not Path(target).is_file():
@@ -125,6 +131,9 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
 
 def _where(error: BaseException, target: str) -> str:
     """Format the location of the line in the design's code at which an error was raised."""
+    from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.design.errors import Place, show_place  # noqa: PLC0415 - `keyplan --help` needs no designs
+
     frames = traceback.extract_tb(error.__traceback__)
     if is_file_path(target):
         own = [frame for frame in frames if Path(frame.filename).resolve() == Path(target).resolve()]

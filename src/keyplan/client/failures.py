@@ -24,7 +24,6 @@ from keyplan.client.errors import (
     VersionConflictError,
     WriteConflictError,
 )
-from keyplan.client.requests import CONFLICTS, THROTTLED
 from keyplan.design.arguments import shorten
 from keyplan.design.conditions.conditions import (
     AndCondition,
@@ -47,7 +46,7 @@ from keyplan.design.requests.items import Item
 from keyplan.design.requests.writer import Arguments, reader
 from keyplan.design.requests.writes import NOW
 from keyplan.dynamodb.values.attribute import item_bytes
-from keyplan.errors import ServiceError
+from keyplan.errors import CONFLICTS, THROTTLED, ServiceError
 
 KEY_VALUE_ERRORS = (ValueError, MissingField, UnstorableTypeError)
 """The exceptions for values that cannot be stored or be part of a key."""

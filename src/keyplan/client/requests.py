@@ -30,7 +30,7 @@ from keyplan.cost.units import READS, ConsumedUnits, of_receipts
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.writes import with_time
 from keyplan.design.schema import Schema
-from keyplan.errors import ServiceError
+from keyplan.errors import CONFLICTS, THROTTLED, ServiceError
 
 R = TypeVar("R")
 Request = dict[str, Any]
@@ -215,18 +215,6 @@ class Context:
         return with_time(arguments, self.clock.now())
 
 
-THROTTLED = frozenset(
-    {
-        "ProvisionedThroughputExceededException",
-        "ProvisionedThroughputExceeded",
-        "RequestLimitExceeded",
-        "Throttling",
-        "ThrottlingError",
-        "ThrottlingException",
-        "TooManyRequestsException",
-    }
-)
-CONFLICTS = frozenset({"TransactionConflictException", "TransactionConflict", "TransactionInProgressException"})
 WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 CANCELLED = "TransactionCanceledException"
 _FAILED_STATUS = 500

@@ -26,7 +26,7 @@ from keyplan.client.errors import (
     WriteConflictError,
 )
 from keyplan.client.failures import CONDITION, step_failed, step_text, steps_text, with_steps
-from keyplan.client.requests import CANCELLED, CONFLICTS, Context, Program, Request, Wait, reasons_of, send
+from keyplan.client.requests import CANCELLED, Context, Program, Request, Wait, reasons_of, send
 from keyplan.design.arguments import shorten
 from keyplan.design.declaring.patterns import WriteCall
 from keyplan.design.entities import OWNER, BoundUnique, EntitySpec
@@ -37,7 +37,7 @@ from keyplan.design.requests.items import Item, key_attribute_maker
 from keyplan.design.requests.writer import Arguments, reader
 from keyplan.design.requests.writes import NOW, with_time
 from keyplan.dynamodb.values.attribute import item_bytes
-from keyplan.errors import ServiceError
+from keyplan.errors import CONFLICTS, ServiceError
 
 Role = Literal["item", "take", "release"]
 

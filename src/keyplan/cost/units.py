@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from keyplan.design.schema import Index, Schema
 from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.dynamodb.values.types import Item
 from keyplan.dynamodb.values.units import (
@@ -16,6 +15,9 @@ from keyplan.dynamodb.values.units import (
     transactional_read_units,
     write_units,
 )
+
+if TYPE_CHECKING:
+    from keyplan.design.schema import Index, Schema
 
 READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
 

@@ -11,15 +11,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from keyplan.design.declaring.design import Design
-from keyplan.design.declaring.patterns import Pattern
-from keyplan.design.keys.entity_keys import BoundKeyAttribute
-from keyplan.design.planning.plan import KeyValue, Plan
-from keyplan.design.requests.build import expressions
 from keyplan.dynamodb.expressions.compiled import compile_key_condition, compile_update
 from keyplan.errors import KeyplanError
+
+if TYPE_CHECKING:
+    from keyplan.design.declaring.design import Design
+    from keyplan.design.declaring.patterns import Pattern
+    from keyplan.design.keys.entity_keys import BoundKeyAttribute
+    from keyplan.design.planning.plan import KeyValue, Plan
 
 Request: TypeAlias = Mapping[str, Any]
 Values: TypeAlias = Mapping[str, Any]
@@ -177,6 +178,8 @@ class _Candidate:
     @cached_property
     def _words(self) -> Mapping[str, frozenset[str]]:
         """Return the words in the plan's expressions, by the member of the request that contains them."""
+        from keyplan.design.requests.build import expressions  # noqa: PLC0415 - servers without a design start faster
+
         if self.plan.faults:
             return {}
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
