@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 from keyplan.design.errors import DesignError, calling_place, refuse
 
 MAX_NUMBER = 10**18
-"""The largest number accepted in a declared load. Calculations with larger numbers could overflow to infinity."""
+"""The largest number that a declared load, such as a rate or a number of items, can contain. Calculations with larger
+numbers could overflow to infinity.
+"""
 
 
 def invalid_option(option: str, value: object, what: str, fix: str) -> DesignError:
-    """Return the error for an invalid value of an option."""
+    """Return a DesignError for an option whose value is invalid."""
     return DesignError(f"{option}={shorten(value)} is {what}", place=calling_place(), fix=fix)
 
 
@@ -64,9 +66,9 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping
 
 
 def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
-    """Return True if an option has the same name as a positional-only parameter.
+    """Return True if a keyword argument has the same name as a positional-only parameter.
 
-    Since Python 3.12, `Signature.bind` accepts such options.
+    Since Python 3.12, `Signature.bind` accepts such arguments.
     """
     return any(
         parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in options
@@ -77,7 +79,7 @@ def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
 def _call_error(
     name: str, signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]
 ) -> DesignError:
-    """Return the error for a call whose arguments do not match the signature."""
+    """Return a DesignError for a call whose arguments do not match the signature."""
     takes = [parameter for parameter in signature.parameters.values() if parameter.name not in {"self", "cls"}]
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes):
         names = [parameter.name for parameter in takes if parameter.kind is not parameter.VAR_POSITIONAL]
@@ -112,7 +114,7 @@ def _argument_form(parameter: inspect.Parameter) -> str:
 
 
 def unknown_option(option: str, options: Iterable[str]) -> DesignError:
-    """Return the error for an unknown option. Its message lists the known options."""
+    """Return a DesignError for an unknown option. Its message lists the known options."""
     names = ", ".join(sorted(options))
     return DesignError(f"unknown option: {option}", place=calling_place(), fix=f"use one of {names}")
 
@@ -156,7 +158,9 @@ def check_count(word: str, values: int, most: int) -> None:
 
 
 def as_tuple(option: str, values: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
-    """Return one or more values as a tuple. Raises DesignError if a value is not of an accepted type."""
+    """Return the values of an option as a tuple, even if only one is given. Raises DesignError if a value is not of an
+    accepted type.
+    """
     if isinstance(values, kinds):
         return (values,)
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes, Mapping)):

@@ -114,7 +114,7 @@ class EntitySpec:
     fields: Mapping[str, StoredField]
     key: BoundKey
     indexes: tuple[BoundIndexKey, ...]
-    """The entity's keys in the indexes that can contain it."""
+    """The entity's keys in the indexes that can contain its items."""
     version: str | None
     """The name of the field that counts the changes to an item."""
     uniques: tuple[BoundUnique, ...]
@@ -366,7 +366,7 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
 def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: type[Entity]) -> None:
     """Raise DesignError if the primary key contains the time of the last write.
 
-    Each write would otherwise add an item with another key.
+    Otherwise, each write would change the key and therefore create another item.
     """
     for name in key.fields:
         if fields[name].write_time == "updated":

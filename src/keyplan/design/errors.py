@@ -66,7 +66,7 @@ class Place:
     width: int = 0
     """The number of marked characters. If it is 0, the caret marks the rest of `text`."""
     running: CallSite | None = field(default=None, compare=False, repr=False)
-    """The call that made the declaration, which is only looked up when a message shows the location."""
+    """The call that made the declaration. It is looked up in the source only when a message shows the location."""
 
     def at(self, text: str, offset: int = 0, width: int = 0) -> Place:
         """Return this location with another text to mark."""
@@ -248,7 +248,7 @@ class Fault:
     """A reason why DynamoDB cannot create a table or run a pattern, found by static analysis."""
 
     code: str
-    """The rule's code, such as KP401."""
+    """The code of the rule that reports the fault, such as KP401."""
     problem: str
     fix: str
     place: Place

@@ -43,7 +43,7 @@ def refuse_join(word: str, other: object) -> NoReturn:
 
 
 def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
-    """Raise DesignError if a value is passed by position, which does not name its field."""
+    """Raise DesignError if a value is passed as a positional argument, because only a keyword names its field."""
     if unnamed:
         refuse(f"{word}(...) is called with {unnamed[0]!r} without a field name", f"write {word}(field={unnamed[0]!r})")
 
@@ -55,7 +55,7 @@ def refuse_twice(twice: object, what: str) -> None:
 
 
 def refuse_both_forms(fields: object, words: object, what: str) -> None:
-    """Raise DesignError if a key is given both by fields and as a string."""
+    """Raise DesignError if a key is declared both with field values and as a string."""
     if fields and words is not None:
         refuse(
             f"the pattern states its {what} both by fields and as text",
@@ -84,7 +84,7 @@ def merge_fields(first: dict[str, Source], second: dict[str, Source]) -> dict[st
 
 
 def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
-    """Map each field name to the source location of the calling code."""
+    """Map each field name to the source location of the code that called this package."""
     return dict.fromkeys(names, calling_place()) if names else {}
 
 
@@ -123,11 +123,11 @@ class KeyCondition:
     sort_text: KeyText | None = None
     filter_condition: Condition | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Maps each field to the source location that names it."""
+    """Maps each field to the location in the source code where the pattern names it."""
 
     @property
     def sk(self) -> SortKey:
-        """The condition on the sort key."""
+        """The builder for the sort key part of this condition."""
         return SortKey(self)
 
     def filter(self, condition: Condition) -> KeyCondition:
@@ -317,13 +317,13 @@ class FieldUpdate:
     path: FieldPath
     source: Source = None
     negative: bool = False
-    """Whether the value is subtracted instead of added."""
+    """Whether the update subtracts the value instead of adding it."""
     optional: bool = False
-    """Whether the change is omitted from a call that passes UNSET as the value."""
+    """Whether the update omits this change if a call passes UNSET as the value."""
 
     @property
     def word(self) -> str:
-        """The name of the builder method that declares this change."""
+        """The name of the builder method that declares this change, such as "set" or "subtract"."""
         return "subtract" if self.negative else "patch" if self.optional else self.name
 
 
@@ -346,18 +346,18 @@ class ItemWrite:
     key: dict[str, Source] = field(default_factory=dict)
     actions: tuple[FieldUpdate, ...] = ()
     required: Condition | None = None
-    """The condition on the stored item."""
+    """The condition that the stored item must satisfy for the write to succeed."""
     version: Source = None
     assumed: dict[str, Source] = field(default_factory=dict)
     """The field values that the caller expects the stored item to have, from `.assuming(...)`."""
     whole: Source = None
-    """The complete item to write, used instead of a key and changes."""
+    """The complete item to write, or None if the write has a key and changes instead."""
     replaceable: Condition | None = None
     """The condition under which a create may replace an existing item."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Maps each field to the source location that names it."""
+    """Maps each field to the location in the source code where the pattern names it."""
     nothing_given: bool = False
-    """Whether the call provides no field of a patch and makes no other change."""
+    """Whether a call provides none of the fields of a patch, so that the write changes nothing."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set fields, or a single member of a field. A value of None removes the field."""
@@ -391,29 +391,29 @@ class ItemWrite:
         return replace(self, actions=(*self.actions, *(FieldUpdate("remove", path) for path in paths)))
 
     def add(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Add to numbers atomically. A missing number counts as 0."""
+        """Add amounts to number fields atomically. A missing number counts as 0."""
         return self._changed("add", path, value, fields)
 
     def subtract(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Subtract from numbers atomically. A missing number counts as 0."""
+        """Subtract amounts from number fields atomically. A missing number counts as 0."""
         return self._changed("add", path, value, fields, negative=True)
 
     def append(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Append one member or a list of members to lists. A missing list counts as empty."""
+        """Append a member, or a list of members, to list fields. A missing list counts as empty."""
         return self._changed("append", path, value, fields)
 
     def add_to_set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Add members to sets."""
+        """Add members to set fields."""
         return self._changed("add_to_set", path, value, fields)
 
     def remove_from_set(
         self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
     ) -> ItemWrite:
-        """Remove members from sets."""
+        """Remove members from set fields."""
         return self._changed("remove_from_set", path, value, fields)
 
     def condition(self, condition: Condition) -> ItemWrite:
-        """Write only if this condition is true for the stored item."""
+        """Write only if the stored item satisfies this condition."""
         return replace(self, required=join_conditions(self.required, check_condition(condition, ".condition")))
 
     def if_version(self, version: object) -> ItemWrite:
@@ -422,7 +422,7 @@ class ItemWrite:
         return replace(self, version=version)
 
     def assuming(self, **fields: object) -> ItemWrite:
-        """State the values that the stored item has for fields used in index keys.
+        """State the values that the caller expects the stored item to have in fields that are used in index keys.
 
         The write fails if the stored values differ, which keeps the item's index keys correct.
         """
@@ -490,7 +490,7 @@ def item(entity: object, /) -> ItemWrite: ...
 @overload
 def item(**fields: object) -> ItemKey: ...
 def item(*entity: object, **fields: object) -> ItemWrite:
-    """Start a read by key or a write.
+    """Start a method chain that declares a read by key or a write.
 
     Pass the primary key fields, as in `item(user_id=user_id, task_id=task_id)`. In a batch, the value of one field can
     be each(...). To create, put or replace a whole item, pass the item itself, as in `item(task)`.

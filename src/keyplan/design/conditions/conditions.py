@@ -22,7 +22,7 @@ from keyplan.design.parameters import Each, Param, Source, annotation_of
 
 
 class UnknownValue:
-    """The type of UNKNOWN, which stands for a field value that is not known."""
+    """The type of UNKNOWN, which stands for a field value that is not known when a condition is evaluated."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -122,7 +122,7 @@ class Operand:
 
 
 def _choices_in(choice: object) -> tuple[object, ...]:
-    """Return a choice as a one-element tuple, or the values of an each(...) of constants."""
+    """Return the constants inside an each(...), or any other choice as a one-element tuple."""
     return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
@@ -364,7 +364,10 @@ def join_conditions(first: Condition | None, second: Condition | None) -> Condit
 
 
 def check_condition(condition: Condition, word: str) -> Condition:
-    """Return a method's argument, or raise DesignError if it is not a condition on fields. `word` names the method."""
+    """Return a condition unchanged, or raise DesignError if it is not a condition on fields.
+
+    `word` is the name of the method that received the condition as an argument.
+    """
     if not isinstance(condition, Condition):
         refuse(
             f"{word}({condition!r}) is not a condition on fields",

@@ -49,7 +49,7 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
     """Return a condition in which the result of `value` replaces every parameter and constant, including those in
     paths.
 
-    For an Each, `value` returns the list of its values.
+    For an Each, which stands for several values, `value` returns a list.
     """
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(with_values(part, value) for part in condition.parts))
@@ -93,10 +93,10 @@ def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None
 
 
 def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]) -> dict[str, Any]:
-    """Return the field values that a condition implies: constants from equality comparisons, and None for absent
-    fields.
+    """Return the field values that a condition implies.
 
-    An absent field whose default is not None is omitted, because reads return its default.
+    These are constants from equality comparisons, and None for fields that must be absent. An absent field whose
+    default is not None is omitted, because reads return its default.
     """
     if isinstance(condition, AndCondition):
         return {name: value for part in condition.parts for name, value in stated_values(part, fields).items()}
@@ -147,7 +147,6 @@ _SIZED = frozenset({"B", "L", "M", "SS", "NS", "BS"})
 
 
 def _member(value: Any, part: object) -> Any:
-    """Return a member of a map or model, or an element of a list."""
     if value is None or value is MISSING:
         return MISSING
     if isinstance(value, (Param, UnknownValue)) or isinstance(part, Param):

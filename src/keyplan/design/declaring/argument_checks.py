@@ -40,7 +40,9 @@ class ArgumentCheck(NamedTuple):
     """Types whose instances are all accepted. These types are tested first."""
     accepts: TypeCheck
     instance_of: type | None = None
-    """The class that values must be instances of. Set for whole items and for parameters whose attributes are used."""
+    """The class that values must be instances of. Set for parameters that are whole items, or whose attributes the
+    pattern uses.
+    """
 
     def error(self, call: str, value: object) -> TypeError:
         """Return the error for an invalid value. `call` is the text of the call that the message quotes."""
@@ -160,7 +162,9 @@ def declared_type(source: Param, other: Any, *, each: bool) -> Any:
 
 
 def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
-    """Yield the values in keys and comparisons with the types of their fields, or `object` if a type is unknown."""
+    """Yield each value in a key or comparison together with the type of its field, or `object` if the type
+    is unknown.
+    """
     fields = {name: stored for entity in reversed(plan.entities) for name, stored in entity.fields.items()}
     if plan.key is not None:
         ends = [end for condition in plan.key.sort for end in (condition.low, condition.high) if end is not None]
@@ -240,7 +244,10 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
 
 
 def compared_types(condition: Condition | None, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
-    """Yield each operand of a condition with the type of the compared field, or `object` if the type is unknown."""
+    """Yield each operand of a condition together with the type of the field that it is compared with.
+
+    The type is `object` if it is unknown.
+    """
     if condition is None:
         return
     for path in paths_of(condition):
@@ -316,7 +323,10 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_placeholder(accept: TypeCheck) -> TypeCheck:
-    """Return a check that also accepts None and the placeholders of a transaction, for which separate checks exist."""
+    """Return a check that also accepts None, and the stand-ins for parameters in the body of a transaction.
+
+    Separate checks exist for both.
+    """
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 
 

@@ -1,4 +1,4 @@
-"""Consumers of change streams: functions that receive the changes to the items of entities."""
+"""Consumers of a table's stream: functions that receive the changes to its items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EventName = Literal["inserted", "modified", "removed", "expired"]
 
 @dataclass(frozen=True)
 class ItemChange(Generic[E]):
-    """A change to one item, as recorded in the stream."""
+    """A change to one item, as recorded in the table's stream."""
 
     sequence_number: str
     """The position of the change in the stream, which increases with each change to an item.
@@ -96,7 +96,7 @@ ChangeFilter = Condition | Changed
 
 @dataclass(frozen=True, eq=False)
 class Consumer:
-    """A function that receives the changes to the items of entities."""
+    """A function that receives the changes to the items of one or more entities."""
 
     name: str
     function: Callable[[Any], Any]
@@ -106,11 +106,11 @@ class Consumer:
     """Whether the function is called with a list of changes."""
     filter: ChangeFilter | None
     batch: int
-    """The maximum number of records per read."""
+    """The maximum number of stream records that the consumer reads at a time."""
     retries: int | None
     """The maximum number of retries of a failing batch. If None, the batch is retried until its records expire."""
     on_failure: str | None
-    """The name of the destination for records that failed permanently."""
+    """The name of the destination for stream records that were not processed successfully after all retries."""
     bisect: bool
     """Whether a failing batch is split in half repeatedly, to isolate the failing record."""
     idempotent: bool

@@ -46,7 +46,7 @@ class ReadOptions(TypedDict, total=False):
 
 
 class CountOptions(ReadOptions, total=False):
-    """Options of a count."""
+    """Options of a pattern that counts items."""
 
     index: str
     expected_scanned: float
@@ -54,7 +54,7 @@ class CountOptions(ReadOptions, total=False):
 
 
 class ScanOptions(CountOptions, total=False):
-    """Options of a scan."""
+    """Options of a pattern that scans a table or index."""
 
     limit: int
     """The maximum number of items that a call returns."""
@@ -69,14 +69,14 @@ class ScanOptions(CountOptions, total=False):
 
 
 class QueryOptions(ScanOptions, total=False):
-    """Options of a query."""
+    """Options of a pattern that queries a partition."""
 
     descending: bool
     """Whether results are sorted by sort key in descending order."""
 
 
 class WriteOptions(TypedDict, total=False):
-    """Options of a write."""
+    """Options of a pattern that writes items."""
 
     rate: Rate
     claims: Claims
@@ -85,21 +85,21 @@ class WriteOptions(TypedDict, total=False):
 
 
 class BatchOptions(WriteOptions, total=False):
-    """Options of a batch write."""
+    """Options of a pattern that writes items in batches."""
 
     expected_items: float
     """The expected number of items that a call writes."""
 
 
 class UpdateOptions(WriteOptions, total=False):
-    """Options of an update."""
+    """Options of a pattern that updates an item."""
 
     upsert: bool
     """Whether the update creates the item if it does not exist."""
 
 
 class CheckOptions(TypedDict, total=False):
-    """Options of a condition check."""
+    """Options of a pattern that checks a condition on an item."""
 
     exists: Literal["must", "must_not", "may"]
     """Whether the item must exist, must not exist, or may exist."""
@@ -156,7 +156,9 @@ class KindSpec:
     terms: type[KeyCondition | ItemWrite]
     """The class of the builder object that the pattern's body returns."""
     plan: Planner
-    """The planner of this kind. It receives a draft plan with the options that need no planning, and completes it."""
+    """The function that plans patterns of this kind. It receives an incomplete plan, in which only options that need no
+    planning are set, and completes it.
+    """
     options: type
     """The TypedDict that lists the options of this kind."""
     exists: Literal["must", "must_not", "may"] = "may"
@@ -221,7 +223,7 @@ def plan_maker(
 ) -> Callable[[Pattern[..., Any], Any], Plan]:
     """Return a function that plans patterns of one kind.
 
-    `undeclared` is the label under which meters count ad-hoc calls.
+    For a pattern that is generated for ad-hoc calls, `undeclared` is the label under which meters count the calls.
     """
     form = _KINDS[kind]
     view = next((view for entity in entities if (view := view_of(entity)) is not None), None)

@@ -22,7 +22,7 @@ from keyplan.design.errors import DesignError
 
 @dataclass(frozen=True)
 class Refusal:
-    """A declaration that raised DesignError."""
+    """A declaration that raised DesignError and was therefore skipped."""
 
     name: str
     """The name that the declaration would have bound."""

@@ -362,7 +362,7 @@ class Pattern(Generic[P, R]):
         return self.call_with(self.arguments(args, kwargs))
 
     def _first_call(self, *args: Any) -> Any:
-        """Compile the function that creates calls, and create the first call with it."""
+        """Generate the function that creates calls to this pattern, and create the first call with it."""
         self._call = _call_maker(self)
         return self._call(*args)
 
@@ -400,7 +400,7 @@ class Pattern(Generic[P, R]):
 
     @property
     def called(self) -> str:
-        """The text that messages use for a call, such as `tasks_due()`."""
+        """The text with which error messages refer to a call of the pattern, such as `tasks_due()`."""
         return f"{self.name}()"
 
     @cached_property

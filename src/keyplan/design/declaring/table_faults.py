@@ -30,7 +30,7 @@ _TYPES = {
 
 
 class DeclaredTable(Protocol):
-    """The interface of a declared table, or of a schema with its entities."""
+    """The parts of a declared table that the checks in this module need."""
 
     @property
     def schema(self) -> Schema:

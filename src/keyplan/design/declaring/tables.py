@@ -172,7 +172,8 @@ class Table:
     ) -> Callable[[Callable[P, ItemKey]], Read[P, R | None]]:
         """Declare a read of one item by its primary key.
 
-        The body returns item(...), and a call returns an entity or a view.
+        The decorated function returns item(...). A call returns an instance of the entity or view, or None if the item
+        does not exist.
         """
         return self._declare("get", (entity,), options)
 
@@ -222,7 +223,7 @@ class Table:
     def query(self, *entities: type[ReadModel], **options: Unpack[QueryOptions]) -> Any:
         """Declare a query on one partition that returns instances of a view, or items of one or more entities.
 
-        The body returns `pk(...)`.
+        The decorated function returns `pk(...)`.
         """
         return self._declare("query", entities, options)
 
@@ -276,14 +277,17 @@ class Table:
         self, first: type[E], /, *more: type[E], **options: Unpack[ScanOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def scan(self, *entities: type[ReadModel], **options: Unpack[ScanOptions]) -> Any:
-        """Declare a scan of the whole table or index. The body returns everything(), or everything().filter(...)."""
+        """Declare a scan of the whole table or index. The decorated function returns everything(), or
+        everything().filter(...).
+        """
         return self._declare("scan", entities, options)
 
     @checked_call
     def batch_get(
         self, entity: type[R], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, ItemKey]], Read[P, list[R | None]]]:
-        """Declare a batch read of items by key. The body returns item(...) with each(...) as the value of one field.
+        """Declare a batch read of items by key. The decorated function returns item(...) with each(...) as the value of
+        one field.
 
         A call returns a list with one element for each value: the item, or None if it does not exist.
         """
@@ -295,21 +299,25 @@ class Table:
     def create(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare the creation of an item. A call fails if the item exists. The body returns item(new)."""
+        """Declare the creation of an item. A call fails if the item exists. The decorated function returns
+        item(new).
+        """
         return self._declare("create", (entity,), options)
 
     @checked_call
     def put(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare a write that creates an item or replaces the existing one. The body returns item(new)."""
+        """Declare a write that creates an item or replaces the existing one. The decorated function returns
+        item(new).
+        """
         return self._declare("put", (entity,), options)
 
     @checked_call
     def replace(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare the replacement of an existing item. The body returns item(new).
+        """Declare the replacement of an existing item. The decorated function returns item(new).
 
         If the entity has a version field, the version of the new item must equal the stored version.
         """
@@ -319,7 +327,7 @@ class Table:
     def update(
         self, entity: type[E], /, **options: Unpack[UpdateOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare a partial update. The body returns item(...).set(...) or other changes.
+        """Declare a partial update. The decorated function returns item(...).set(...) or other changes.
 
         A call fails if the item does not exist, unless `upsert` is set. The call returns the updated item.
         """
@@ -329,21 +337,27 @@ class Table:
     def delete(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E | None]]:
-        """Declare the deletion of an item. The body returns item(...), and a call returns the deleted item."""
+        """Declare the deletion of an item. The decorated function returns item(...). A call returns the
+        deleted item.
+        """
         return self._declare("delete", (entity,), options)
 
     @checked_call
     def check(
         self, entity: type[Entity], /, **options: Unpack[CheckOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, None]]:
-        """Declare a condition check on an item for use in transactions. The body returns item(...).condition(...)."""
+        """Declare a condition check on an item for use in transactions. The decorated function returns
+        item(...).condition(...).
+        """
         return self._declare("check", (entity,), options)
 
     @checked_call
     def batch_put(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
-        """Declare an unconditional batch write of many items, without a transaction. The body returns item(items)."""
+        """Declare an unconditional batch write of many items, without a transaction. The decorated function returns
+        item(items).
+        """
         return self._declare("batch_put", (entity,), options)
 
     @checked_call
@@ -352,7 +366,7 @@ class Table:
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
         """Declare a batch deletion of many items.
 
-        The body returns item(...) with each(...) as the value of one field.
+        The decorated function returns item(...) with each(...) as the value of one field.
         """
         return self._declare("batch_delete", (entity,), options)
 

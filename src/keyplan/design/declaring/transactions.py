@@ -76,7 +76,9 @@ class Transaction(Pattern[P, None]):
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
-        """The type checks for the arguments, from the transaction's annotations or from the checks of its steps."""
+        """The type checks for the arguments, derived from the transaction's annotations or from the checks of its
+        steps.
+        """
         expected: dict[str, Any] = {}
         instances: dict[str, ArgumentCheck] = {}
         for step in self.steps:

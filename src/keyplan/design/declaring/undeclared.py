@@ -86,7 +86,7 @@ class UndeclaredPattern(Pattern[..., Any]):
 
     @property
     def called(self) -> str:
-        """The text that messages use for a call, such as `get(Task)`."""
+        """The text with which error messages refer to a call, such as `get(Task)`."""
         return self.name
 
     def call(self, arguments: Mapping[str, Any]) -> Call[Any]:
@@ -207,7 +207,7 @@ def _spec_of(entity: type[ReadModel]) -> EntitySpec:
 
 
 def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> str:
-    """Return the label under which meters count the calls."""
+    """Return the label under which capacity meters count ad-hoc calls of one kind."""
     return f"undeclared {kind} {', '.join(spec.name for spec in specs)}{f' on {index}' if index else ''}"
 
 
