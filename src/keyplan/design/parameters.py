@@ -123,7 +123,7 @@ class Each:
 
 
 class EveryShard:
-    """All shards of a `{field:shard(n)}` placeholder."""
+    """A stand-in for all shards of a `{field:shard(n)}` placeholder."""
 
     def __repr__(self) -> str:
         return "every_shard()"
@@ -151,7 +151,7 @@ Source = Any
 WRITE_TIME = Param("time of the write", datetime)
 """The parameter for fields declared with Created() or Updated(). A connection adds the time to the arguments."""
 CALL_SOURCES = (Param, Each, EveryShard)
-"""The classes of stand-ins, whose values come from a call. Objects of other classes are constants."""
+"""The classes of stand-ins for values that a call provides. Objects of other classes are constants."""
 
 
 def annotation_of(source: Source) -> Any:

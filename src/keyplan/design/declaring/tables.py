@@ -337,8 +337,8 @@ class Table:
     def delete(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E | None]]:
-        """Declare the deletion of an item. The decorated function returns item(...). A call returns the
-        deleted item.
+        """Declare the deletion of an item. The decorated function returns item(...). A call returns the deleted item,
+        or None if it did not exist.
         """
         return self._declare("delete", (entity,), options)
 

@@ -274,12 +274,14 @@ class DeclaredField:
 
     @property
     def stored_choices(self) -> tuple[Any, ...]:
-        """The choices as stored values. An Enum member is stored as its value. Empty if the field has no choices."""
+        """The choices of the field as stored values. An Enum member is stored as its value. Empty if the field has no
+        choices.
+        """
         return tuple(map(plain_value, self.choices or ()))
 
     @property
     def type_name(self) -> str:
-        """The type as source text."""
+        """The type of the field as source text."""
         if isinstance(self.type, type) and not get_args(self.type):
             return self.type.__name__
         return str(self.type).replace("typing.", "")
@@ -486,9 +488,9 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""Pairs of a tuple of types and another type that is stored in the same way.
+"""Pairs of some types and another type that is stored in the same way.
 
-In a union of both, all values would be read back as the second type.
+If a union contains one of these types and the other type, all stored values would be read back as the other type.
 """
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
 """Types of dict keys that can be restored from map keys, which are strings."""

@@ -175,8 +175,9 @@ def _constructs_plainly(model: type[BaseModel]) -> bool:
 
 
 def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) -> str | None:
-    """Return the expression that converts an attribute's content to a field value, or None if pydantic must validate
-    it.
+    """Return the source expression that converts the content of an attribute to a field value.
+
+    Return None if pydantic must validate the value.
     """
     annotation, _, marks = unwrap(field.info.annotation)
     if not all(isinstance(mark, Attribute) for mark in (*marks, *field.info.metadata)):
@@ -273,10 +274,10 @@ _IMMUTABLE = (str, int, float, bool, Decimal, bytes, UUID, date, Enum, type(None
 
 
 class _Absent(NamedTuple):
-    """The value of a field whose attribute is absent."""
+    """How generated code creates the value of a field whose attribute is absent."""
 
     value: str
-    """The source expression that creates the value."""
+    """The source expression that creates the field value."""
     is_given: bool
     """Whether pydantic counts the field as set. A field with its default value does not count as set."""
 

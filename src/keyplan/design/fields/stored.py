@@ -95,7 +95,7 @@ def round_down(stored: StoredAs | None, value: datetime) -> datetime:
 
 
 def round_up(stored: StoredAs, value: Any) -> Any:
-    """Round a timestamp up to the unit of its storage format. Return other values unchanged."""
+    """Round a timestamp up to the unit of its storage format. Return values of other types unchanged."""
     if not isinstance(value, datetime):
         return value
     unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
@@ -216,7 +216,7 @@ def encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
 
 
 def _map_key(name: object) -> str:
-    """Return the map key, a string, for the key of a dict."""
+    """Convert the key of a dict to the key of a DynamoDB map, which must be a string."""
     if isinstance(name, Enum):
         return _map_key(name.value)
     return timestamp_text(name) if isinstance(name, datetime) else str(name)

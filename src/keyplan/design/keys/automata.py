@@ -49,7 +49,7 @@ class AutomatonBuilder:
         return len(self._edges) - 1
 
     def add(self, language: Language) -> None:
-        """Append a language: the automaton then accepts each of its words at this position."""
+        """Append a language, so that the automaton accepts each word of the language at this position."""
         self.end = self._added(language, self.end)
 
     def add_anything(self) -> None:
@@ -57,10 +57,10 @@ class AutomatonBuilder:
         self.add(Run(ANY, 0, None))
 
     def add_without(self, language: Language, delimiter: str, barred: CharSet) -> None:
-        """Append the words of a language in which a parser does not find the delimiter that follows them.
+        """Append the words of a language that can be followed by a delimiter without ambiguity.
 
-        A word must not contain the delimiter, and must not end in a way that makes a parser find the delimiter too
-        early. Words must not contain characters in `barred` either.
+        Excluded are words that contain the delimiter or a character in `barred`, and words whose end, together with the
+        delimiter, makes a parser find the delimiter too early.
         """
         builder = AutomatonBuilder(barred | CharSet.of(delimiter) if len(delimiter) == 1 else barred)
         builder.add(language)
@@ -141,7 +141,9 @@ class AutomatonBuilder:
             self._skips[reached[text]].append(end)
 
     def _repeated(self, low: int, high: int | None, at: int, part: CharSet | Language) -> int:
-        """Append between `low` and `high` repetitions of a part to the state `at`, and return the final state."""
+        """Append `low` to `high` repetitions of a part to the state `at`, and return the state after the last
+        repetition.
+        """
 
         def once(start: int) -> int:
             return self._step(start, part) if isinstance(part, CharSet) else self._added(part, start)
@@ -184,8 +186,9 @@ def without_empty(machine: Automaton) -> Automaton:
 
 
 def _without(machine: Automaton, delimiter: str) -> Automaton:
-    """Return an automaton that accepts only the words in which the delimiter, appended to the word, first occurs at the
-    end.
+    """Return an automaton without the words that make a following delimiter ambiguous.
+
+    It accepts a word only if the delimiter, appended to the word, does not also occur earlier in the resulting string.
     """
     width = len(delimiter)
     singles = [CharSet.of(character) for character in dict.fromkeys(delimiter)]

@@ -1,9 +1,9 @@
 """Encodings of field values in keys: numbers, UUIDs, dates and times, and the errors that they raise.
 
-Dates and times are encoded with a fixed width, so that they sort by time. A datetime must have a UTC offset. Values are
-rounded down to the unit. The units s, ms and us are `reversible`: values with that precision can be decoded. The date,
-month, year, hour and minute of a datetime are periods, and not reversible. Years 0001 to 9999 are supported. Seconds
-and milliseconds since 1970 are supported until the year 2286, and values outside this range are rejected.
+Dates and times are encoded as strings of fixed length, so that they sort by time. A datetime must have a UTC offset.
+Values are rounded down to the unit. The units s, ms and us are `reversible`: values with that precision can be decoded.
+The date, month, year, hour and minute of a datetime are periods, and not reversible. Years 0001 to 9999 are supported.
+Seconds and milliseconds since 1970 are supported until the year 2286, and values outside this range are rejected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from keyplan.design.keys.languages import (
 
 
 class TemplateError(ValueError):
-    """Raised for an invalid template: a syntax error, an unknown field, or a spec that does not support its field.
+    """Raised for an invalid template: it has a syntax error, an unknown field, or a placeholder spec that does not
+    support the type of its field.
 
     `position` is the offset in `text` of the first invalid character. `fix` describes how to resolve the error.
     """
@@ -45,7 +46,10 @@ class TemplateError(ValueError):
 
 
 class EncodingError(ValueError):
-    """Raised if a spec does not support a field. The caller adds the position and raises TemplateError instead."""
+    """Raised if a placeholder spec does not support the type of its field.
+
+    The caller adds the position in the template and raises TemplateError instead.
+    """
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(f"{problem}: {fix}")
@@ -126,27 +130,30 @@ class Encoding:
 
     @property
     def width(self) -> int | None:
-        """The length in characters of the strings of all values, whether valid or not, or None if it varies."""
+        """The length in characters of every encoded string, including those of invalid values, or None if it varies."""
         return None if self.declared else self.valid_width
 
     @property
     def valid_width(self) -> int | None:
-        """The length in characters of the strings of all valid values, or None if it varies."""
+        """The length in characters of every encoded string of a valid value, or None if it varies."""
         low, high = lengths_of(self.language)
         return low if low == high else None
 
     @property
     def chars(self) -> CharSet:
-        """The characters that occur in the strings of valid values."""
+        """The characters that occur in the encoded strings of valid values."""
         return chars_of(self.language)
 
     @property
     def first(self) -> CharSet:
-        """The first characters of the strings of all values of the type, whether valid or not."""
+        """The characters with which an encoded string can start, including the strings of invalid values."""
         return first_of(self.language) if self.reachable == self.chars else self.reachable
 
     def exact(self, value: Any) -> bool:
-        """Return True if no other value has the same string. Return False for a timestamp that is rounded."""
+        """Return True if no other value is encoded as the same string.
+
+        For example, return False for a timestamp that the encoding rounds.
+        """
         if self.reversible and self.rounds_to is None:
             return True
         # In UTC, because local times are ambiguous when clocks are set back.
@@ -176,7 +183,7 @@ def encoding_of(
 
 
 def wrong_type(field: DeclaredField, value: Any, expected: str) -> Exception:
-    """Return KeyPartError for a value of the wrong type, or MissingField if the value is None."""
+    """Return the exception for a value of the wrong type: KeyPartError, or MissingField if the value is None."""
     if value is None:
         return MissingField(field.name)
     return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {expected} is needed")
@@ -244,7 +251,7 @@ def uuid_encoding(field: DeclaredField) -> Encoding:
 
 
 def _int_of(field: DeclaredField, value: Any) -> int:
-    """Return an int or IntEnum member as an int. Raises KeyPartError for a bool and for other types."""
+    """Convert an int or IntEnum member to an int. Raises KeyPartError for a bool and for other types."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_type(field, value, "an int")
     if field.choices is not None and value not in field.choices:

@@ -78,19 +78,19 @@ class BoundKeyAttribute:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields in the attribute, in order."""
+        """The names of the fields in the key attribute, in the order in which the attribute contains them."""
         if self.template is not None:
             return tuple(dict.fromkeys(self.template.fields))
         return (self.field.name,) if self.field is not None else ()
 
     @property
     def type_code(self) -> TypeCode:
-        """The DynamoDB type of the attribute."""
+        """The DynamoDB type of the key attribute."""
         return "S" if self.field is None else self.field.type_code
 
     @property
     def text(self) -> str:
-        """The template, or the field name, as shown in documentation."""
+        """The template of the key attribute, or the name of its stored field, as shown in documentation."""
         return self.template.text if self.template is not None else "{" + ", ".join(self.fields) + "}"
 
 
@@ -115,7 +115,7 @@ class BoundKey:
 
     @property
     def text(self) -> str:
-        """The key as shown in messages."""
+        """The key as text for messages, as in PK = USER#{user_id}, SK = METADATA."""
         return key_text(self.attributes)
 
     @property
@@ -130,7 +130,7 @@ class BoundKey:
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """The names of the fields in the key and in its condition."""
+        """The names of the fields in the key and in its sparse index condition."""
         return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.only_if)))))
 
 
@@ -185,7 +185,7 @@ def bind_stored_key(
 def _bound(
     index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, only_if: Condition | None, place: Place
 ) -> BoundKey:
-    """Return a key with these attributes, of which the first `partition` form the partition key."""
+    """Return a key with these attributes. The first `partition` attributes form the partition key."""
     arguments = tuple(parts[:partition]), tuple(parts[partition:]), only_if, place
     return BoundKey(None, *arguments) if index is None else BoundIndexKey(index, *arguments)
 
@@ -261,7 +261,7 @@ def find_index(schema: Schema, name: str, place: Place) -> Index:
 
 
 def unknown_field_error(name: str, known_names: Iterable[str], entity: str, place: Place) -> DesignError:
-    """Return the error for a field that an entity does not have."""
+    """Return a DesignError for the name of a field that an entity does not have."""
     return DesignError(
         f"{entity} has no field {name}",
         place=place,

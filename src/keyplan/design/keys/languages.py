@@ -401,7 +401,7 @@ class _Reader:
         return (CharSet.of(character),) * 2
 
     def _escape(self) -> tuple[CharSet, CharSet]:
-        """Parse an escape, and return an upper and a lower bound for the characters that it matches."""
+        """Parse an escape sequence, and return a superset and a subset of the characters that it matches."""
         character = self._next()
         named = _NAMED.get(character.lower())
         if named is not None:

@@ -71,25 +71,26 @@ def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) 
 
 
 def captures(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> str | None:
-    """Return a key of `other` that begins_with(prefix) would return for the known fields, or None.
+    """Return a key of the template `other` that a query for the keys of `prefix` would also return, or None.
 
-    If possible, the result is a key that `prefix` itself cannot produce. `BoundTemplate.prefix` defines the prefix of a
-    template.
+    The query uses begins_with and the longest prefix that the known fields determine (see `BoundTemplate.prefix`). If
+    possible, the result is a key that `prefix` itself cannot produce.
     """
     overlap = captured(prefix, other, known_fields)
     return overlap.text if overlap is not None else None
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> Overlap | None:
-    """Find the same key as `captures`, and return it as an Overlap with the values of `other` on the right side, or
-    None.
+    """Return the same key as `captures`, but as an Overlap, or None.
+
+    The right side of the overlap contains the values from which `other` produces the key.
     """
     parts = _known_parts(prefix, known_fields)
     return _first_captured(parts, lambda _: None, prefix, other)
 
 
 def range_captures(template: BoundTemplate, other: BoundTemplate, known_fields: Collection[str]) -> str | None:
-    """Return a key of `other` that a range query over the keys of `template` would return, or None.
+    """Return a key of the template `other` that a range query for the keys of `template` would also return, or None.
 
     The query compares the field that follows the known fields with a range, which can be open at one end. See the
     attributes `lower`, `upper`, `before` and `after` of `BoundTemplate` for the keys at the ends of the range.
@@ -121,7 +122,9 @@ def _part_text(part: BoundPart) -> tuple[str, str, str]:
 def _first_captured(
     parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], known_prefix: Prefix, other: BoundTemplate
 ) -> Overlap | None:
-    """Return a key of `other` that starts with `parts` and the language that `then` appends, or None."""
+    """Return a key of `other` that starts with a string of `parts` and a string of the language that `then` appends, or
+    None.
+    """
     punctuation = _punctuation((*parts, *other.parts))
     parts_template = BoundTemplate(other.template, parts)
 
@@ -179,7 +182,11 @@ def _first_shared(
 def _shared_values(
     left: Sequence[BoundTemplate], right: Sequence[BoundTemplate], texts: tuple[str, ...]
 ) -> Overlap | None:
-    """Return an overlap with these strings, or with the strings rendered from one side's values, or None."""
+    """Return an overlap of two lists of templates, given the strings of a shared key, or None.
+
+    The strings are decoded to values of one side, and rendered again. If both sides can produce the rendered strings,
+    the overlap has these strings, which may differ from `texts`.
+    """
     for side in (left, right):
         for values in _possible_values(side, texts):
             rendered = _rendered(side, values)
@@ -191,7 +198,7 @@ def _shared_values(
 
 
 def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """Return valid values, one for each field, from which the templates produce these strings, or None."""
+    """Return valid values, one for each field, from which the templates produce exactly these strings, or None."""
     return next(
         (values for values in _possible_values(templates, texts) if _rendered(templates, values) == texts), None
     )

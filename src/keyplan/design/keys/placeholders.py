@@ -259,7 +259,7 @@ class BoundPlaceholder:
 
     @property
     def name(self) -> str:
-        """The name of the field."""
+        """The name of the placeholder's field."""
         return self.field.name
 
     @property
@@ -277,7 +277,9 @@ class BoundPlaceholder:
 
     @property
     def forges(self) -> bool:
-        """Whether a valid value can contain the delimiter. Rendering rejects such values."""
+        """Whether a valid field value can contain the delimiter that follows the placeholder. Rendering rejects such
+        values.
+        """
         encoding = self.encoding
         if not self.guarded:
             return False
@@ -287,7 +289,9 @@ class BoundPlaceholder:
 
     @property
     def language(self) -> Language:
-        """The strings of valid values. Only choices that contain the delimiter are excluded."""
+        """The language of the strings that valid field values produce. Only choices that contain the delimiter are
+        excluded.
+        """
         encoding = self.encoding
         if encoding.choices is None or not self.guarded:
             return encoding.language

@@ -142,7 +142,9 @@ class Template:
         return tuple(part.field for part in self.parts if isinstance(part, Placeholder))
 
     def bind(self, fields: Mapping[str, DeclaredField]) -> BoundTemplate:
-        """Bind the template to fields. Raises TemplateError, with the offset, for an invalid placeholder."""
+        """Bind the template to fields. Raises TemplateError, with the offset of the error, for an invalid
+        placeholder.
+        """
         parts: list[BoundPart] = []
         for part, following in zip(self.parts, (*self.parts[1:], None), strict=True):
             parts.append(part if isinstance(part, Text) else self._bound(part, fields, following))
@@ -204,7 +206,7 @@ class BoundTemplate:
 
     @cached_property
     def placeholders(self) -> tuple[BoundPlaceholder, ...]:
-        """The placeholders, in order."""
+        """The placeholders of the template, in order."""
         return tuple(part for part in self.parts if isinstance(part, BoundPlaceholder))
 
     # Keys from values.
@@ -384,7 +386,7 @@ class BoundTemplate:
         return _Cut(prefix, literal, None, last, name)
 
     def _ordered_last(self, cut: _Cut) -> BoundPlaceholder:
-        """Return the last given placeholder.
+        """Return the last placeholder whose field is given.
 
         Raises ValueError if keys do not sort by this placeholder, and MissingField if no field is given.
         """
@@ -426,7 +428,9 @@ class BoundTemplate:
         return False
 
     def _sorts(self, index: int, part: BoundPlaceholder) -> bool:
-        """Return True if the rest of the key, from the part at `index`, sorts by the field of this placeholder."""
+        """Return True if the rest of the key, from the part at `index`, sorts by the field of the
+        placeholder `part`.
+        """
         if not (part.encoding.keeps_order and self._ends_in_order(index)):
             return False
         if part.encoding.reversible:
@@ -471,7 +475,7 @@ class BoundTemplate:
 
     @cached_property
     def reversible(self) -> bool:
-        """Whether all fields can be restored from a key, with the precision of their specs."""
+        """Whether the values of all fields can be restored from a key, with the precision of the placeholder specs."""
         returned = {part.name for part in self.placeholders if part.encoding.reversible}
         return returned.issuperset(self.fields) and all(part.is_delimited for part in self.placeholders)
 

@@ -36,7 +36,7 @@ _TRIES = 200_000  # enough to find a value for each of 9,999 shards
 
 
 def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str] = str) -> Encoding:
-    """Return the encoding of an Enum or a Literal of str or int, in which `spell` formats each value.
+    """Return the encoding of an Enum or a Literal of str or int, in which `spell` converts each value to a string.
 
     The encoding keeps the order of values if their strings sort in declaration order. It is reversible if all strings
     differ.
@@ -143,7 +143,7 @@ def shard_encoding(field: DeclaredField, shards: int) -> Encoding:
 
 
 def _speller(field: DeclaredField) -> Callable[[Any], str]:
-    """Return a function that converts a value of the field to the string to hash."""
+    """Return a function that converts a value of the field to the string whose hash determines the shard."""
     if field.choices is not None:
         return choice_encoding(field, "").encode
     kind = field.type
@@ -292,7 +292,9 @@ def _open_encoding(
 
 
 def _capped(field: DeclaredField, language: Language, most: int | None) -> int | None:
-    """Return the maximum length in bytes, from the language or from `max_length` and the widest character."""
+    """Return the maximum length in bytes of a field's strings, from the language or from `max_length` and the widest
+    character.
+    """
     if field.max_length is None or field.pattern is None:
         return most
     widest = field.max_length * chars_of(language).most_bytes

@@ -48,8 +48,8 @@ def index_effects(
 ) -> Effects:
     """Return the effects of an update on the index keys of its entity.
 
-    `creates` is True if the update may create the item. `indexes` limits the result to these index keys. `left_out` are
-    the fields of a patch that a call does not provide.
+    `creates` is True if the update may create the item. If `indexes` is given, only these index keys are considered.
+    `left_out` are the fields of a patch that a call does not provide.
     """
     entity = pattern.entities[0]
     changed = {action.path.field for action in change.actions}
@@ -89,7 +89,7 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
     """Return a fault for each index key that would become stale if a call provides only some fields of a patch.
 
     If more than eight fields affect a key, only calls that omit at most one field, or provide a single field, are
-    checked here. Other combinations are checked when they are called.
+    checked here. Calls that provide other combinations of fields are checked when they are made.
     """
     optional = {action.path.field for action in change.actions if action.optional}
     faults = []
@@ -112,12 +112,15 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
 
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields that an index key contains in attributes that exist only for the index."""
+    """Return the fields in those attributes of an index key that exist only for the index."""
     return {name for part in entity.index_only_attributes(bound) for name in part.fields}
 
 
 def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields that determine the index key attributes that exist only for the index."""
+    """Return the fields that determine whether an item is in an index, and under which key.
+
+    Return an empty set if none of the key attributes exists only for the index.
+    """
     if not entity.index_only_attributes(bound):
         return set()
     conditions = {path.field for path in paths_of(bound.only_if)}
@@ -185,7 +188,7 @@ def _fields_with_unknown_value(change: ItemWrite) -> set[str]:
 
 
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], present: set[str]) -> list[str]:
-    """Return the fields that must be known to compute an index key, but are not.
+    """Return the fields whose values must be known to compute an index key, but are not.
 
     `present` are the fields that are certain to have a value.
     """
@@ -272,7 +275,7 @@ def _stale_index(
 
 
 def _plural(does: str) -> str:
-    """Return a phrase such as "changes due of" with a plural verb: "change due of"."""
+    """Return a phrase that starts with a verb, such as "changes due of", with the verb in the plural."""
     verb, _, rest = does.partition(" ")
     return f"{verb.removesuffix('s')} {rest}".rstrip()
 
@@ -431,9 +434,9 @@ def _can_be_equal(first: KeyValue | BoundKeyAttribute, second: BoundKeyAttribute
 
 
 def range_faults(plan: Plan) -> list[Fault]:
-    """Return a fault if the plan cannot distinguish the items of two entities in an index.
+    """Return a list with a fault if the plan cannot distinguish the items of two entities in an index.
 
-    This depends on all entities of the table, so it can only be computed when all of them are declared.
+    The result depends on all entities of the table, so it can only be computed when all of them are declared.
     """
     index, name = plan.index, plan.schema.discriminator
     if index is None or name is None or plan.hydrated or index_holds_discriminator(plan):

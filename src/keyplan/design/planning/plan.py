@@ -63,7 +63,7 @@ class KeyValue:
 
     @property
     def type_code(self) -> TypeCode:
-        """The DynamoDB type of the attribute."""
+        """The DynamoDB type of the key attribute."""
         return "S" if self.field is None else self.field.type_code
 
 
@@ -80,7 +80,7 @@ class SortCondition:
 
     @property
     def attribute(self) -> str:
-        """The name of the compared attribute."""
+        """The name of the sort key attribute that the condition compares."""
         return self.low.attribute
 
 
@@ -104,8 +104,8 @@ class KeySelection:
 class IndexEffect:
     """The effect of an update on an entity's key in an index.
 
-    At each call, the field values are known. If they satisfy `key.only_if` and every field has a value, the update sets
-    the key attributes. Otherwise it removes them.
+    When the pattern is called, the field values are known. If they satisfy `key.only_if` and every field has a value,
+    the update sets the key attributes. Otherwise it removes them.
     """
 
     key: BoundIndexKey
@@ -127,9 +127,9 @@ class Plan:
     operation: Operation
     schema: Schema
     entities: tuple[EntitySpec, ...]
-    """The entities that are returned or written."""
+    """The entities whose items the pattern reads or writes."""
     view: type[View[Any]] | None = None
-    """The view that is returned instead of the entity, if any."""
+    """The view whose instances are returned instead of entities, or None."""
     hydrated: bool = False
     """Whether to read the full items from the table after reading an index."""
     siblings: Sequence[EntitySpec] = ()
@@ -138,7 +138,7 @@ class Plan:
     key: KeySelection | None = None
     """The key range of a read, or the primary key of one item, in which all operators are '='."""
     walk: tuple[str, Source] | None = None
-    """The key field for which each(...) or every_shard() provides several values, and the source of these values.
+    """The key field that has several values, with the each(...) or every_shard() that provides them.
 
     Each value requires a separate request or key.
     """
@@ -156,7 +156,9 @@ class Plan:
     item: Source = None
     """The item that is put, or the list of items of a batch."""
     actions: tuple[FieldUpdate, ...] = ()
-    """The changes of an update. The changes of a patch are optional."""
+    """The changes that an update makes to fields. A change that belongs to a patch is made only if a call provides its
+    value.
+    """
     changes_nothing: bool = False
     """Whether an update only checks its condition and returns the item, because the call provides no field
     of a patch.
@@ -179,13 +181,15 @@ class Plan:
     steps: tuple[Plan, ...] = ()
     """The plans of the writes in a transaction."""
     repeats: tuple[Source, ...] = ()
-    """For each step of a transaction, the each(...) whose values repeat the step, or None."""
+    """For each step of a transaction, the each(...) that runs the step once for each of its values, or None."""
     faults: tuple[Fault, ...] = ()
     """Reasons why DynamoDB cannot run the pattern."""
     notes: tuple[str, ...] = ()
     """Assumptions under which the pattern's results are correct."""
     undeclared: str = ""
-    """The label of an ad-hoc call in meters, such as "undeclared get Task". Empty for a declared pattern."""
+    """The label under which capacity meters count an ad-hoc call, such as "undeclared get Task". Empty for a declared
+    pattern.
+    """
 
     def __repr__(self) -> str:
         where = "" if self.index is None else f" by {self.index.name}"
@@ -194,7 +198,7 @@ class Plan:
 
     @property
     def reading(self) -> bool:
-        """Whether the operation is a read."""
+        """Whether the plan reads items and writes none."""
         return self.operation in READ_OPERATIONS
 
     @property

@@ -61,7 +61,7 @@ def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
 
 
 def _index(pattern: PatternDeclaration) -> Index | None:
-    """Return the index that a pattern names, or None for the table."""
+    """Return the index that a pattern names. Return None if it uses the table."""
     return None if pattern.index is None else find_index(pattern.schema, pattern.index, pattern.place)
 
 
@@ -77,10 +77,9 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
 
 
 def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
-    """Return the selection of a partition whose key is declared as a string, if no entity of the pattern is in the
-    index.
+    """Return the key selection for an index that contains none of the pattern's entities.
 
-    Return None for other conditions.
+    The partition key must be declared as a string. Otherwise, return None.
     """
     if index is None or cond.partition_text is None:
         return None
@@ -153,9 +152,9 @@ def _can_match(first: BoundKeyAttribute, second: BoundKeyAttribute) -> bool:
 
 
 def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
-    """Return the key field for which each(...) or every_shard() provides several values, and their source, or None.
+    """Return the key field that has several values, with the each(...) or every_shard() that provides them.
 
-    Raises DesignError if several fields have several values.
+    Return None if every key field has a single value. Raises DesignError if several fields have several values.
     """
     walks = [(name, source) for name, source in fields.items() if isinstance(source, (Each, EveryShard))]
     if len(walks) > 1:
@@ -236,7 +235,7 @@ def _attribute_of(pattern: PatternDeclaration, path: FieldPath) -> str:
 
 
 def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
-    """Return faults for fields that the query filters by or returns, but that the index does not project."""
+    """Return faults for fields that the query filters by or returns, although the index does not project them."""
     faults = []
     filtered = {path.field for path in paths_of(draft.filter)}
     compared = {path.field for path in paths_of(draft.residue)}

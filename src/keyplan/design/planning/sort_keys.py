@@ -24,7 +24,7 @@ from keyplan.design.planning.plan import KeyValue, PatternDeclaration, Plan, Sor
 
 @dataclass
 class SortKeyPlan:
-    """The plan of a condition on the sort key."""
+    """The planned condition on the sort key."""
 
     conditions: tuple[SortCondition, ...] = ()
     faults: list[Fault] = field(default_factory=list)
@@ -225,7 +225,7 @@ def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...
 
 
 def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition, *, confined: bool) -> SortKeyPlan:
-    """Plan equality conditions from the left, followed by one range or prefix.
+    """Plan the conditions on the sort key attributes: equality from the left, followed by one range or prefix.
 
     If `confined` is False, plan no condition, so that the whole partition is read.
     """

@@ -76,7 +76,10 @@ def primary_key(entity: EntitySpec, fields: Mapping[str, Source]) -> KeySelectio
 
 
 def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> None:
-    """Raise DesignError if the entity does not have a field. `places` maps field names to source locations."""
+    """Raise DesignError if a pattern names a field that its entity does not have.
+
+    `places` maps field names to source locations.
+    """
     entity = pattern.entities[0]
     for name, place in places.items():
         if name not in entity.fields:
@@ -90,7 +93,7 @@ def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, does: str, f
 
 
 def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan the write of a whole item."""
+    """Plan the write of a whole item: a create, put or replace."""
     if change.whole is None or change.key or change.actions or change.assumed:
         raise DesignError(
             f"{pattern.name} writes a whole item, but does not return item(new)",
@@ -146,7 +149,7 @@ def _own_version(item: Source, entity: EntitySpec) -> Source:
 
 
 def plan_delete(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a delete."""
+    """Plan the deletion of an item."""
     _refuse_changes(pattern, change, "deletes an item, but returns changes of it", _KEY_ONLY)
     check_conditions(pattern, change)
     draft = replace(
