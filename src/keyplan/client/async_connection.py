@@ -394,9 +394,11 @@ class AsyncConnection:
         return await self._drive(batch_get_calls(self.context, calls))
 
     async def create_tables(self, *declared: Declared, wait: bool = True) -> None:
-        """Create missing tables with their indexes, TTL and stream. Existing tables are not changed.
+        """Create missing tables with their indexes, TTL and stream.
 
-        Raises TableDiffersError if an existing table differs from its declaration.
+        If TTL is declared, it is also enabled on existing tables. With `wait`, the call waits until all tables are
+        active, and enables declared point-in-time recovery. Raises TableDiffersError if an existing table differs from
+        its declaration in any other way.
         """
         await self._drive(tables.create_tables(self.context, declared, wait=wait))
 

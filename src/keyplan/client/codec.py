@@ -99,7 +99,7 @@ class Reader:
         return values
 
     def _recover(self, values: dict[str, Any], item: Item) -> None:
-        """Add values for fields without an attribute: empty sets, None, and fields that are stored only in
+        """Add values for fields without an attribute to `values`: empty sets, None, and fields that are stored only in
         key strings.
         """
         for name in self._sets:

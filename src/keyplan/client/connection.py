@@ -71,7 +71,7 @@ def run_call(
 ) -> Program[R]:
     """Run one call. Raises TypeError if the object is not a pattern call.
 
-    `arguments` are the arguments, including the time, of an attempt that was already sent.
+    If a first attempt was already sent, `arguments` are its arguments, including its time.
     """
     try:
         plan = call.pattern.plan
@@ -114,7 +114,7 @@ class FindPageOptions(FindOptions, total=False):
     page_size: int | None
     """The maximum number of items that one request reads before filtering."""
     cursor: str | None
-    """The cursor of the previous page."""
+    """The cursor of the previous page, after which the results continue."""
     unreadable: Unreadable | None
     """A function that is called with the error for each item that cannot be read as its entity.
 
@@ -264,7 +264,7 @@ def _guarded(
 ) -> Program[Any]:
     """Run a program and translate its errors to public errors.
 
-    `together` describes several calls that run together, for use in error messages.
+    For several calls that run together, `together` describes them in error messages.
     """
     plan = plans[0]
     try:
@@ -649,9 +649,11 @@ class Connection:
         return self._drive(batch_get_calls(self.context, calls))
 
     def create_tables(self, *declared: Declared, wait: bool = True) -> None:
-        """Create missing tables with their indexes, TTL and stream. Existing tables are not changed.
+        """Create missing tables with their indexes, TTL and stream.
 
-        Raises TableDiffersError if an existing table differs from its declaration.
+        If TTL is declared, it is also enabled on existing tables. With `wait`, the call waits until all tables are
+        active, and enables declared point-in-time recovery. Raises TableDiffersError if an existing table differs from
+        its declaration in any other way.
         """
         self._drive(tables.create_tables(self.context, declared, wait=wait))
 

@@ -41,13 +41,20 @@ class FailedPart:
     """A part of a write condition that is false for the stored item."""
 
     origin: Origin
-    """The builder method that declares the part, such as "condition", or the kind of pattern that requires it."""
+    """The builder method that declares this part of the condition, such as "condition", or the kind of pattern that
+    requires it.
+    """
     text: str
-    """The part as Python source, such as "status == 'open'", or a message such as "item already exists"."""
+    """The false part of the condition as Python source, such as "status == 'open'", or a message such as "item already
+    exists".
+    """
     stored: Mapping[str, Any]
-    """The stored value of each field or member in the part. None for absent ones. Empty if the item does not exist."""
+    """The stored value of each field or member in this part of the condition.
+
+    The value is None if the stored item does not have the field. The mapping is empty if the item does not exist.
+    """
     message: str
-    """The part with its origin and the stored values, as shown in error messages."""
+    """The false part of the condition with its origin and the stored values, as shown in error messages."""
 
     def __str__(self) -> str:
         return self.message
@@ -69,7 +76,7 @@ class RunError(KeyplanError):
 
 
 class AlreadyExistsError(RunError):
-    """Raised if a create finds an existing item.
+    """Raised if the item that a call creates already exists.
 
     `item` is the existing item, or None if it cannot be read. `failed` lists the false parts of the condition.
     """
@@ -90,7 +97,8 @@ class NotFoundError(RunError):
 class ConditionFailedError(RunError):
     """Raised if the condition of a write is false.
 
-    `failed` lists the false parts. `item` is the stored item, or None if it does not exist or cannot be read.
+    `failed` lists the false parts of the condition. `item` is the stored item, or None if it does not exist or cannot
+    be read.
     """
 
     def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
@@ -101,8 +109,8 @@ class ConditionFailedError(RunError):
 class VersionConflictError(RunError):
     """Raised if the stored item does not have the expected version.
 
-    `expected` and `found` are the two versions. `found` is None if the item does not exist. `item` and `failed` have
-    the same meaning as in ConditionFailedError.
+    `expected` is the expected version, and `found` is the stored version. `found` is None if the item does not exist.
+    `item` and `failed` have the same meaning as in ConditionFailedError.
     """
 
     def __init__(

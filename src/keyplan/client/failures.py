@@ -149,7 +149,9 @@ _KINDS: dict[tuple[str, str], Origin] = {
     ("UpdateItem", "must"): "update",
 }
 _LABELS = {"assuming": "assumption", "if_version": "version check"}
-"""The names of origins in messages, if they differ from the origin itself."""
+"""The words that messages use for some builder methods that declare conditions. Other methods are shown by
+their names.
+"""
 
 
 class _StoredItem(NamedTuple):
@@ -157,7 +159,7 @@ class _StoredItem(NamedTuple):
 
     item: Item | None
     entity: Any
-    """The item as an entity, or None if it does not exist or cannot be read."""
+    """The stored item as an entity, or None if it does not exist or cannot be read."""
     values: Mapping[str, Any]
     """The stored value of each field. None for an absent attribute."""
     is_expired: bool
@@ -282,7 +284,7 @@ def _failed_version(plan: Plan, arguments: Arguments, stored_item: _StoredItem) 
 
 
 def _version_in(plan: Plan, item: Item | None) -> int:
-    """Return the version in a stored item, or 0 if it has none."""
+    """Return the version in a stored item, or 0 if it does not contain a version."""
     assert plan.entity.version is not None, "only a versioned entity has an expected version"
     attribute = plan.entity.fields[plan.entity.version].attribute
     return int((item or {}).get(attribute, {}).get("N", "0"))
@@ -366,7 +368,7 @@ def step_text(number: int, pattern: str, arguments: Arguments) -> str:
 
 
 def steps_text(steps: Sequence[tuple[str, Arguments]], errors: Sequence[RunError | None]) -> str:
-    """Describe the failed steps of a transaction together with their errors."""
+    """Describe the failed steps of a transaction, together with their errors, in one line."""
     return "; ".join(f"{step_text(number, *steps[number])}: {error}" for number, error in enumerate(errors) if error)
 
 
@@ -376,7 +378,10 @@ def with_steps(
     steps: Sequence[tuple[str, Arguments]],
     errors: Sequence[RunError | None],
 ) -> RunError:
-    """Return a copy of an error whose message also lists the failed steps, or the error itself if no step is known."""
+    """Return a copy of an error whose message also lists the failed steps of the transaction.
+
+    Return the error itself if it is not known which steps failed.
+    """
     first = next((error for error in errors if error is not None), None)
     if first is None:
         return given_up

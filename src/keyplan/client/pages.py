@@ -41,7 +41,7 @@ from keyplan.errors import ServiceError
 
 ItemKey = Mapping[str, AttributeValue]
 Position = ItemKey | None
-"""The key of the last returned item, or None at the start."""
+"""A position in a partition: the key of the last returned item, or None at the start."""
 DONE: ItemKey = {}
 """The position at the end of a partition, after all of its items were returned."""
 _DIGEST_BYTES = 16
@@ -50,7 +50,7 @@ _DIGEST_BYTES = 16
 def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Position]) -> str:
     """Return the cursor for the positions in the partitions that a call reads.
 
-    `bound_to` identifies the call. A cursor is valid only for the same values.
+    The cursor is valid only for a call with the same values in `bound_to`, such as the table and the pattern.
     """
     plain = {str(number): _plain(position) for number, position in enumerate(positions) if position is not None}
     payload = orjson.dumps(plain)
@@ -187,7 +187,10 @@ class RangeReader:
         self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
-        """Return the index entries to hydrate, excluding those that are expired or belong to other entities."""
+        """Return the index entries whose full items are read from the table afterwards.
+
+        Entries that have expired or belong to other entities are excluded.
+        """
         if not self._identifies:
             return [(item, item) for item in items]
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -301,7 +304,7 @@ class _Partition:
         return {name: self._last[name] for name in self._shared.position_of}
 
     def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
-        """Send requests until a result is available or the range ends. With `once`, send a single request."""
+        """Send requests until a result is available or the key range ends. With `once`, send a single request."""
         while self.more and not self.waiting:
             read_page = yield from self._read(want, page_size)
             items = read_page.get("Items", [])
@@ -362,18 +365,18 @@ class _Partition:
         self._last, self._position = None, DONE if self._ended is None else self._ended
 
     def order(self) -> Any:
-        """Return the sort key values of the next result."""
+        """Return the sort key values of the next result, by which several partitions are merged."""
         item = self.waiting[0][0]
         return tuple(sort_value(item[name]) for name in self._shared.sorted_by)
 
     @property
     def has_more(self) -> bool:
-        """Whether the range may have more results."""
+        """Whether the partition may have more results in the key range."""
         return self.more or bool(self.waiting)
 
 
 def page(context: Context, shared: RangeReader, arguments: Arguments, options: PageOptions) -> Program[Page[Any]]:
-    """Read a page of results. Without `limit`, stop after the first results of each partition.
+    """Read a page of results. Without `limit`, stop after the first response with results from each partition.
 
     Only the last page can be empty, unless `page_size` is given.
     """

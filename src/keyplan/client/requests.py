@@ -39,7 +39,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A step in which a program waits for a number of seconds."""
+    """A value that a request program yields to wait for a number of seconds."""
 
     seconds: float
 
@@ -72,7 +72,10 @@ class AsyncTransport(Protocol):
 
 
 def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Callable[[float], object]) -> R:
-    """Run a program to completion. `call` sends its requests, and `wait` waits for a number of seconds."""
+    """Run a request program (a generator that yields requests) to completion.
+
+    `call` sends its requests, and `wait` waits for a number of seconds.
+    """
     try:
         step = next(program)
         while True:
@@ -94,7 +97,7 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
 def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callable[[str, Request], Answer]:
     """Return a function that raises the given error for its first request, and passes later requests to `call`.
 
-    The error is the answer to a request that was already sent.
+    The given error is the response to a request that was already sent.
     """
     errors = [error]
 
@@ -111,7 +114,7 @@ def after_async(
 ) -> Callable[[str, Request], Awaitable[Answer]]:
     """Return a function that raises the given error for its first request, and passes later requests to `call`.
 
-    The error is the answer to a request that was already sent.
+    The given error is the response to a request that was already sent.
     """
     errors = [error]
 
@@ -128,7 +131,7 @@ async def drive_async(
     call: Callable[[str, Request], Awaitable[Answer]],
     wait: Callable[[float], Awaitable[object]],
 ) -> R:
-    """Run a program to completion. `call` and `wait` are awaited."""
+    """Run a request program (a generator that yields requests) to completion. `call` and `wait` are awaited."""
     try:
         step = next(program)
         while True:
@@ -168,9 +171,9 @@ class Retries:
     attempts: int = 10
     """The maximum number of attempts per request."""
     first_s: float = 0.025
-    """The limit of the first wait, in seconds. The limit doubles with each attempt."""
+    """The upper limit of the random wait after the first attempt, in seconds. The limit doubles with each attempt."""
     most_s: float = 2.0
-    """The maximum limit of a wait, in seconds."""
+    """The longest possible wait between two attempts, in seconds."""
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
@@ -203,7 +206,7 @@ class Context:
     meter: Meter | None = None
     """The meter of capacity units, or None. Without a meter, requests do not ask for the consumed capacity."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while `token_times` is changed, because threads share a connection."""
+    """The lock that is held while `token_times` is changed, because threads share a connection."""
 
     def table(self, schema: Schema) -> str:
         """Return the physical name of a table, including the prefix."""
@@ -225,7 +228,7 @@ class Outcome:
     """What is known about the outcome of a write."""
 
     uncertain: bool = False
-    """Whether an earlier attempt got no answer and may have been applied."""
+    """Whether an earlier attempt got no answer, so that the write may have been applied."""
 
 
 def send(
@@ -234,7 +237,7 @@ def send(
     """Send a request, and retry it while errors are transient.
 
     Raises ServiceError for other error responses, and RunError after the last attempt. With `repeats=False`, the
-    request is not retried if an attempt may have been applied.
+    request is not retried if an attempt may have written something.
     """
     attempt = 0
     while True:
@@ -293,7 +296,7 @@ def is_throttled(error: ServiceError) -> bool:
 
 
 def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
-    """Return the cancellation reasons of a transaction, one for each action. Other errors have none."""
+    """Return the cancellation reasons of a transaction, one for each action. Return an empty list for other errors."""
     reasons: list[dict[str, Any]] = error.members.get("CancellationReasons", [])
     return reasons
 
@@ -327,7 +330,7 @@ class Usage:
     throttled: int = 0
     """The number of throttled requests."""
     spent: ConsumedUnits = field(default_factory=ConsumedUnits)
-    """The consumed capacity units for each table, or "table/index" for an index."""
+    """The consumed capacity units by table name, or by "table/index" for an index."""
     failed: int = 0
     """The number of requests that failed with an error other than throttling, such as a false condition."""
     elapsed_s: float = field(default=0.0, compare=False)

@@ -93,9 +93,10 @@ def _billing(schema: Schema) -> Request:
 
 
 def create_tables(context: Context, tables: Sequence[Declared], *, wait: bool) -> Program[None]:
-    """Create missing tables and apply their settings. With `wait`, wait until the tables are active.
+    """Create missing tables, and enable the declared settings that CreateTable does not support.
 
-    Raises TableDiffersError if an existing table differs from its declaration.
+    With `wait`, wait until the tables are active. Raises TableDiffersError if an existing table differs from its
+    declaration.
     """
     for table in tables:
         for fault in table_faults(table):
@@ -155,7 +156,7 @@ def _until_active(context: Context, name: str) -> Program[None]:
 
 
 def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
-    """Apply the settings that CreateTable does not support: time to live and point-in-time recovery."""
+    """Enable the declared settings that CreateTable does not support: time to live and point-in-time recovery."""
     name = context.table(schema)
     if schema.ttl is not None and not (yield from _expires(context, schema)):
         specification = {"Enabled": True, "AttributeName": schema.ttl}
@@ -169,7 +170,10 @@ def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
 
 
 def _expires(context: Context, schema: Schema) -> Program[bool]:
-    """Return True if time to live is enabled. Raises TableDiffersError if it uses another attribute."""
+    """Return True if time to live is already enabled for the table.
+
+    Raises TableDiffersError if it uses another attribute.
+    """
     name = context.table(schema)
     response = yield from send(context, "DescribeTimeToLive", {"TableName": name})
     existing = response["TimeToLiveDescription"]

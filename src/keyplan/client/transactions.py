@@ -47,7 +47,7 @@ class Action:
     """An action of a transaction, with the call that requires it."""
 
     call: int
-    """The index of the call."""
+    """The index of the call that requires the action."""
     plan: Plan
     arguments: Arguments
     role: Role
@@ -55,7 +55,9 @@ class Action:
     members: Request
     key: Item
     pinned: Mapping[str, Any] | None = None
-    """The key, unique values and expiry time of the item when it was read, or None if it was not read."""
+    """The key, unique values and expiry time of the written item as read before the write, or None if it
+    was not read.
+    """
     rule: BoundUnique | None = None
     """The unique constraint that a guard item enforces. None for other items."""
     values: tuple[Any, ...] = ()
@@ -137,7 +139,7 @@ def _pinned(action: Action, old: Item | None) -> Action:
 
 
 def has_moved(action: Action, stored: Item | None) -> bool:
-    """Return True if the pinned attributes of an item have changed since it was read."""
+    """Return True if the key, unique values or expiry time of an item have changed since the item was read."""
     if action.pinned is None:
         return False
     return any((stored or {}).get(name) != value for name, value in action.pinned.items())
@@ -220,7 +222,7 @@ def _owner(own: Action) -> Item:
 def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
     """Return an action that puts a guard item, on the condition that the values are not reserved for another item.
 
-    An expired guard item does not count.
+    A reservation by an expired guard item does not prevent the write.
     """
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
@@ -236,13 +238,15 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return an action that deletes a guard item, on the condition that it does not belong to another item."""
+    """Return an action that deletes a guard item, on the condition that the guard item does not belong to
+    another item.
+    """
     members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
     return _sentinel(own, "release", rule, values, members)
 
 
 def _if_own(own: Action) -> Request:
-    """Return the condition that a guard item does not belong to another item."""
+    """Return the parameters of a guard item's action that make it fail if the guard item belongs to another item."""
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
         "ExpressionAttributeNames": {"#key": own.plan.schema.partition, "#owner": OWNER},
@@ -267,7 +271,7 @@ def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, A
 def merged(actions: list[Action]) -> list[Action]:
     """Return the actions with at most one action for each guard item.
 
-    If one call releases a value and another call reserves it, one action changes the owner.
+    If one call releases a value and another call reserves it, a single action makes the other item the owner.
     """
     released = {action.place: action for action in actions if action.role == "release"}
     places = {action.place for action in actions if action.role == "take"}
@@ -362,7 +366,9 @@ def transact(
 def _attempt(
     context: Context, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], token: str, pattern: str
 ) -> Program[list[dict[str, Any]] | None]:
-    """Send a transaction. Return None if it was applied, or the cancellation reasons if it must be built again."""
+    """Send a transaction. Return None if it succeeded, or the cancellation reasons if the transaction must be built
+    again.
+    """
     request = {"TransactItems": [action.request for action in actions], "ClientRequestToken": token}
     try:
         yield from send(context, "TransactWriteItems", request)
@@ -414,7 +420,7 @@ def _has_changed(action: Action, stored: Any) -> bool:
 
 
 def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> frozenset[Any]:
-    """Return the guard items that the transaction tried to delete, but that other items own."""
+    """Return the guard items that the transaction tried to delete although other items own them."""
     return frozenset(
         action.place
         for action, reason in zip(actions, reasons, strict=False)

@@ -107,7 +107,9 @@ def _is_done(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
 
 
 def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item equals the item that a put writes."""
+    """Return True if the stored item equals the item that a put writes, which shows that an earlier attempt
+    succeeded.
+    """
     if stored is None or plan.operation != "PutItem":
         return False
     compiled = write_request(plan)
@@ -185,7 +187,7 @@ def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[N
 
 
 def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:
-    """Send up to 25 writes, and send unprocessed writes again until none is left."""
+    """Send up to 25 writes, and send unprocessed writes again until all are processed."""
     request: Request = {"RequestItems": {context.table(plan.schema): list(writes)}}
     left, fruitless = len(writes), 0
     while True:

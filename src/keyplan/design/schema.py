@@ -31,7 +31,7 @@ KeyNames = str | Sequence[str]
 
 
 def check_choice(option: str, value: object, choices: Any) -> None:
-    """Raise DesignError unless a value is None or one of the choices of a Literal."""
+    """Raise DesignError unless a value is None or one of the values of the Literal type `choices`."""
     words = get_args(choices)
     if value is not None and value not in words:
         refuse(f"{option}={value!r} is not valid", f"write one of {', '.join(map(repr, words))}")
@@ -63,7 +63,7 @@ class Index:
         return (*self.partition, *self.sort)
 
     def projects(self, attribute: str, table_key: Sequence[str]) -> bool:
-        """Return True if the index contains an attribute.
+        """Return True if the index contains an attribute of the table's items.
 
         An index whose projection is not declared contains all attributes.
         """
@@ -141,13 +141,16 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
 @checked_call
 @dataclass(frozen=True)
 class TTL:
-    """The expiry of a table's items, at the time in an attribute that contains epoch seconds."""
+    """A time to live setting: items expire at the time in one of their attributes, in epoch seconds."""
 
     attribute: str
     means: str = ""
     """What the design expects to happen when an item expires, in addition to its deletion."""
     sets: Mapping[str, object] = field(default_factory=dict)
-    """Fields that the design expects to change at expiry. Expiry never changes fields: DynamoDB deletes the item."""
+    """Fields whose values the design expects to change when an item expires.
+
+    DynamoDB never changes fields at that time: it deletes the item.
+    """
 
     def __post_init__(self) -> None:
         check_text("ttl", self.attribute)
@@ -205,7 +208,7 @@ class Schema:
 
     @property
     def ttl(self) -> str | None:
-        """The name of the TTL attribute, or None."""
+        """The name of the TTL attribute, or None if the table has no time to live setting."""
         return self.ttls[0].attribute if self.ttls else None
 
     def index(self, name: str) -> Index | None:
@@ -229,7 +232,7 @@ class Schema:
 
     @property
     def provisioned(self) -> Provisioned | None:
-        """The provisioned capacity, or None."""
+        """The provisioned capacity of the table, or None if it has another billing mode."""
         return self.billing if isinstance(self.billing, Provisioned) else None
 
 

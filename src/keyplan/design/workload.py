@@ -11,7 +11,7 @@ from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 
 
 def _is_whole(value: object, least: float = 0.0) -> bool:
-    """Return True if a value is a whole number of at least `least`, such as 1e6 or 1_000_000."""
+    """Return True if a value is a whole number, such as 1e6 or 1_000_000, and at least `least`."""
     return is_number(value, least) and value == int(value)  # type: ignore[call-overload]
 
 
@@ -22,7 +22,7 @@ class Rate:
 
     average: float
     peak: float | None = None
-    """The highest sustained rate. The default is the average rate."""
+    """The highest sustained rate, in calls per second. The default is the average rate."""
 
     def __post_init__(self) -> None:
         if not is_number(self.average) or (self.peak is not None and not is_number(self.peak, self.average)):
@@ -30,7 +30,7 @@ class Rate:
 
     @property
     def highest(self) -> float:
-        """The peak rate, or the average rate if no peak is declared."""
+        """The peak rate in calls per second, or the average rate if no peak is declared."""
         return self.average if self.peak is None else self.peak
 
     def scaled(self, factor: float) -> Rate:
@@ -189,9 +189,9 @@ class Provisioned:
     """Provisioned capacity, charged per hour."""
 
     read: int
-    """The number of read units per second."""
+    """The provisioned read capacity, in read units per second."""
     write: int
-    """The number of write units per second."""
+    """The provisioned write capacity, in write units per second."""
 
     def __post_init__(self) -> None:
         _check_units(read=self.read, write=self.write)

@@ -82,7 +82,10 @@ class _Copies:
 
     @contextmanager
     def whole(self, args: tuple[Any, ...]) -> Iterator[None]:
-        """Enter a block that covers everything that unittest runs for a test, including cleanup functions."""
+        """Enter a block in which one copy of the engine answers everything that unittest runs for a test.
+
+        This includes cleanup functions.
+        """
         with self.once() as engine:
             vars(args[0])[_KEPT] = (self, engine)
             try:

@@ -11,6 +11,8 @@ from keyplan.server.thread import ThreadedServer
 
 @contextmanager
 def serving(engine: ServedEngine) -> Iterator[str]:
-    """Serve an engine on a free port of this machine, and yield the URL. The engine is not closed at the end."""
+    """Serve an engine over HTTP on a free port of this machine, and yield the URL. The engine is not closed
+    at the end.
+    """
     with ThreadedServer(engine) as server:
         yield server.url

@@ -40,19 +40,19 @@ ACTIONS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "Co
 
 @lru_cache(maxsize=4096)
 def write_request(plan: Plan) -> WriteRequest:
-    """Return the request builder for a plan that writes one item."""
+    """Return the cached request builder for a plan that writes one item."""
     return WriteRequest(plan)
 
 
 @lru_cache(maxsize=4096)
 def get_request(plan: Plan) -> GetRequest:
-    """Return the request builder for a plan that reads items by key."""
+    """Return the cached request builder for a plan that reads items by key."""
     return GetRequest(plan)
 
 
 @lru_cache(maxsize=4096)
 def range_request(plan: Plan) -> RangeRequest:
-    """Return the request builder for a query or a scan."""
+    """Return the cached request builder for a query or a scan."""
     return RangeRequest(plan)
 
 
@@ -93,7 +93,7 @@ class BatchRequest:
 
 @lru_cache(maxsize=4096)
 def batch_request(plan: Plan) -> BatchRequest:
-    """Return the request builder for a plan that writes many items without a transaction."""
+    """Return the cached request builder for a plan that writes many items without a transaction."""
     return BatchRequest(plan)
 
 

@@ -67,7 +67,7 @@ class WrittenFields:
     """The fields that a put computes: the version, and fields declared with Created() and Updated()."""
 
     def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
-        """Prepare the fields of an entity.
+        """Determine which fields of an entity a put computes.
 
         `exists` states whether the item must exist, as in the plan. With `counts`, the version is incremented, unless
         the item must not exist.
@@ -148,7 +148,7 @@ class EntityIndexKey:
         return holds(self._when, values) is True
 
     def add_to(self, item: Item, values: Values) -> None:
-        """Add the index key attributes to an item, if these field values put the item into the index."""
+        """Add the index key attributes to an item if the field values satisfy the index condition."""
         if self.holds(values):
             for attribute, make in self.made:
                 key_attribute = make(values)
@@ -233,7 +233,7 @@ def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], 
 
 
 def prefix_text(part: BoundPlaceholder, value: Any) -> str:
-    """Return the string for the last value of a key prefix.
+    """Return the string that the last value of a key prefix contributes to the prefix.
 
     A str for a field of another type is used unchanged, and a date stands for all timestamps of that day.
     """
@@ -245,7 +245,7 @@ def prefix_text(part: BoundPlaceholder, value: Any) -> str:
 
 
 _WRITTEN_OUT = frozenset({"", "utc_s", "utc_ms", "utc_us"})
-"""The specs for which the string of a timestamp starts with its date."""
+"""The placeholder specs that convert a timestamp to a string that starts with its date."""
 
 
 _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]] = {
@@ -292,8 +292,9 @@ def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
 
 
 def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
-    """Return a function that lists the values of each(...), or the partition keys of all shards, from the arguments of
-    a call.
+    """Return a function that lists the values that require separate keys or requests, from the arguments of a call.
+
+    These are the values of each(...), or the partition keys of all shards.
     """
     if isinstance(source, Each):
         return all_values(source)

@@ -48,11 +48,11 @@ class GetRequest:
         """The parameters of every request, except the table and the key."""
 
     def request(self, arguments: Arguments, table: str) -> Request:
-        """Return the request for one item."""
+        """Return the parameters of the GetItem request for one item."""
         return {"TableName": table, "Key": self.key(arguments), **self.members}
 
     def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
-        """Return the keys of a batch, in the order of the values in the call."""
+        """Return the keys of a batch read, in the order of the values in the call."""
         assert self._walk is not None, "a batch goes over several values"
         return [self.key({**arguments, WALK_VALUE: value}) for value in self._walk(arguments)]
 
@@ -121,7 +121,7 @@ class RangeRequest:
         return list(keys.values())
 
     def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
-        """Return the partition key for these arguments, or an empty dict for a scan."""
+        """Return the partition key that a call with these arguments reads, or an empty dict for a scan."""
         return {attribute: make(arguments) for attribute, make in self._partition}
 
     def is_empty(self, request: Mapping[str, Any]) -> bool:
@@ -195,7 +195,7 @@ def _constant(text: str) -> ValueMaker:
 
 
 class _SortExpression:
-    """A condition on one sort key attribute."""
+    """A condition on one sort key attribute, as part of a key condition expression."""
 
     def __init__(self, condition: SortCondition) -> None:
         self._condition = condition

@@ -44,7 +44,7 @@ NewWriter = Callable[[], ExpressionWriter]
 
 @dataclass
 class UpdateClauses:
-    """The clauses of the update expression in one call."""
+    """The clauses of the update expression for one call."""
 
     names: dict[str, str]
     values: dict[str, AttributeValue]
@@ -68,12 +68,15 @@ class UpdateClause:
 
     bind: Callable[[Arguments, UpdateClauses], None]
     part: str
-    """The name of the list in UpdateClauses to which the longest variant belongs."""
+    """The name of the list in UpdateClauses, such as "sets", to which the longest variant of the clause belongs."""
     longest: str
 
 
 def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
-    """Return a clause that is the same in every call. `part` is the name of its list in UpdateClauses."""
+    """Return a clause that is the same in every call.
+
+    `part` is the name of the list in UpdateClauses to which the clause belongs, such as "sets".
+    """
 
     def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
         getattr(clauses, part).append(fragment.bind(arguments, clauses.names, clauses.values))
@@ -296,7 +299,9 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Return the index keys that an upsert can compute for a new item, although it does not change their fields."""
+    """Return the index keys that an upsert can compute for a new item, although the update does not change their
+    fields.
+    """
     key_sources = _key_sources(plan)
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
@@ -405,7 +410,7 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
-    """Return the key attributes that are also part of index keys which the update does not change."""
+    """Return the key attributes that also belong to other index keys, which the update does not change."""
     changed = {id(bound) for bound in touched}
     others = [bound for bound in spec.indexes if id(bound) not in changed]
     return {part.attribute: bound for bound in others for part in bound.attributes}

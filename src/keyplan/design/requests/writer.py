@@ -39,11 +39,13 @@ Arguments = Mapping[str, Any]
 Reader = Callable[[Arguments], Any]
 
 WALK_VALUE = "*walked*"
-"""The name of the argument that holds the current value of each(...), or the current partition key of every_shard()."""
+"""The name of the argument that contains the current value of each(...), or the current partition key of
+every_shard().
+"""
 
 
 def reader(source: Source) -> Reader:
-    """Return a function of a call's arguments that returns the argument for a parameter, or the constant."""
+    """Return a function that looks up the value of a parameter in the arguments of a call, or returns a constant."""
     if isinstance(source, (Each, EveryShard)):
         return itemgetter(WALK_VALUE)
     if not isinstance(source, Param):
@@ -93,10 +95,10 @@ _MEMBER_NAMES = (str, int, Enum, UUID, date)
 
 @dataclass(frozen=True, slots=True)
 class ListedValues:
-    """A list of values whose length is known only at the call."""
+    """Values in an expression whose number is known only when the pattern is called, such as those of an each(...)."""
 
     place: str
-    """The text in the expression that is replaced by the placeholders."""
+    """The text in the expression that the placeholders of the values replace."""
     placeholders: tuple[str, ...]
     """A placeholder for each value, up to the maximum number of values."""
     make: Callable[[Arguments], list[AttributeValue]]
@@ -111,7 +113,7 @@ class Fragment:
     values: tuple[tuple[str, ValueMaker], ...]
     lists: tuple[ListedValues, ...] = ()
     found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
-    """Placeholders for path parts that are parameters, each with the function that returns its name or list index.
+    """Placeholders for path parts that are parameters, each with a function that returns the member name or list index.
 
     A list index is written as "[...]".
     """
@@ -231,7 +233,7 @@ class ExpressionWriter:
         return place
 
     def path(self, path: FieldPath) -> str:
-        """Return the document path to a field or one of its members."""
+        """Return the text of the document path to a field or one of its members."""
         stored = self._fields[path.field]
         text, annotation = self.name(stored.attribute), stored.annotation
         for part in path.parts[1:]:
@@ -278,11 +280,11 @@ class ExpressionWriter:
     # Conditions.
 
     def condition(self, condition: Condition) -> str:
-        """Return a condition as an expression."""
+        """Return the text of a condition expression for a condition."""
         return _WRITERS[type(condition)](self, condition)
 
     def operand(self, operand: object, other: object, *, up: bool = False) -> str:
-        """Return the expression for an operand: a path, a size, or a value that is compared with `other`."""
+        """Return the text of an operand in an expression: a path, a size, or a value that is compared with `other`."""
         if isinstance(operand, FieldPath):
             return self.path(operand)
         if isinstance(operand, FieldSize):
@@ -337,7 +339,7 @@ def _operand_name(operand: object) -> str:
 
 
 def part_name(part: object) -> str:
-    """Return the text for a path part in the name of a placeholder."""
+    """Return the text that stands for a part of a path in the name of a placeholder."""
     return repr(part) if isinstance(part, Param) else str(part)
 
 

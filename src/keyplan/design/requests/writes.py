@@ -21,7 +21,7 @@ from keyplan.design.requests.updates import UpdateExpression
 from keyplan.design.requests.writer import Arguments, ExpressionWriter, Fragment, RequestPlaceholders, reader
 
 NOW = "*now*"
-"""The name of the argument that holds the time of the call, in whole seconds since 1970."""
+"""The name of the argument that contains the time of the call, in whole seconds since 1970."""
 
 
 def with_time(arguments: Arguments, now_s: float) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def now_value(arguments: Arguments) -> AttributeValue:
 
 
 class WriteConditions:
-    """The conditions that a plan's writes include."""
+    """The conditions that the write requests of a plan contain."""
 
     def __init__(self, plan: Plan, placeholders: RequestPlaceholders) -> None:
         self._spec = plan.entity
@@ -86,7 +86,10 @@ class WriteConditions:
         return writer.fragment(not_expired(writer, ttl), is_choice=True)
 
     def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
-        """Return the condition that the item does not exist, has expired, or may be replaced."""
+        """Return the condition under which a create may write.
+
+        The item does not exist, has expired, or may be replaced according to `replace_if`.
+        """
         writer = self._writer()
         texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
         if ttl is not None:
