@@ -55,7 +55,7 @@ _OPTION_NAMES = frozenset(PageOptions.__dataclass_fields__)
 
 @lru_cache(maxsize=4096)
 def range_reader(plan: Plan) -> RangeReader:
-    """Return the cached range reader for a plan."""
+    """Return the cached object that reads the results of a query or scan."""
     return RangeReader(plan)
 
 
@@ -118,7 +118,7 @@ class FindPageOptions(FindOptions, total=False):
     unreadable: Unreadable | None
     """A function that is called with the error for each item that cannot be read as its entity.
 
-    Such items are omitted.
+    Such items are omitted from the results.
     """
 
 
@@ -130,7 +130,7 @@ class FindAllOptions(FindOptions, total=False):
     unreadable: Unreadable | None
     """A function that is called with the error for each item that cannot be read as its entity.
 
-    Such items are omitted.
+    Such items are omitted from the results.
     """
 
 
@@ -226,7 +226,7 @@ class DirectCalls:
     """
 
     def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:
-        """Create the fast path for a connection.
+        """Create the fast path, which runs calls without request programs, for a connection.
 
         `immediate` returns the function that sends an operation's requests without waiting, or None if such a function
         does not exist.
@@ -237,7 +237,7 @@ class DirectCalls:
         """Returns the compiled function that runs calls of a pattern, or None."""
 
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
-        """Return a function that runs calls to a pattern, or None if they require a program."""
+        """Return a function that runs calls to a pattern without a request program, or None if they require one."""
         plan = pattern.plan if isinstance(pattern, Pattern) else None
         if plan is None or plan not in self._context.ready or self._context.meter is not None:
             return None
@@ -262,7 +262,7 @@ _COMPILERS = {
 def _guarded(
     context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
 ) -> Program[Any]:
-    """Run a program and translate its errors to public errors.
+    """Run a request program and translate its errors to public errors.
 
     For several calls that run together, `together` describes them in error messages.
     """

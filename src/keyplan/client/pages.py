@@ -345,7 +345,9 @@ class _Partition:
         return response
 
     def take(self) -> Any:
-        """Return the next entity, or the next index entry to hydrate, and advance the position."""
+        """Return the next entity, or the next index entry whose full item is read afterwards, and advance
+        the position.
+        """
         item, entity = self.waiting.popleft()
         if self.waiting:
             self._last = item
@@ -361,7 +363,7 @@ class _Partition:
         return entities
 
     def _go_on(self) -> None:
-        """Advance the position to the end of the last response."""
+        """Advance the position in the partition to the end of the last response."""
         self._last, self._position = None, DONE if self._ended is None else self._ended
 
     def order(self) -> Any:

@@ -55,7 +55,7 @@ class Transport(Protocol):
         """Send a request and return the response, with binary values as bytes."""
 
     def close(self) -> None:
-        """Release connections and files."""
+        """Close the transport, and release its connections and files."""
 
 
 class AsyncTransport(Protocol):
@@ -68,7 +68,7 @@ class AsyncTransport(Protocol):
         """Return a blocking function that is fast enough to run in the event loop's thread, or None."""
 
     async def close(self) -> None:
-        """Release connections and files."""
+        """Close the transport, and release its connections and files."""
 
 
 def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Callable[[float], object]) -> R:
@@ -278,7 +278,7 @@ def is_uncertain(error: ServiceError) -> bool:
 
 
 def is_transient(error: ServiceError) -> bool:
-    """Return True if an error is transient, so that a retry of the request may succeed."""
+    """Return True if a retry of a request that failed with this error may succeed, for example after throttling."""
     if error.code == CANCELLED:
         codes = {reason.get("Code", "None") for reason in reasons_of(error)} - {"None"}
         return bool(codes) and codes <= THROTTLED | CONFLICTS
@@ -358,7 +358,7 @@ def _failed(error: ServiceError, elapsed_s: float) -> Usage:
 
 
 UNDECLARED = "undeclared "
-"""The prefix of the labels under which meters count ad-hoc calls."""
+"""The prefix of the labels under which capacity meters count ad-hoc calls."""
 
 
 class Meter:

@@ -205,7 +205,7 @@ def _keep_backups(context: Context, name: str) -> Program[None]:
 def _is_recovery_disabled(context: Context, name: str) -> Program[bool]:
     """Return True if point-in-time recovery is disabled, and the server supports it.
 
-    Some DynamoDB-compatible servers do not support these operations. Their tables have no backups.
+    Some DynamoDB-compatible servers do not support point-in-time recovery.
     """
     try:
         response = yield from send(context, "DescribeContinuousBackups", {"TableName": name})

@@ -59,7 +59,7 @@ class Action:
     was not read.
     """
     rule: BoundUnique | None = None
-    """The unique constraint that a guard item enforces. None for other items."""
+    """The unique constraint that the action's guard item enforces, or None if the action writes another item."""
     values: tuple[Any, ...] = ()
 
     @property
@@ -76,7 +76,10 @@ class Action:
 def actions_of(
     context: Context, number: int, call: WriteCall[Any], arguments: Arguments, skipped: frozenset[Any]
 ) -> Program[list[Action]]:
-    """Return the actions of a call. The guard items in `skipped` are not deleted, because other items own them."""
+    """Return the actions of a transaction that a call requires.
+
+    The guard items in `skipped` are not deleted, because other items own them.
+    """
     plan = call.pattern.plan
     compiled = write_request(plan)
     table = context.table(plan.schema)

@@ -37,7 +37,9 @@ class EngineTransport:
         self.call = engine.call
 
     def prepared(self, operation: str) -> Callable[[str, Request], Answer]:
-        """Return the engine's function for those requests of an operation that were compiled from patterns."""
+        """Return the engine's function for an operation, for use only with requests that were compiled from
+        patterns.
+        """
         return _prepared(self.engine, operation)
 
     def close(self) -> None:
@@ -57,7 +59,7 @@ class AsyncEngineTransport:
         self.engine, self._owned = engine, owned
 
     async def call(self, operation: str, request: Request) -> Answer:
-        """Run one operation."""
+        """Run one DynamoDB operation on the engine and return its response."""
         if not self._is_immediate(operation):
             return await _in_thread(partial(self.engine.call, operation, request))
         return self.engine.call(operation, request)

@@ -247,7 +247,7 @@ def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
 
 
 def view_of(model: object) -> type[View[Any]] | None:
-    """Return `model` if it is a view, or None."""
+    """Return `model` if it is a view. Otherwise, return None."""
     return model if isinstance(model, type) and issubclass(model, View) else None
 
 

@@ -36,7 +36,7 @@ class CallSite:
 
     code: CodeType
     instruction: int
-    """The byte offset of the instruction."""
+    """The byte offset of the call's instruction in the bytecode."""
 
     def span(self) -> tuple[int, int, int, int] | None:
         """Return the call's first line, last line, start column and end column, or None if they are not available.
@@ -125,7 +125,7 @@ def function_place(function: Callable[..., Any]) -> Place:
 
 
 def show_place(place: Place) -> str:
-    """Format a location as compilers do, with file and line, the source text, and a caret."""
+    """Format a source location as compilers do, with file and line, the source text, and a caret."""
     number, source, column, width = _find(place)
     if not source:
         return f"  --> {place}"

@@ -53,7 +53,7 @@ class Bytes:
 
     average: int
     p99: int | None = None
-    """The size that 99% of items do not exceed."""
+    """The size in bytes that 99% of items do not exceed."""
     most: int | None = None
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ __all__ = ["answered_by", "attach", "detach"]
 def __getattr__(name: str) -> Any:
     """Import a public name on first use.
 
-    botocore is not imported before, because pytest loads this package in every run.
+    Until then, botocore is not imported, because pytest loads this package in every run.
     """
     if name in __all__:
         from keyplan.testing import boto  # noqa: PLC0415 - see above

@@ -78,7 +78,9 @@ def detach(client: Any) -> None:
 
 
 class _Block:
-    """A `with` block in which an engine answers. `outer` is the enclosing block of the same thread or task."""
+    """A `with` block in which an engine answers DynamoDB clients. `outer` is the enclosing block of the same thread or
+    task.
+    """
 
     def __init__(self, engine: Answering, outer: _Block | None) -> None:
         self.engine = engine
@@ -125,7 +127,9 @@ class AnsweredBy:
                 _restore_classes()
 
     def __call__(self, decorated: D) -> D:
-        """Decorate a function, a coroutine function or a test class, so that the engine answers during each call."""
+        """Decorate a function, a coroutine function or a test class, so that the engine answers DynamoDB clients while
+        the function or a test runs.
+        """
         if inspect.isclass(decorated):
             decorate_class(decorated, self._engine, AnsweredBy)
             return decorated

@@ -22,7 +22,7 @@ from typing import Any
 from keyplan.testing.operation import Answering
 
 Block = Callable[[Answering], AbstractContextManager[Any]]
-"""A function that returns the context manager for a block in which an engine answers."""
+"""A function that returns the context manager for a block in which an engine answers DynamoDB clients."""
 
 _FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
 _COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
@@ -58,9 +58,10 @@ class _Copies:
         self._engine, self._block = engine, block
 
     def of(self, args: tuple[Any, ...]) -> AbstractContextManager[Any]:
-        """Return the block for a test's copy of the engine. The test instance is the first element of `args`.
+        """Return the context manager for a block in which a test's copy of the engine answers DynamoDB clients.
 
-        The copy is created on first use and closed when the instance is deleted.
+        The test instance is the first element of `args`. The copy is created on first use and closed when the instance
+        is deleted.
         """
         test = args[0]
         cached = vars(test).get(_KEPT)
@@ -72,7 +73,9 @@ class _Copies:
 
     @contextmanager
     def once(self) -> Iterator[Answering]:
-        """Enter a block with a new copy of the engine, which is closed at the end of the block."""
+        """Enter a block in which a new copy of the engine answers DynamoDB clients. The copy is closed at the end of
+        the block.
+        """
         engine, close = self._make()
         try:
             with self._block(engine):

@@ -90,7 +90,7 @@ def exchange(
 
 
 def run(steps: Steps) -> Parsed:
-    """Run an exchange of a blocking client, and return the response."""
+    """Run the steps of an API call for a blocking client, and return the response."""
     result = None
     while True:
         try:
@@ -102,7 +102,7 @@ def run(steps: Steps) -> Parsed:
 
 
 async def run_async(steps: Steps) -> Parsed:
-    """Run an exchange of an asynchronous client, and return the response."""
+    """Run the steps of an API call for an asynchronous client, and return the response."""
     result = None
     while True:
         try:
@@ -116,7 +116,7 @@ async def run_async(steps: Steps) -> Parsed:
 def _stubbed(
     operation: Operation, client: Any, params: dict[str, Any], context: dict[str, Any]
 ) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
-    """Emit the event before-call.
+    """Emit botocore's event before-call.
 
     Return the response of a listener that answers the request, as Stubber does, or None.
     """

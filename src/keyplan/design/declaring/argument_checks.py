@@ -35,7 +35,7 @@ class ArgumentCheck(NamedTuple):
 
     parameter: str
     expected: Any
-    """The type annotation that values are checked against."""
+    """The type annotation that argument values are checked against."""
     exact: frozenset[type]
     """Types whose instances are all accepted. These types are tested first."""
     accepts: TypeCheck

@@ -103,7 +103,7 @@ class Consumer:
     entities: tuple[EntitySpec, ...]
     events: frozenset[EventName]
     takes_list: bool
-    """Whether the function is called with a list of changes."""
+    """Whether the function is called with a list of changes instead of a single change."""
     filter: ChangeFilter | None
     batch: int
     """The maximum number of stream records that the consumer reads at a time."""

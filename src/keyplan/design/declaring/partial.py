@@ -25,7 +25,7 @@ class Refusal:
     """A declaration that raised DesignError and was therefore skipped."""
 
     name: str
-    """The name that the declaration would have bound."""
+    """The name that the invalid declaration would have assigned in its module."""
     error: DesignError
 
 

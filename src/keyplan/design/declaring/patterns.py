@@ -301,7 +301,7 @@ class WriteCall(Call[R_co]):
 
 
 class TransactionCall(Call[R_co]):
-    """A call to a transaction. It can be combined with other calls."""
+    """A call to a transaction. It can be combined with other calls in a larger transaction."""
 
     __slots__ = ()
 
@@ -502,7 +502,9 @@ class Batch(Pattern[P, R]):
 
 
 def _is_unset(source: Source, arguments: Mapping[str, Any]) -> bool:
-    """Return True if a value is UNSET in a call. Placeholders in the body of a transaction count as set."""
+    """Return True if a value is UNSET in a call. In the body of a transaction, stand-ins for its parameters count as
+    set.
+    """
     if isinstance(source, Param) and isinstance(arguments[source._name], CALL_SOURCES):
         return False
     return value_of(source, arguments) is UNSET

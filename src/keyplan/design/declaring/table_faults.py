@@ -30,7 +30,7 @@ _TYPES = {
 
 
 class DeclaredTable(Protocol):
-    """The parts of a declared table that the checks in this module need."""
+    """The parts of a declared table that are checked for faults."""
 
     @property
     def schema(self) -> Schema:

@@ -75,8 +75,8 @@ class Table:
           an upsert changes an expired item instead of deleting it first;
         - the discriminator in the filters of counts.
 
-        Requests still contain the existence conditions of creates, replaces, updates and checks; versions; unique
-        values; and index keys.
+        Requests still contain the existence conditions of creates, replaces, updates and checks, version conditions,
+        the guard items that reserve unique values, and index keys.
         """
         listed = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
         ttls = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')

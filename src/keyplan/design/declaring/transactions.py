@@ -32,7 +32,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, eq=False)
 class TransactionStep:
-    """One write in a transaction. If `repeated` is set, one write for each of its values."""
+    """One write in a transaction or, if `repeated` is set, one write for each of its values."""
 
     call: WriteCall[Any]
     repeated: Each | None

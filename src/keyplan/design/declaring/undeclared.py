@@ -250,7 +250,7 @@ class _QueryShape:
         self._condition = self._key_condition(condition)
 
     def call(self) -> Call[Any]:
-        """Return a call to the pattern for this shape. The pattern is built if it is not cached."""
+        """Return a call to the pattern for this query shape. The pattern is built if it is not cached."""
         shape = tuple(self._shape)
         pattern = _shapes.get(shape)
         if pattern is None:
@@ -279,7 +279,9 @@ class _QueryShape:
         return UndeclaredPattern(self._kind, name, self._parameters, self._condition, make_plan=make, optional=optional)
 
     def _value(self, value: object, name: str, annotation: Any = None) -> Source:
-        """Record a value, and return the parameter that replaces it. The parameter is named after the field."""
+        """Record a value of the query, and return the parameter that replaces it. The parameter is named after the
+        field.
+        """
         if isinstance(value, EveryShard):
             self._shape.append(EveryShard)
             return value
@@ -319,7 +321,7 @@ class _QueryShape:
         )
 
     def _text(self, text: str, name: str) -> str:
-        """Record a literal key string, and return a template with a placeholder for it."""
+        """Record a literal key string of the query, and return a template with a placeholder for it."""
         self._value(text, name, str)
         return f"{{{name}}}"
 

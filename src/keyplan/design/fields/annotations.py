@@ -142,7 +142,6 @@ def _is_alias(annotation: Any) -> bool:
 
 
 def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
-    """Return True if a type alias refers to itself."""
     if _is_alias(annotation):
         return annotation in within or _is_recursive(annotation.__value__, within | {annotation})
     if isinstance(annotation, (str, ForwardRef)):

@@ -90,7 +90,7 @@ class Inline(NamedTuple):
     condition: str
     """An expression that is true for the values that `text` can encode. All other values are passed to `encode`."""
     text: str
-    """The replacement field for use in an f-string."""
+    """The f-string replacement field that encodes the value."""
     is_number: bool = False
     """Whether the encoded string is always a number, and therefore ASCII and not empty."""
 
@@ -345,7 +345,7 @@ _SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 
 
 def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
-    """Return an ISO 8601 unit with the given number of decimal places in the seconds.
+    """Return a time unit for ISO 8601 strings with this number of decimal places in the seconds.
 
     The string is formatted without isoformat, which takes twice as long.
     """
@@ -380,7 +380,7 @@ def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeU
 
 
 def _period_unit(name: str, length: int, rest: str, language: Language, pattern: str) -> TimeUnit:
-    """Return a unit whose strings are the first `length` characters of an ISO 8601 timestamp.
+    """Return a time unit whose strings are the first `length` characters of an ISO 8601 timestamp.
 
     Such a string followed by `rest` is the timestamp at which the period starts.
     """

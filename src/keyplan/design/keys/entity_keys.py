@@ -232,7 +232,7 @@ def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) 
 
 
 def _placeholder_width(text: str, start: int) -> int:
-    """Return the length of the placeholder, field name or spec at `start`, or 1 for other invalid text."""
+    """Return the length of the invalid placeholder, field name or spec at `start`, or 1 for any other text."""
     end = text.find("}", start)
     if end < 0:
         return 1

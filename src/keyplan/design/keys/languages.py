@@ -72,22 +72,22 @@ class CharSet:
 
     @property
     def lowest(self) -> int:
-        """The lowest code point. The set must not be empty."""
+        """The lowest code point of the set, which must not be empty."""
         return self.ranges[0][0]
 
     @property
     def highest(self) -> int:
-        """The highest code point. The set must not be empty."""
+        """The highest code point of the set, which must not be empty."""
         return self.ranges[-1][1]
 
     @property
     def most_bytes(self) -> int:
-        """The maximum number of UTF-8 bytes per character."""
+        """The maximum number of UTF-8 bytes per character of the set."""
         return utf8_bytes(self.highest) if self.ranges else 0
 
     @property
     def least_bytes(self) -> int:
-        """The minimum number of UTF-8 bytes per character."""
+        """The minimum number of UTF-8 bytes per character of the set."""
         return utf8_bytes(self.lowest) if self.ranges else 0
 
     def examples(self, count: int) -> str:
@@ -134,14 +134,17 @@ LETTERS = CharSet.between("a", "z") | CharSet.between("A", "Z")
 
 @dataclass(frozen=True)
 class Word:
-    """The language of one fixed string."""
+    """The formal language that contains only one fixed string."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Run:
-    """The language of strings with `low` to `high` characters from one set. A `high` of None means unlimited."""
+    """The formal language of all strings with `low` to `high` characters from one set.
+
+    A `high` of None means unlimited.
+    """
 
     chars: CharSet
     low: int
@@ -150,21 +153,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Chain:
-    """The concatenation of several languages."""
+    """The concatenation of several formal languages."""
 
     parts: tuple[Language, ...]
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """The union of several languages."""
+    """The union of several formal languages."""
 
     options: tuple[Language, ...]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A language repeated `low` to `high` times. A `high` of None means unlimited."""
+    """A formal language that consists of `low` to `high` repetitions of another. A `high` of None means unlimited."""
 
     part: Language
     low: int

@@ -330,7 +330,7 @@ def bind_placeholder(
 ) -> BoundPlaceholder:
     """Bind a placeholder to a field and an encoding.
 
-    If required, the `encode` function of the result rejects values that contain the delimiter.
+    If the string of a value could contain the delimiter, the `encode` function of the result rejects such values.
     """
     delimiter = delimiter_of(following)
     guarded = _needs_guard(encoding, delimiter)

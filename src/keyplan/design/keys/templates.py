@@ -442,7 +442,8 @@ class BoundTemplate:
         return False
 
     def _ends_in_order(self, index: int) -> bool:
-        """Return True if the text after the placeholder at `index` does not change the order of its values.
+        """Return True if the text after the placeholder at `index` does not change the sort order of the placeholder's
+        values.
 
         If one value is a prefix of another, the literal text follows the shorter value, and must sort before every
         continuation of the longer value.

@@ -51,7 +51,7 @@ class KeyValue:
 
     attribute: str
     sources: Mapping[str, Source]
-    """The parameters or constants that provide the field values, by field name."""
+    """The parameters or constants that provide the values of the key's fields, by field name."""
     template: BoundTemplate | None = None
     field: StoredField | None = None
     part: TextPart = "whole"
@@ -112,7 +112,9 @@ class IndexEffect:
     sources: Mapping[str, Source]
     """The parameter or constant for each field that the key depends on. UNKNOWN for a field with an unknown value."""
     only_if_missing: bool = False
-    """Whether to set the attributes only if the item does not have them yet, as when an upsert creates an item."""
+    """Whether to set the index key attributes only if the item does not have them yet, as when an upsert creates an
+    item.
+    """
 
     def __repr__(self) -> str:
         return f"<{self.key!r} with {', '.join(f'{name}={source!r}' for name, source in self.sources.items())}>"
@@ -136,7 +138,9 @@ class Plan:
     """All entities of the table, including those declared after the pattern."""
     index: Index | None = None
     key: KeySelection | None = None
-    """The key range of a read, or the primary key of one item, in which all operators are '='."""
+    """The key range of a read, or the primary key of one item. For a primary key, all conditions use the
+    operator "=".
+    """
     walk: tuple[str, Source] | None = None
     """The key field that has several values, with the each(...) or every_shard() that provides them.
 
@@ -181,7 +185,7 @@ class Plan:
     steps: tuple[Plan, ...] = ()
     """The plans of the writes in a transaction."""
     repeats: tuple[Source, ...] = ()
-    """For each step of a transaction, the each(...) that runs the step once for each of its values, or None."""
+    """For each step of a transaction, the each(...) if the step runs once for each of its values, or None."""
     faults: tuple[Fault, ...] = ()
     """Reasons why DynamoDB cannot run the pattern."""
     notes: tuple[str, ...] = ()

@@ -61,7 +61,6 @@ def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
 
 
 def _index(pattern: PatternDeclaration) -> Index | None:
-    """Return the index that a pattern names. Return None if it uses the table."""
     return None if pattern.index is None else find_index(pattern.schema, pattern.index, pattern.place)
 
 
@@ -145,7 +144,7 @@ def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCond
 
 
 def _can_match(first: BoundKeyAttribute, second: BoundKeyAttribute) -> bool:
-    """Return True if the keys of two entities can have the same value in this attribute."""
+    """Return True if the key attributes of two entities can have the same value."""
     if first.template is None or second.template is None or first.text == second.text:
         return True
     return can_equal(first.template, second.template) is not None

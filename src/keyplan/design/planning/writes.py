@@ -386,7 +386,7 @@ def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: Fie
 
 
 _TYPED_ACTIONS = frozenset({"set", "set_if_missing", "add"})
-"""Changes whose argument has the type of the field."""
+"""The names of changes whose argument has the type of the changed field."""
 _TYPE_NAMES = {
     "S": "a String",
     "N": "a Number",

@@ -130,7 +130,7 @@ class RangeRequest:
         return any(part.is_empty(values) for part in self._sorts)
 
     def request(self, arguments: Arguments, table: str) -> Request:
-        """Return the request for one partition, or for a scan."""
+        """Return the parameters of the Query request for one partition, or of the Scan request."""
         plan = self.plan
         request: Request = {"TableName": table}
         names: dict[str, str] = {}

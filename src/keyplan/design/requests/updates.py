@@ -218,7 +218,7 @@ CLAUSES: dict[str, Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClaus
     "add_to_set": _members("adds"),
     "remove_from_set": _members("deletes"),
 }
-"""Maps the names of builder methods, such as "set", to the functions that create clauses."""
+"""Maps the names of builder methods, such as "set", to the functions that create clauses of an update expression."""
 
 
 class UpdateExpression:
@@ -347,7 +347,7 @@ class _IndexEffects:
 
     @property
     def sure(self) -> list[str]:
-        """The clauses that do not depend on a sparse index condition.
+        """The clauses of the update expression that do not depend on a sparse index condition.
 
         Every call in which all fields have values contains these clauses.
         """

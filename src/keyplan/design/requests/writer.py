@@ -131,7 +131,7 @@ class Fragment:
 
     @property
     def longest(self) -> str:
-        """The longest possible text, in which every list has its maximum length."""
+        """The longest possible text of the fragment, in which every list has its maximum length."""
         text = self.text
         for listed in self.lists:
             text = text.replace(listed.place, ", ".join(listed.placeholders))
@@ -280,7 +280,7 @@ class ExpressionWriter:
     # Conditions.
 
     def condition(self, condition: Condition) -> str:
-        """Return the text of a condition expression for a condition."""
+        """Return a condition as the text of a condition expression."""
         return _WRITERS[type(condition)](self, condition)
 
     def operand(self, operand: object, other: object, *, up: bool = False) -> str:

@@ -86,9 +86,8 @@ class WriteConditions:
         return writer.fragment(not_expired(writer, ttl), is_choice=True)
 
     def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
-        """Return the condition under which a create may write.
-
-        The item does not exist, has expired, or may be replaced according to `replace_if`.
+        """Return the condition under which a create may write: the item does not exist, has expired, or may be
+        replaced.
         """
         writer = self._writer()
         texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
