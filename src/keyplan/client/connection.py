@@ -234,7 +234,7 @@ class DirectCalls:
         self._context, self._immediate = context, immediate
         self._by_pattern: dict[object, Callable[[Call[Any]], Any]] = {}
         self.find = self._by_pattern.get
-        """Returns the compiled function that runs calls of a pattern, or None."""
+        """Returns the compiled function that runs calls to a pattern, or None."""
 
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
         """Return a function that runs calls to a pattern without a request program, or None if they require one."""

@@ -357,7 +357,7 @@ class ItemWrite:
     places: Mapping[str, Place] = field(default_factory=dict)
     """Maps each field to the location in the source code where the pattern names it."""
     nothing_given: bool = False
-    """Whether a call provides none of the fields of a patch, so that the write changes nothing."""
+    """Whether a call provides none of the fields of a patch, and the write has no other changes."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set fields, or a single member of a field. A value of None removes the field."""

@@ -39,7 +39,7 @@ class GetRequest:
         assert plan.key is not None, "a read of one item names it"
         self.plan = plan
         self.key = item_key_maker(plan.key)
-        """The primary key of the item that a call reads."""
+        """Builds the primary key of the item that a call reads, given the arguments of the call."""
         self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
         self.members: Request = {"ConsistentRead": True} if plan.consistent else {}
         self.projection = projection_members(requested_attributes(plan))

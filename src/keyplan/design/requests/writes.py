@@ -192,7 +192,7 @@ class WriteRequest:
         self._guards = WriteConditions(plan, placeholders)
         self._update = UpdateExpression(plan, placeholders) if plan.operation == "UpdateItem" else None
         self.key = _key_of(plan, self.entity)
-        """The primary key of the item that a call writes."""
+        """Builds the primary key of the item that a call writes, given the arguments of the call."""
         self.given, self._model = reader(plan.item), plan.entity.model
         """Returns the object that a put writes, without checking its class."""
         self._builder = item_builder(plan.entity)
