@@ -60,7 +60,6 @@ def range_reader(plan: Plan) -> RangeReader:
 
 
 def _no_call(value: object) -> str:
-    """Return the error message for an object that is passed instead of a pattern call."""
     if isinstance(value, Pattern):
         return f"expected a pattern call such as {value.name}(...), got the pattern itself"
     return f"expected a pattern call, got {value!r}"

@@ -79,7 +79,6 @@ def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
 def _call_error(
     name: str, signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]
 ) -> DesignError:
-    """Return a DesignError for a call whose arguments do not match the signature."""
     takes = [parameter for parameter in signature.parameters.values() if parameter.name not in {"self", "cls"}]
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes):
         names = [parameter.name for parameter in takes if parameter.kind is not parameter.VAR_POSITIONAL]

@@ -148,7 +148,6 @@ def _find(place: Place) -> tuple[int, str, int, int]:
 
 
 def _as_a_word(text: str) -> re.Pattern[str]:
-    """Return a regular expression that matches `text` only as a whole word."""
     before = r"(?<!\w)" if re.match(r"\w", text) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", text) else ""
     return re.compile(before + re.escape(text) + after)

@@ -99,7 +99,6 @@ def _are_single(values: Iterable[Any]) -> bool:
 
 
 def _are_named(values: Any) -> bool:
-    """Return True if a map has string keys and values that satisfy `_are_single`."""
     if type(values) is not dict:
         return False
     try:

@@ -349,7 +349,6 @@ _LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
 
 
 def _check_path_part(path: object, part: object) -> None:
-    """Raise DesignError if a path part is neither a map key nor a list index."""
     if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
         return
     refuse(

@@ -273,7 +273,6 @@ def _unheld_fields(plan: Plan, spec: EntitySpec) -> set[str]:
 
 
 def _check_returns(pattern: Pattern[..., Any]) -> None:
-    """Raise DesignError if `expected_items` is more than a call can return."""
     plan, returns = pattern.plan, pattern.facts.expected_items
     pages = plan.page_size if plan.limit is None and plan.walk is None else None
     for most, bound, fix in (
@@ -310,7 +309,6 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
 
 
 def _check_unset(pattern: Pattern[..., Any]) -> None:
-    """Raise DesignError if a parameter that can be UNSET is used outside of a patch."""
     terms = pattern._terms
     if isinstance(terms, ItemWrite):
         others = tuple(replace(action, source=None) if action.optional else action for action in terms.actions)

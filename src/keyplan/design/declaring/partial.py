@@ -132,7 +132,6 @@ def _used_names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement assigns in its module."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):

@@ -595,7 +595,6 @@ def params_in(term: object) -> Iterator[Param]:
 
 
 def _is_in_key_text(name: str, terms: object) -> bool:
-    """Return True if a key string in the result of a pattern's body has a placeholder with this name."""
     if not isinstance(terms, KeyCondition):
         return False
     texts = [terms.partition_text]

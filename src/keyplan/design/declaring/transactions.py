@@ -148,7 +148,6 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
 
 
 def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> None:
-    """Raise DesignError if a write of the transaction passes a constant that the field does not accept."""
     for name, source, use in field_uses(call.pattern.plan):
         value = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
         if use != "set" or value is None or value is UNSET or isinstance(value, (Param, Each)):

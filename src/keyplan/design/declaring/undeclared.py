@@ -100,7 +100,6 @@ class UndeclaredPattern(Pattern[..., Any]):
         return terms
 
     def _refuse_key(self, key: Mapping[str, Any]) -> NoReturn:
-        """Raise DesignError because a key has missing or unknown fields."""
         spec, place = self.plan.entity, calling_place()
         for name in key:
             if name not in spec.fields:
@@ -184,7 +183,6 @@ def _key_pattern(
 
 
 def _check_option_names(method: str, spec: EntitySpec, options: Collection[str]) -> None:
-    """Raise DesignError if a key field has the same name as an option of the method."""
     for name in spec.key.fields:
         if name in options:
             raise DesignError(

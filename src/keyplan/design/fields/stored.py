@@ -353,8 +353,6 @@ def _map_decoder(member: Decoder) -> Decoder:
 
 
 def _tuple_decoder(decoders: Sequence[Decoder]) -> Decoder:
-    """Return a decoder for a tuple whose members have different types."""
-
     def decode(value: AttributeValue) -> Any:
         if "L" not in value or len(value["L"]) != len(decoders):
             return decode_value(value)

@@ -235,7 +235,6 @@ def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> 
 
 
 def _valid(declared: DeclaredField, value: Any) -> bool:
-    """Return True if the declared constraints of a field allow the value."""
     if isinstance(value, str) and declared.choices is None:
         low, high = declared.min_length or 0, declared.max_length
         if len(value) < low or (high is not None and len(value) > high):

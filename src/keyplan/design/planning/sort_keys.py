@@ -393,7 +393,6 @@ def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCon
 
 
 def _stored_range(pattern: PatternDeclaration, part: BoundKeyAttribute, range_: Range) -> SortKeyPlan:
-    """Plan a range over a sort key attribute that is a stored field."""
     op: SortOp = "BETWEEN" if range_.op == "between" else range_.op
     high = key_value(part, {range_.field: range_.high}) if range_.op == "between" else None
     numeric = range_.op == "begins_with" and part.type_code == "N"

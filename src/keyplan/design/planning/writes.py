@@ -299,7 +299,6 @@ def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan
 
 
 def _removed_fields(pattern: PatternDeclaration, change: ItemWrite) -> list[Fault]:
-    """Return a fault for each required field that an update removes."""
     entity = pattern.entities[0]
     return [
         Fault(
@@ -321,7 +320,6 @@ def _removed_fields(pattern: PatternDeclaration, change: ItemWrite) -> list[Faul
 
 
 def _creates_field(action: FieldUpdate) -> bool:
-    """Return True if a change gives the field a value in a new item."""
     if len(action.path.parts) > 1 or action.name in {"remove", "remove_from_set"} or action.optional:
         return False
     return action.source is not None
@@ -370,7 +368,6 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
 
 
 def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: FieldUpdate) -> None:
-    """Raise DesignError if a change uses a constant that the field does not accept."""
     if action.source is None or isinstance(action.source, (Param, Each)):
         return
     check = amount_validator if action.name == "add" else validator

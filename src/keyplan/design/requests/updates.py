@@ -288,7 +288,6 @@ class UpdateExpression:
 
 
 def _validating_encoder(stored: StoredField) -> Encoder:
-    """Return an encoder for a field, which validates each value before it encodes it."""
     validate, encode = validator(stored), stored.encode
     return lambda value: encode(validate(value))
 
