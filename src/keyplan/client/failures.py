@@ -161,7 +161,7 @@ class _StoredItem(NamedTuple):
     entity: Any
     """The stored item as an entity, or None if it does not exist or cannot be read."""
     values: Mapping[str, Any]
-    """The stored value of each field. None for an absent attribute."""
+    """The stored value of each field, or None for a field whose attribute is absent."""
     is_expired: bool
 
 

@@ -35,7 +35,7 @@ _NOT_REPEATABLE = frozenset({"add", "append"})
 
 
 def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
-    """Write one item and return the result of the pattern."""
+    """Write one item, and return the result that the pattern declares, such as the written entity."""
     plan = call.pattern.plan
     if plan.operation == "ConditionCheck" or plan.keeps_unique:
         return (yield from _with_sentinels(context, call, arguments))

@@ -107,12 +107,12 @@ class Design:
 
     @property
     def entities(self) -> Iterator[EntitySpec]:
-        """Yield every entity, table by table."""
+        """Yield every entity of the design, table by table."""
         return (entity for table in self.tables for entity in table.entities)
 
     @property
     def patterns(self) -> Iterator[Pattern[..., Any]]:
-        """Yield every pattern, table by table, then the transactions."""
+        """Yield every pattern of the design: the patterns of each table, followed by the transactions."""
         for table in self.tables:
             yield from table.patterns
         yield from self.transactions

@@ -482,13 +482,13 @@ class BoundTemplate:
 
     @cached_property
     def min_bytes(self) -> int:
-        """The length of the shortest key in UTF-8 bytes."""
+        """The length in UTF-8 bytes of the shortest key that the template can produce."""
         literal = sum(len(part.text.encode()) for part in self.parts if isinstance(part, Text))
         return max(1, literal + sum(part.encoding.min_bytes for part in self.placeholders))
 
     @cached_property
     def max_bytes(self) -> int | None:
-        """The length of the longest key in UTF-8 bytes, or None if it is unlimited."""
+        """The length in UTF-8 bytes of the longest key that the template can produce, or None if it is unlimited."""
         total = sum(len(part.text.encode()) for part in self.parts if isinstance(part, Text))
         for part in self.placeholders:
             if part.encoding.max_bytes is None:
@@ -498,7 +498,7 @@ class BoundTemplate:
 
     @property
     def literal_prefix(self) -> str:
-        """The literal text at the start of every key, which may be empty."""
+        """The literal text at the start of every key of the template, which may be empty."""
         first = self.parts[0]
         return first.text if isinstance(first, Text) else ""
 

@@ -271,7 +271,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
 
 
 def _class_of(chars: CharSet) -> str:
-    """Return a regular expression that matches one of the characters."""
+    """Return a regular expression that matches exactly one character of the set."""
     return "[" + "".join(re.escape(chr(p)) for a, b in chars.ranges for p in range(a, b + 1)) + "]"
 
 

@@ -155,7 +155,9 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
 
 
 def expressions(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the longest possible expressions of a plan, each with its kind: "filter", "condition" or "update"."""
+    """Yield the expressions of a plan in their longest possible form, each with its kind: "filter", "condition" or
+    "update".
+    """
     if plan.filter is not None:
         yield "filter", RangeRequest(plan).filter
     placeholders = RequestPlaceholders()
