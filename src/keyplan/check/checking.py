@@ -51,13 +51,13 @@ class Report:
 
     design: str
     findings: tuple[Finding, ...]
-    """The findings that are not suppressed, sorted by source location."""
+    """The report's findings that are not suppressed, sorted by source location."""
     suppressed: tuple[tuple[Finding, Suppression], ...]
     """The suppressed findings, each with the suppression that applies to it."""
 
     @property
     def failed(self) -> bool:
-        """Return True if any finding is an error."""
+        """Return True if any finding of the report is an error."""
         return any(finding.severity == "error" for finding in self.findings)
 
     def errors_only(self) -> Report:

@@ -41,7 +41,7 @@ class Change:
 
     finding: Finding
     declared: str
-    """The declared object, such as "table app"."""
+    """The table or index whose declaration is changed, such as "table app"."""
     place: Place
     option: str
     attributes: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class FileEdit:
     after: bytes
 
     def diff(self) -> str:
-        """Return the edits as a unified diff."""
+        """Return the edits to the file as a unified diff."""
         name = str(self.path.relative_to(Path.cwd())) if self.path.is_relative_to(Path.cwd()) else str(self.path)
         before, after = ([*_lines(_text(contents)[0])] for contents in (self.before, self.after))
         lines = unified_diff(before, after, name, name)
@@ -77,7 +77,7 @@ class Fixes:
     edits: tuple[FileEdit, ...]
     made: tuple[Change, ...]
     refused: tuple[tuple[Change, str], ...]
-    """Changes that were not made, each with the reason."""
+    """The changes to the source code that cannot be made, each with the reason."""
 
     def write(self) -> None:
         """Write the edited files. Raises OSError if a file cannot be written."""
@@ -318,7 +318,7 @@ class _Token:
     text: str
     line: int
     end: int
-    """The offset after the token."""
+    """The offset after the last character of the token."""
 
 
 def _tokens(expression: str) -> list[_Token]:

@@ -107,7 +107,7 @@ class CapacityUse:
 
     @property
     def name(self) -> str:
-        """The name of the table or index."""
+        """The name of the table or index whose capacity is used."""
         return self.table.name if self.index is None else self.index.name
 
     @property

@@ -179,7 +179,7 @@ class HotKey:
 
     @property
     def name(self) -> str:
-        """The name of the table or index."""
+        """The name of the table or index that contains the key."""
         return self.table.name if self.index is None else self.index.name
 
     @property
@@ -204,11 +204,11 @@ class HotKey:
         return next((placeholder.shards for placeholder in placeholders if placeholder.shards), 0)
 
     def write(self, *, peak: bool) -> float:
-        """Return the write units per second on the key, at average or peak rates."""
+        """Return the write units per second on the most used key, at average or peak rates."""
         return sum(load.write * (load.peak if peak else load.average) for load in self.loads)
 
     def read(self, *, peak: bool) -> float:
-        """Return the read units per second on the key, at average or peak rates."""
+        """Return the read units per second on the most used key, at average or peak rates."""
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
     def share_of(self, what: str) -> float:

@@ -18,7 +18,7 @@ class Ordered:
     in_order: bool
     """True if keys sort in the order of the field's values. For an Enum or Literal, this is the declared order."""
     text: str
-    """The key attribute that contains the field, with its template."""
+    """The name and template of the key attribute that contains the field."""
 
 
 def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:

@@ -43,19 +43,19 @@ class Subject:
 
     @property
     def patterns(self) -> Iterator[tuple[Table, Pattern[..., Any], Plan]]:
-        """Yield every pattern except transactions, with its table and plan."""
+        """Yield every pattern of the design except transactions, with its table and plan."""
         for table in self.design.tables:
             for pattern in table.patterns:
                 yield table, pattern, pattern.plan
 
     @property
     def entities(self) -> Iterator[tuple[Table, EntitySpec]]:
-        """Yield every entity with its table."""
+        """Yield every entity of the design with its table."""
         return ((table, entity) for table in self.design.tables for entity in table.entities)
 
     @property
     def indexes(self) -> Iterator[tuple[Table, Index]]:
-        """Yield every index with its table."""
+        """Yield every index of the design with its table."""
         return ((table, index) for table in self.design.tables for index in table.schema.indexes)
 
     def readers_of(self, table: Table, index: Index) -> list[Pattern[..., Any]]:

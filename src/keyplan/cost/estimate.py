@@ -60,7 +60,7 @@ class PatternCost:
 
     @property
     def per_million(self) -> float:
-        """Return the cost of a million calls, or 0 if the number of calls is 0."""
+        """Return the cost of a million calls to the pattern, or 0 if it is not called."""
         return 0.0 if not self.calls else self.requests / self.calls * 1e6
 
 
@@ -75,12 +75,12 @@ class PartCost:
     peak_read: float
     peak_write: float
     on_demand: float
-    """The monthly cost of the requests at on-demand prices."""
+    """The monthly cost of requests to the table or index at on-demand prices."""
     provisioned: float
     """The monthly cost of the declared provisioned capacity, or of the capacity that the peak load requires."""
     storage_bytes: float
     storage: float
-    """The monthly cost of storage, before the deduction of free storage."""
+    """The monthly cost of storage for the table or index, before the deduction of free storage."""
     is_global: bool
     """True for a global index, which has its own capacity. A local index uses the capacity of the table."""
 
@@ -95,13 +95,13 @@ class TableCost:
     parts: tuple[PartCost, ...]
     point_in_time: float
     storage_ia: float
-    """The monthly cost of storage in the Standard-Infrequent Access class."""
+    """The monthly cost of the table's storage in the Standard-Infrequent Access class."""
     requests_ia: float
-    """The monthly cost of on-demand requests in the Standard-Infrequent Access class."""
+    """The monthly cost of the table's on-demand requests in the Standard-Infrequent Access class."""
 
     @property
     def requests(self) -> float:
-        """Return the monthly cost of requests (on demand) or of provisioned capacity."""
+        """Return the monthly cost of the table's requests (on demand) or of its provisioned capacity."""
         return sum(part.on_demand if self.billing == "on demand" else part.provisioned for part in self.parts)
 
     @property
@@ -111,7 +111,7 @@ class TableCost:
 
     @property
     def storage(self) -> float:
-        """Return the monthly cost of storage, before the deduction of free storage."""
+        """Return the monthly cost of storage for the table and its indexes, before the deduction of free storage."""
         return sum(part.storage for part in self.parts)
 
     @property
@@ -139,7 +139,7 @@ class Estimate:
 
     @property
     def total(self) -> float:
-        """Return the total monthly cost after the deduction of free storage."""
+        """Return the total monthly cost of the design after the deduction of free storage."""
         return sum(table.total for table in self.tables) - self.free_storage
 
 

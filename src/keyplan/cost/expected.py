@@ -37,7 +37,7 @@ class Expected:
     """The number of items that the call reads or writes. A filter does not reduce it."""
     returned: float
     guesses: tuple[str, ...]
-    """The assumptions about numbers that the design does not declare."""
+    """The assumptions of the estimate about numbers that the design does not declare."""
     hydrated: float = 0.0
     """The read units for whole items that are read from the table after a query on an index (`hydrate=True`)."""
 

@@ -24,7 +24,7 @@ class ItemSize:
     average: int
     p99: int
     most: int | None
-    """The maximum size, or None if it is unlimited or not declared."""
+    """The maximum size of an item in bytes, or None if it is unlimited or not declared."""
     declared: bool
     """True if the design declares the item size, and False if it is estimated from the types of the fields."""
 
@@ -34,9 +34,11 @@ class Growth:
     """Factors for the declared numbers and sizes of items, for a what-if estimate."""
 
     items: float = 1.0
-    """The factor for the number of items of each entity. Declared numbers of distinct values do not change."""
+    """The factor by which the number of items of each entity is multiplied. Declared numbers of distinct values do not
+    change.
+    """
     size: float = 1.0
-    """The factor for the sizes of items."""
+    """The factor by which the sizes of items are multiplied."""
 
 
 AS_DECLARED: Final = Growth()

@@ -123,12 +123,12 @@ class ConsumedUnits:
 
     @property
     def reads(self) -> float:
-        """Return the total read units."""
+        """Return the total number of read units on all tables and indexes."""
         return sum(self.read.values())
 
     @property
     def writes(self) -> float:
-        """Return the total write units."""
+        """Return the total number of write units on all tables and indexes."""
         return sum(self.write.values())
 
     def text(self) -> str:

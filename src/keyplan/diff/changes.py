@@ -104,7 +104,7 @@ class Rewrite:
     attributes: frozenset[str] = frozenset()
     """The names of the attributes to write in each item."""
     indexes: frozenset[str] = frozenset()
-    """The names of the indexes in which items are added, moved or deleted."""
+    """The names of the indexes in which the rewrite adds, moves or deletes items."""
     sentinels: int = 0
     """For each item, the number of uniqueness guard items to put or delete. A guard item reserves a unique value."""
     items: bool = True

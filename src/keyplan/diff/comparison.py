@@ -43,7 +43,7 @@ class PriceChange:
 
     @property
     def difference(self) -> float:
-        """Return the new cost minus the old cost."""
+        """Return the table's monthly cost in the new design minus its monthly cost in the old design."""
         return (self.new or 0.0) - (self.old or 0.0)
 
 
@@ -59,7 +59,9 @@ class Comparison:
 
     @cached_property
     def changes(self) -> tuple[DesignChange, ...]:
-        """Return all changes, sorted by the work that they require and then in the order of the designs."""
+        """Return all changes between the two designs, sorted by the work that they require and then in the order of the
+        designs.
+        """
         changes = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
 
@@ -72,7 +74,7 @@ class Comparison:
         return replace(self, uses=uses_of(module, names, programs, without))
 
     def of(self, *kinds: Kind) -> Iterator[DesignChange]:
-        """Yield the changes that have one of these kinds."""
+        """Yield the changes between the two designs that have one of these kinds."""
         return (change for change in self.changes if change.kind in kinds)
 
     @cached_property

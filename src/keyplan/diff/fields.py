@@ -55,7 +55,7 @@ class Entities:
 
     @property
     def table(self) -> str:
-        """Return the name of the table in the new design."""
+        """Return the name of the entity's table in the new design."""
         return self.new.schema.name
 
 

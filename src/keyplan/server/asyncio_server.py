@@ -116,7 +116,7 @@ class Server:
         return None if self._pages is None else self._pages.protocol()
 
     def date(self) -> bytes:
-        """Return the current value of the Date header."""
+        """Return the current value of the Date header for responses."""
         now_s = int(self._clock.now())
         if now_s != self._date_s:
             self._date_s = now_s

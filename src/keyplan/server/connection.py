@@ -52,7 +52,7 @@ class ConnectionOwner(Protocol):
     turns: Turns
 
     def date(self) -> bytes:
-        """Return the current value of the Date header."""
+        """Return the current value of the Date header for responses."""
 
     def add(self, connection: HttpConnection) -> None:
         """Register a new connection."""
@@ -206,7 +206,7 @@ class HttpConnection(asyncio.Protocol):
             raise _HeadTooLongError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header. A trailer after a chunked body is ignored."""
+        """Add a header to the request. A trailer after a chunked body is ignored."""
         if self._stage == _BODY:
             return
         name = name.lower()
@@ -221,7 +221,7 @@ class HttpConnection(asyncio.Protocol):
             raise _HeadTooLongError
 
     def on_headers_complete(self) -> None:
-        """Check the complete headers before the body arrives."""
+        """Check the headers of the request before its body arrives."""
         self._stage = _BODY
         headers = self._headers
         if b"host" not in headers and self._parser.get_http_version() == "1.1":
@@ -248,7 +248,7 @@ class HttpConnection(asyncio.Protocol):
         return int(declared) if declared.isdigit() else 0
 
     def on_body(self, body: bytes) -> None:
-        """Append a part of the body. If the body exceeds the limit, discard it."""
+        """Append a part of the request body. If the body exceeds the limit, discard it."""
         self._body_bytes += len(body)
         if self._body_bytes > REQUEST_BYTES:
             self._body = b""

@@ -64,7 +64,7 @@ class ServedEngine(Protocol):
 
     @property
     def operations(self) -> frozenset[str]:
-        """Return the names of the supported operations."""
+        """Return the names of the operations that the engine supports."""
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Return the response to a request that is parsed JSON. Raises ServiceError where DynamoDB would return an

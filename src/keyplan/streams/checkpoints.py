@@ -26,7 +26,7 @@ class ShardLease:
 
     consumer: str
     shard: str
-    """The stream's label and the shard's ID, separated by a slash."""
+    """The key of the shard: the stream's label and the shard's ID, separated by a slash."""
     position: int | None = None
     """The sequence number of the last record that the consumer has handled, or None if it has not handled any."""
     done: bool = False

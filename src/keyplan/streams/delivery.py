@@ -29,7 +29,7 @@ class Backoff:
     first_s: float = 0.2
     """The upper bound of the first delay in seconds. Each later bound is twice the previous one."""
     most_s: float = 60.0
-    """The maximum of the upper bounds in seconds."""
+    """The highest upper bound of a delay, in seconds."""
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
         """Return the delay in seconds after `attempt` consecutive failures, with full jitter."""
@@ -41,19 +41,21 @@ class Counts:
     """Numbers of records, changes and shards that a run processed, by result."""
 
     read: int = 0
-    """Records read from the stream. A record that several consumers receive is counted once."""
+    """The number of records read from the stream. A record that several consumers receive is counted once."""
     delivered: int = 0
-    """Changes that consumers have handled, counted for each consumer."""
+    """The number of changes that consumers have handled, counted for each consumer."""
     skipped: int = 0
-    """Records that a consumer does not receive, for example because of its filter, counted for each consumer."""
+    """The number of records that a consumer does not receive, for example because of its filter, counted for each
+    consumer.
+    """
     retried: int = 0
-    """Deliveries that failed and will be retried, including those that will be retried in two halves."""
+    """The number of deliveries that failed and will be retried, including those that will be retried in two halves."""
     failed: int = 0
-    """Records that failed permanently and were sent to a destination."""
+    """The number of records that failed permanently and were sent to a destination."""
     gaps: int = 0
-    """Shards whose records were trimmed before a consumer read them."""
+    """The number of shards whose records were trimmed before a consumer read them."""
     waiting: int = 0
-    """Shards in which records wait for a retry at the end of the run, counted for each consumer."""
+    """The number of shards in which records wait for a retry at the end of the run, counted for each consumer."""
 
 
 @dataclass
@@ -104,7 +106,7 @@ class Track:
 
     @property
     def is_idle(self) -> bool:
-        """Return True if all records that have been read have been handled."""
+        """Return True if the consumer has handled all records that have been read from the shard."""
         return not self.segments
 
     @property

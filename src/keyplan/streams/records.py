@@ -26,7 +26,7 @@ class StreamRecord:
     event_id: str
     event_name: EventName
     at_s: float
-    """The approximate time of the change, in epoch seconds."""
+    """The approximate time at which the item was changed, in epoch seconds."""
     keys: Item
     old: Item | None
     new: Item | None
@@ -143,12 +143,12 @@ class Failure:
     """A record that a consumer could not handle, with the last error."""
 
     consumer: str
-    """The physical table name and the consumer name, such as orders/notify."""
+    """The consumer that could not handle the record: its physical table name and its name, such as orders/notify."""
     record: StreamRecord
     error: str
-    """The type and message of the last error."""
+    """The type and message of the last error in handling the record."""
     trace: str
-    """The traceback of the last error."""
+    """The traceback of the last error in handling the record."""
     attempts: int
     """The number of attempts to deliver the record, alone or in a batch."""
     failed_at_s: float
@@ -156,7 +156,7 @@ class Failure:
 
     @property
     def key_text(self) -> str:
-        """Return the item's key in readable form."""
+        """Return the key of the changed item in readable form."""
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
     def again(self, error: Exception) -> Failure:

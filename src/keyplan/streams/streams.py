@@ -232,7 +232,7 @@ class RecordsPage:
     ended: bool
     """True if the shard is closed and has no further records."""
     gap: bool = False
-    """True if earlier records were trimmed before they were read."""
+    """True if records before this page were trimmed before they could be read."""
 
 
 @dataclass
