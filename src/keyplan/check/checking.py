@@ -38,7 +38,7 @@ def _discovered() -> dict[str, tuple[Rule[Any], ...]]:
 FAMILIES: dict[str, tuple[Rule[Any], ...]] = _discovered()
 """All rules, grouped by the title of their family, such as "Keys and templates"."""
 PAGES: dict[str, Rule[Any]] = {rule.code: rule for own in FAMILIES.values() for rule in own}
-"""All rules by code."""
+"""All rules, by rule code."""
 RULES: dict[str, Rule[Subject]] = {code: rule for code, rule in PAGES.items() if not code.startswith(_CHANGE_CODES)}
 """The rules that examine one design."""
 CHANGE_RULES: dict[str, Rule[Comparison]] = {code: rule for code, rule in PAGES.items() if code not in RULES}

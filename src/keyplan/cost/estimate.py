@@ -252,7 +252,7 @@ class _Load:
 
 
 def _load(design: Design, table: Table, index: Index | None, rates: Load) -> _Load:
-    """Return the load on a table (excluding its indexes), or on an index if one is given."""
+    """Return the load on a table (excluding its indexes), or on an index if one is given, in units per second."""
     rated = [(units, rate) for pattern, units in _loads(design, table, index) if (rate := rates.rate_of(pattern))]
     return _Load(
         sum(units.read * rate.average for units, rate in rated),

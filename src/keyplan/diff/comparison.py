@@ -35,7 +35,9 @@ _SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
 
 @dataclass(frozen=True)
 class PriceChange:
-    """The monthly cost of a table in both designs. A cost is None if the design does not contain the table."""
+    """The monthly cost of a table in the old and the new design. A cost is None if the design does not contain the
+    table.
+    """
 
     table: str
     old: float | None

@@ -70,7 +70,7 @@ class Checkpoints(Protocol):
         """Create the checkpoint storage, or verify that it exists."""
 
     def state(self, consumer: str) -> ConsumerState:
-        """Return the stored state of a consumer."""
+        """Return the stored state of a consumer: its start, its progress in each shard, and its runners."""
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
         """Record that a consumer starts, and return True. If it has already started, change nothing and
@@ -120,7 +120,7 @@ class FileCheckpoints:
             self._read()
 
     def state(self, consumer: str) -> ConsumerState:
-        """Return the stored state of a consumer."""
+        """Return the stored state of a consumer: its start, its progress in each shard, and its runners."""
         with self._locked():
             entries = self._read().get(consumer, {})
         leases = {shard: _lease_of(consumer, shard, stored) for shard, stored in entries.get("lanes", {}).items()}

@@ -135,7 +135,7 @@ class TableCheckpoints:
             self._table.check()
 
     def state(self, consumer: str) -> ConsumerState:
-        """Return the stored state of a consumer."""
+        """Return the stored state of a consumer: its start, its progress in each shard, and its runners."""
         begins_at_s, is_known = None, False
         leases: dict[str, ShardLease] = {}
         runners: dict[str, float] = {}

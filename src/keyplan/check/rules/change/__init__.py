@@ -1,1 +1,1 @@
-"""Changes between two designs (9xx)."""
+"""Changes between two designs (rules KP9xx)."""

@@ -1,1 +1,1 @@
-"""Consistency (6xx)."""
+"""Consistency (rules KP6xx)."""

@@ -1,1 +1,1 @@
-"""Cost and operations (8xx)."""
+"""Cost and operations (rules KP8xx)."""

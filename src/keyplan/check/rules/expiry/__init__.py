@@ -1,1 +1,1 @@
-"""Expiry and streams (7xx)."""
+"""Expiry and streams (rules KP7xx)."""

@@ -1,1 +1,1 @@
-"""Indexes (4xx)."""
+"""Indexes (rules KP4xx)."""

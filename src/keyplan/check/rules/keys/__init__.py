@@ -1,1 +1,1 @@
-"""Keys and templates (2xx)."""
+"""Keys and templates (rules KP2xx)."""

@@ -221,8 +221,8 @@ def _has_literal(entity: EntitySpec) -> bool:
 def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
     """Values that differ in case share one item
 
-    Finds primary keys that convert a field to lowercase or uppercase, such as `{name:lower}`, if values of the field
-    can differ only in case.
+    Finds primary keys that convert a field to lowercase or uppercase, such as `{name:lower}`, if two values of the
+    field can be equal except for their case.
 
     Why is this bad? "Anna" and "ANNA" identify the same item: a second create fails, and a put replaces the first item.
     This is usually intended for email addresses, but the stored field can still be "ANNA" while the key contains

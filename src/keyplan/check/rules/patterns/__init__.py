@@ -1,1 +1,1 @@
-"""Access patterns (3xx)."""
+"""Access patterns (rules KP3xx)."""

@@ -1,1 +1,1 @@
-"""Schema and limits (1xx)."""
+"""Schema and limits (rules KP1xx)."""

@@ -1,1 +1,1 @@
-"""Throughput (5xx)."""
+"""Throughput (rules KP5xx)."""
