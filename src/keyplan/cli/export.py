@@ -58,7 +58,10 @@ def terraform(
 def cdk_json(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
-    """Write a dynamodb_data_model.json file, from which the AWS DynamoDB MCP server generates a CDK app."""
+    """Write a data model in the format of dynamodb_data_model.json.
+
+    The AWS DynamoDB MCP server generates a CDK app from this file.
+    """
     from keyplan.export.cdk_json import collisions, model, unread  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, refused=collisions)

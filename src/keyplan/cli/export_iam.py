@@ -31,8 +31,8 @@ Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="Allow requests only if the partition key equals an IAM policy variable. For example, "
-        "user_id='${aws:userid}' compares the key that the pattern parameter user_id supplies. Can be repeated.",
+        help="PARAMETER=VARIABLE: allow requests only if the partition key that the pattern parameter supplies equals "
+        "an IAM policy variable, for example user_id='${aws:userid}'. Can be repeated.",
     ),
 ]
 

@@ -35,7 +35,8 @@ From = Annotated[
 Described = Annotated[
     list[str] | None,
     typer.Argument(
-        help="JSON files, or - for standard input. With --from, names of the tables to import. Defaults to all tables."
+        help="JSON files, or - for standard input. With --from, names of the tables to import instead; if omitted, "
+        "all tables are imported."
     ),
 ]
 

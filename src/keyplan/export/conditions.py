@@ -67,7 +67,7 @@ def _text(value: KeyValue) -> str:
 
 
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
-    """Yield texts for the parts of a template, up to the first field for which the condition has no value."""
+    """Yield the text of each part of a key template, and stop before the first field whose value is unknown."""
     for part in _within_text(value, template):
         if not isinstance(part, BoundPlaceholder):
             yield part.text

@@ -1,4 +1,4 @@
-"""Generation of a Python file in the design language from the tables of a source."""
+"""Generation of a Python file that declares imported tables in the design language."""
 
 from __future__ import annotations
 

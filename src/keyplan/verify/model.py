@@ -81,7 +81,7 @@ class ModelTable:
         self._sorted: dict[str | None, list[Entry]] = {}
 
     def at(self, key: Mapping[str, Any]) -> Item | None:
-        """Return the item with a primary key, or None."""
+        """Return the item with the given primary key, or None."""
         return self._items.get(self._place(key))
 
     def put(self, key: Mapping[str, Any], item: Item | None) -> None:

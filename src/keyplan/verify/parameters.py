@@ -348,7 +348,7 @@ class ParameterValues:
         return getattr(target, spec.version or "")
 
     def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a generated value for the field that has the type of the parameter."""
+        """Generate a value for a parameter that a write stores in a field of an item."""
         annotation, info = annotation_of(use.source), spec.fields[use.field].info
         same = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
         if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:

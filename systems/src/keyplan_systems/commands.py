@@ -53,7 +53,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
             "--issuer",
             help="Accept tokens from this OpenID Connect issuer instead of those issued by 'keyplan token'. "
             "Disables the DynamoDB endpoint. If --host is not a loopback address, the home page, API docs"
-            " and health details require a token.",
+            " and details of /health require a token.",
         ),
     ] = None,
     audience: Annotated[

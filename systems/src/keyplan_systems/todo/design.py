@@ -175,7 +175,7 @@ def search_of_user(user_id: str, text: str) -> KeyCondition:
 
 @app.scan(Task, rate=Rate.monthly(30), expected_items=50, expected_scanned=1_000_000)
 def search_of_all(text: str) -> KeyCondition:
-    """Search all tasks by title or description by reading the whole table, as in the published design.
+    """Search the tasks of all users by title or description, with a scan of the table as in the published design.
 
     Querying the lake is cheaper.
     """

@@ -24,7 +24,7 @@ from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.simulation.clock import DayClock
-from keyplan_systems.ask_a_human.simulation.driver import Day, Pollers, Recorder, Workers
+from keyplan_systems.ask_a_human.simulation.driver import Pollers, Recorder, SimulatedDay, Workers
 from keyplan_systems.ask_a_human.simulation.final_audit import FinalAudit
 from keyplan_systems.ask_a_human.simulation.generator import Size, simulate
 from keyplan_systems.ask_a_human.standings import Ranking
@@ -42,7 +42,7 @@ TARGETS_MS = {"ask": 200.0, "answer": 200.0, "poll": 100.0}
 class Played:
     """The result of a simulated day, with the auditor's findings."""
 
-    day: Day
+    day: SimulatedDay
     findings: list[str]
     seconds: float
 
@@ -57,7 +57,7 @@ def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, poll
         Running(application(service, {}, trusted_proxies=1)) as server,
         httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client,
     ):
-        day = Day(client, clock, workers, push_every_ms=push_every_ms)
+        day = SimulatedDay(client, clock, workers, push_every_ms=push_every_ms)
         with Pollers(client, day, pollers) as polling:
             day.play(simulate(seed, size, START_MS))
         findings = [*day.auditor.audit(), *polling.findings]

@@ -68,8 +68,8 @@ class Workers:
     recorder: Recorder
 
 
-class Day:
-    """A simulation run of one or more days."""
+class SimulatedDay:
+    """A simulated day of traffic, which sends the requests and collects measurements."""
 
     def __init__(
         self, client: httpx.Client, clock: DayClock, workers: Workers, *, push_every_ms: int = HOUR_MS
@@ -191,7 +191,7 @@ class Pollers:
     response's count.
     """
 
-    def __init__(self, client: httpx.Client, day: Day, count: int, pause_s: float = 0.02) -> None:
+    def __init__(self, client: httpx.Client, day: SimulatedDay, count: int, pause_s: float = 0.02) -> None:
         self.findings: list[str] = []
         self._client, self._day, self._pause_s = client, day, pause_s
         self._stop = threading.Event()

@@ -156,7 +156,7 @@ class Folder:
 
 
 class Bucket:
-    """A lake on S3, or on a compatible service with conditional puts."""
+    """A data lake in a bucket of Amazon S3, or of a compatible service that supports conditional writes."""
 
     is_native = False
 
