@@ -8,6 +8,7 @@ import logging
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from keyplan_systems.web.application import web_application
+from keyplan_systems.web.application import LazyRoute, add_routes, api_router, web_application
 from keyplan_systems.web.health import health_router
 from keyplan_systems.web.logs import JsonFormatter
 from keyplan_systems.web.middleware import access_log
@@ -488,3 +489,60 @@ def test_forwarding_headers_do_not_change_the_client_address() -> None:
     with Running(app) as server:
         result = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Forwarded": "for=203.0.113.9"}
         assert get(f"{server.url}/whence", headers=result).json() == {"address": "127.0.0.1", "scheme": "http"}
+
+
+def lazy_route() -> LazyRoute:
+    """Return the route of a router for `add_routes`."""
+    router = api_router(prefix="/shop", tags=["shop"])
+
+    @router.put("/orders/{order_id}")
+    def change(order_id: int, order: Order) -> dict[str, int]:
+        return {"order": order_id, "count": order.count}
+
+    (route,) = router.routes
+    assert isinstance(route, LazyRoute)
+    return route
+
+
+def test_a_route_is_built_on_its_first_request() -> None:
+    app = web_application("shop")
+    route = lazy_route()
+    app.router.routes.append(route)
+    with Running(app) as server:
+        assert get(f"{server.url}/shop/orders/1").status_code == 405
+        assert get(f"{server.url}/health/live").status_code == 200
+        assert "dependant" not in vars(route)
+
+        reply = request("PUT", f"{server.url}/shop/orders/1", json={"name": "tea", "count": 2})
+        assert reply.json() == {"order": 1, "count": 2}
+        assert request("PUT", f"{server.url}/shop/orders/one", json={}).status_code == 422
+    assert "dependant" in vars(route)
+
+
+def test_the_openapi_document_contains_routes_that_no_request_has_built() -> None:
+    app = web_application("shop")
+    router = api_router(tags=["shop"])
+
+    @router.get("/stock", summary="List the stock")
+    def stock(limit: int) -> list[Order]:
+        return []
+
+    add_routes(app, router)
+    operation = app.openapi()["paths"]["/stock"]["get"]
+    assert operation["summary"] == "List the stock"
+    assert operation["tags"] == ["shop"]
+    assert [parameter["name"] for parameter in operation["parameters"]] == ["limit"]
+    assert "ErrorAnswer" in str(operation["responses"]["default"])
+    assert "Order" in app.openapi()["components"]["schemas"]
+
+
+def test_a_route_is_built_once_by_concurrent_readers() -> None:
+    route = lazy_route()
+    with ThreadPoolExecutor(8) as pool:
+        dependants = [future.result() for future in [pool.submit(lambda: route.dependant) for _ in range(8)]]
+    assert len({id(dependant) for dependant in dependants}) == 1
+
+
+def test_a_route_has_no_unknown_attributes() -> None:
+    with pytest.raises(AttributeError, match="colour"):
+        _ = lazy_route().colour

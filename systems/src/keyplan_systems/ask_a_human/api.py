@@ -52,9 +52,8 @@ from keyplan_systems.ask_a_human.shapes import (
     ViewedQuestion,
 )
 from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion, CreatedQuestion
-from keyplan_systems.web.application import add_routes, web_application
+from keyplan_systems.web.application import add_routes, api_router, web_application
 from keyplan_systems.web.health import Check
-from keyplan_systems.web.problems import ERROR_RESPONSES
 
 IdempotencyHeader = Annotated[
     str | None,
@@ -87,7 +86,7 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
 
 def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
     """Return the routes for agents: registration, asking and polling."""
-    router = APIRouter(prefix="/agent", tags=["agents"], responses=ERROR_RESPONSES)
+    router = api_router(prefix="/agent", tags=["agents"])
     authenticated = Authenticated(service.agents)
     polling: Any = Depends(Polling(service.base, authenticated))
     _add_registration(router, service, trusted_proxies, polling)
@@ -163,7 +162,7 @@ def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
     """Return the routes for users: device registration, questions, answers, push subscriptions, statistics and
     leaderboards.
     """
-    router = APIRouter(prefix="/human", tags=["people"], responses=ERROR_RESPONSES)
+    router = api_router(prefix="/human", tags=["people"])
     reading = Depends(Counting(service.base, limits.HUMAN_READS, trusted_proxies))
     from_device = FromDevice(service.devices)
     from_person = FromPerson(from_device)

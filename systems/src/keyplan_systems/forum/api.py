@@ -21,10 +21,10 @@ from keyplan_systems.forum.relational.threads import thread_key
 from keyplan_systems.forum.service import Service, place_of
 from keyplan_systems.forum.tokens import ThreadRights
 from keyplan_systems.forum.wire import event_body, notification_body
-from keyplan_systems.web.application import add_routes, web_application
+from keyplan_systems.web.application import add_routes, api_router, web_application
 from keyplan_systems.web.authentication import Caller, admit, require_role, unauthorized
 from keyplan_systems.web.health import Check
-from keyplan_systems.web.problems import ERROR_RESPONSES, Problem, ProblemStyle
+from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.request_context import with_unreadable
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
@@ -37,7 +37,7 @@ MAX_SEQ: Final = 10**10 - 1
 NextCursor = Annotated[str | None, Query(alias="next", description="Cursor from the previous page.")]
 PageLimit = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE, description="Maximum number of entries.")]
 
-router = APIRouter(responses=ERROR_RESPONSES)
+router = api_router()
 _bearer = HTTPBearer(auto_error=False, scheme_name="ThreadToken", description="The token for one thread.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -40,11 +40,11 @@ from keyplan_systems.thinking_trainer.service import (
     UnknownAttemptError,
     UnknownScenarioError,
 )
-from keyplan_systems.web.application import add_routes, web_application
+from keyplan_systems.web.application import add_routes, api_router, web_application
 from keyplan_systems.web.authentication import Caller, require_role
 from keyplan_systems.web.browsing import install_pages
 from keyplan_systems.web.health import Check
-from keyplan_systems.web.problems import ERROR_RESPONSES, Problem, ProblemStyle
+from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.request_context import with_unreadable
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
@@ -52,7 +52,7 @@ MAX_USER_ID = 128
 Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of entries.")]
 NextToken = Annotated[str | None, Query(alias="nextToken", description="Token from the previous page.")]
 
-router = APIRouter(responses=ERROR_RESPONSES)
+router = api_router()
 
 
 class Body(BaseModel):

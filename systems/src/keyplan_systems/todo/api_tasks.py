@@ -39,7 +39,7 @@ from keyplan_systems.todo.entities import Priority, Status, TaskId
 from keyplan_systems.todo.refusals import InvalidError, MissingError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_lists import Order, TaskSelection
-from keyplan_systems.web.problems import ERROR_RESPONSES
+from keyplan_systems.web.application import api_router
 from keyplan_systems.web.request_context import with_unreadable
 
 TheTask = Annotated[TaskId, Path(description="The task's ID.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
@@ -48,7 +48,7 @@ Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="IANA 
 
 def task_routes(service: Service) -> APIRouter:
     """Return the routes that read, create, change and delete tasks."""
-    router = APIRouter(prefix=PREFIX, tags=["tasks"], responses=ERROR_RESPONSES)
+    router = api_router(prefix=PREFIX, tags=["tasks"])
     _add_writes(router, service)
     _add_bulk(router, service)
     _add_reads(router, service)

@@ -32,8 +32,8 @@ from keyplan_systems.todo.bodies import user_body
 from keyplan_systems.todo.entities import UserId
 from keyplan_systems.todo.refusals import InvalidError
 from keyplan_systems.todo.service import Service
+from keyplan_systems.web.application import api_router
 from keyplan_systems.web.authentication import require_role
-from keyplan_systems.web.problems import ERROR_RESPONSES
 from keyplan_systems.web.request_context import with_unreadable
 
 ADMINISTRATORS = "administrators"
@@ -41,7 +41,7 @@ ADMINISTRATORS = "administrators"
 
 def user_routes(service: Service) -> APIRouter:
     """Return the routes for the caller's own user."""
-    router = APIRouter(prefix=PREFIX, tags=["users"], responses=ERROR_RESPONSES)
+    router = api_router(prefix=PREFIX, tags=["users"])
 
     @router.post("/users", status_code=201, response_model=UserAnswer, summary="Create the caller's user")
     def create(http: HttpRequest, person: CurrentPerson, key: Key, user: NewUser) -> Response:
@@ -71,12 +71,8 @@ def user_routes(service: Service) -> APIRouter:
 
 def administration_routes(service: Service) -> APIRouter:
     """Return the routes that scan the whole table, as the published design does. They require an administrator."""
-    router = APIRouter(
-        prefix=f"{PREFIX}/admin",
-        tags=["administration"],
-        dependencies=[Depends(require_role(ADMINISTRATORS))],
-        responses=ERROR_RESPONSES,
-    )
+    administrators = Depends(require_role(ADMINISTRATORS))
+    router = api_router(prefix=f"{PREFIX}/admin", tags=["administration"], dependencies=[administrators])
 
     @router.get("/users", response_model=UserPage, summary="List all users with a scan")
     def users(limit: Limit = 25, cursor: Cursor = None) -> Response:

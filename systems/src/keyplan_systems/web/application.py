@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from enum import Enum
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.params import Depends
+from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
+from starlette.routing import compile_path, get_name
 
 from keyplan.clock import Clock, SystemClock
 from keyplan_systems.web.authentication import install_limiter, install_verifier
@@ -38,6 +43,7 @@ def web_application(
     request middleware, so its responses have no request ID. Raises ValueError for a malformed limit.
     """
     app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=ERROR_RESPONSES)
+    app.router.route_class = LazyRoute
     install_docs(app)
     install_problems(app, style or ProblemStyle(), translations)
     if verifier is not None:
@@ -48,8 +54,42 @@ def web_application(
     return app
 
 
+class LazyRoute(APIRoute):
+    """A route that is built on its first request, or for the OpenAPI document.
+
+    Building a route takes a few milliseconds, because FastAPI creates a validator for each parameter and result. An
+    application therefore starts in a fraction of the time, and mistakes in a declaration are raised later.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        self.path = path
+        self.endpoint = endpoint
+        self.name = options.get("name") or get_name(endpoint)
+        self.methods = {method.upper() for method in options.get("methods") or ("GET",)}
+        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self._unbuilt: dict[str, Any] | None = options
+        self._building = threading.RLock()
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Build the route, because it does not have the attribute yet."""
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        with self._building:
+            options, self._unbuilt = self._unbuilt, None
+            if options is not None:
+                super().__init__(self.path, self.endpoint, **options)
+        return object.__getattribute__(self, attribute)
+
+
+def api_router(*, prefix: str = "", tags: Sequence[str | Enum] = (), dependencies: Sequence[Depends] = ()) -> APIRouter:
+    """Return a router for `add_routes`. Its routes also have the tags, dependencies and common error responses."""
+    return APIRouter(
+        prefix=prefix, tags=list(tags), dependencies=dependencies, responses=ERROR_RESPONSES, route_class=LazyRoute
+    )
+
+
 def add_routes(app: FastAPI, *routers: APIRouter) -> None:
-    """Add the routes of routers to an application. Each router must itself declare `responses=ERROR_RESPONSES`.
+    """Add the routes of routers from `api_router` to an application.
 
     `FastAPI.include_router` is not used, because it would build every route again at the first request.
     """

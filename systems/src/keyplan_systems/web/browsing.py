@@ -22,13 +22,13 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from keyplan.pages import Link, Pages, Viewer, Wording, root_of
+from keyplan_systems.web.application import LazyRoute
 from keyplan_systems.web.authentication import admitted, unauthorized
 from keyplan_systems.web.problems import Problem, problem_of
 from keyplan_systems.web.sessions import CSRF_HEADER, Session, session_of
@@ -115,7 +115,7 @@ def page_router(
     `problem` returns an error with a message for users, or None to use the API's message.
     """
 
-    class PageRoute(APIRoute):
+    class PageRoute(LazyRoute):
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             answer = super().get_route_handler()
 

@@ -18,10 +18,10 @@ from keyplan_systems.venue_booking.calendar_feed import CONTENT_TYPE, Feed, cale
 from keyplan_systems.venue_booking.domain.refusals import RefusalError
 from keyplan_systems.venue_booking.domain.requests import Language
 from keyplan_systems.venue_booking.service import Service
-from keyplan_systems.web.application import add_routes, web_application
+from keyplan_systems.web.application import add_routes, api_router, web_application
 from keyplan_systems.web.authentication import Caller
 from keyplan_systems.web.health import Check
-from keyplan_systems.web.problems import ERROR_RESPONSES, Problem
+from keyplan_systems.web.problems import Problem
 from keyplan_systems.web.tokens import TokenVerifier
 
 BODY_LIMIT_BYTES: Final = 64 * 1024
@@ -98,7 +98,7 @@ def _graphql(service: Service) -> APIRouter:
 
 
 def _calendar(service: Service, domain: str) -> APIRouter:
-    router = APIRouter(tags=["calendar"], responses=ERROR_RESPONSES)
+    router = api_router(tags=["calendar"])
 
     @router.get(
         "/calendar.ics",
