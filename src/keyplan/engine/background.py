@@ -129,7 +129,7 @@ class Maintained(Protocol):
         ...
 
     def settle(self) -> None:
-        """Apply the delayed index writes that are due."""
+        """Perform the index writes that fault injection has delayed and that are now due."""
         ...
 
     def sweep(self, stopped: Callable[[], bool]) -> int:
@@ -157,11 +157,13 @@ class Background:
 
     @property
     def running(self) -> bool:
-        """Return True if the thread is running."""
+        """Return True if the maintenance thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_needed(self) -> None:
-        """Start the thread if the engine needs maintenance, sweeps are enabled and the clock is not a `ManualClock`."""
+        """Start the maintenance thread if the engine needs maintenance, sweeps are enabled and the clock is not a
+        `ManualClock`.
+        """
         if self._thread is not None or self._sweep_s is None or isinstance(self._database.clock, ManualClock):
             return
         if not self._database.needs_maintenance:
@@ -171,7 +173,9 @@ class Background:
                 self._thread = started(self._run, "keyplan-background")
 
     def stop(self) -> None:
-        """Stop the thread and wait until it ends. A sweep in progress finishes its current transaction first."""
+        """Stop the maintenance thread and wait until it ends. A sweep in progress finishes its current transaction
+        first.
+        """
         with self._lock:
             self._stopping.set()
             thread = self._thread

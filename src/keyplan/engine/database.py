@@ -75,13 +75,13 @@ class IndexWriter(Protocol):
     """Interface for writing index entries, implemented by transactions and by wrappers of transactions."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write an entry, replacing any existing entry."""
+        """Write an index entry, replacing any existing entry."""
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Delete an entry if it exists."""
+        """Delete an index entry if it exists."""
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Move an entry to a new key. If no entry exists under the old key, only the new entry is written."""
+        """Move an index entry to a new key. If no entry exists under the old key, only the new entry is written."""
 
 
 def _do_nothing() -> None:
@@ -100,7 +100,7 @@ class Database:
         *,
         observed: bool = False,
     ) -> None:
-        """Load the catalog. `observed` is documented in `Catalog`."""
+        """Load the catalog of tables. `observed` is documented in `Catalog`."""
         self.store = store
         self.clock = clock
         self.settings = settings
@@ -245,7 +245,9 @@ class Database:
         return transaction
 
     def unprocessed(self, _count: int) -> frozenset[int]:
-        """Return the positions of the batch members to leave unprocessed, out of `_count` members."""
+        """Return the positions of the reads or writes of a batch request to leave unprocessed, out of `_count`
+        positions.
+        """
         return _NONE
 
     def deliver(self, records: list[tuple[int, float, bytes]], _limit: int) -> list[tuple[int, float, bytes]]:

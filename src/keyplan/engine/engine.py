@@ -174,7 +174,8 @@ class Engine:
         return self._answer(command(operation), request, WIRE)
 
     def observe(self, observer: Observer | None, *, most_per_s: float = 200.0) -> None:
-        """Report data operations to an observer, with their consumed capacity or error. None ends reporting.
+        """Report data operations to an observer, with their consumed capacity or error. If `observer` is None, stop
+        reporting.
 
         The observer runs in the thread of the call, after the operation, and must not raise. At a rate of more than
         `most_per_s` operations per second, only a sample of the operations is reported. Without an observer, operations
@@ -210,7 +211,9 @@ class Engine:
             raise self.database.public_error(error) from error
 
     def settle(self) -> None:
-        """Apply the delayed index writes that are due, or all of them if the engine does not inject faults."""
+        """Perform the index writes that fault injection has delayed and that are now due. If the engine does not inject
+        faults, perform all delayed writes.
+        """
         if self.faults is None:
             lag.settle(self.database, everything=True)
         else:

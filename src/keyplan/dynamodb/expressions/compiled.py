@@ -73,7 +73,7 @@ class _Checked:
 
 @dataclass(frozen=True, slots=True)
 class CompiledCondition(_Checked):
-    """A compiled condition or filter. `test(item, values)` tests an item, or {} if the item does not exist.
+    """A compiled condition or filter. `test(item, values)` tests an item. Pass {} for an item that does not exist.
 
     The test is False for every item that does not satisfy all conditions in `required`.
     """
@@ -108,7 +108,8 @@ class CompiledUpdate(_Checked):
     branches: dict[str, Branch]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
-    """Pairs of an attribute and either its new type or the placeholder of a value that has this type.
+    """Pairs of a top-level attribute and the type of its new value. If a placeholder determines the type, the pair
+    contains the placeholder instead.
 
     Attributes whose new type depends on the item are not included.
     """

@@ -148,9 +148,10 @@ def _fast_unequal(attribute: str, name: str) -> Test:
 
 
 def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
-    """Return a function that creates tests, each of which compares a top-level attribute with a value.
+    """Return a function that creates tests for one comparison operator. Each test compares a top-level attribute with a
+    value.
 
-    The tests are optimized for numbers.
+    `accepts` compares two contents of the same type. The tests are optimized for numbers.
     """
 
     def make(attribute: str, name: str) -> Test:
@@ -271,7 +272,9 @@ _FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
 
 
 class Required(NamedTuple):
-    """A necessary condition: an attribute equals the value of a placeholder, or starts with it."""
+    """A condition that every matching item satisfies: an attribute equals the value of a placeholder, or starts with
+    it.
+    """
 
     attribute: str
     placeholder: str
@@ -279,9 +282,10 @@ class Required(NamedTuple):
 
 
 def required(condition: Condition, names: Names) -> tuple[Required, ...]:
-    """Return the necessary conditions on top-level attributes, which filter items before they are decoded.
+    """Return conditions on top-level attributes that every matching item satisfies, so that callers can skip other
+    items without decoding them.
 
-    Only conditions joined by AND are necessary. A part of an OR or a NOT may be false although the whole condition is
+    Only conditions joined by AND are returned. A part of an OR or a NOT may be false although the whole condition is
     true.
     """
     requirements: list[Required] = []

@@ -186,8 +186,8 @@ class LegacyKeyCondition:
     arguments: dict[str, tuple[AttributeValue, ...]]
 
     def indexable_arguments(self, name: str) -> tuple[AttributeValue, ...]:
-        """Return the values that a key attribute is compared with, or an empty tuple if keys do not support the
-        operator.
+        """Return the values that a key attribute is compared with, or an empty tuple if key conditions do not support
+        the operator.
         """
         return self.arguments[name] if self.operators.get(name) in _KEY_OPERATORS else ()
 

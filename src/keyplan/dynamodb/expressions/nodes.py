@@ -145,7 +145,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The sections of an update expression, in order. A repeated section is not rejected here, but in `check`."""
+    """The sections of an update expression, in order. The module `check` rejects repeated sections."""
 
     clauses: tuple[Clause, ...]
 

@@ -126,7 +126,7 @@ class _Frame:
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing has been parsed in this frame yet."""
+        """Whether nothing has been parsed yet since the open parenthesis that the frame represents."""
         return not (self.or_parts or self.and_parts or self.nots)
 
 

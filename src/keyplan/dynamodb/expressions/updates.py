@@ -1,4 +1,5 @@
-"""Compilation of checked updates to closures that compute the new item, with their size charge and assigned types.
+"""Compilation of checked updates to closures that compute the new item. The module also computes the size charge of an
+update and the types that it assigns.
 
 Every action reads the item as it was before the update. The new item is a new dict, in which only documents on changed
 paths are copied. List indexes refer to the list before the update. After all actions, the gaps of removed elements are
@@ -269,13 +270,18 @@ _ARITHMETIC = {"+": 34, "-": 37}
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The size charge of an update expression: a fixed number of bytes, and how often each value is used."""
+    """The size that DynamoDB computes for an update expression, to reject an expression that writes too much.
+
+    It consists of a fixed number of bytes and, for each use of a value, the size of the value.
+    """
 
     fixed: int = 0
     uses: Counter[str] = field(default_factory=Counter)
 
     def exceeds(self, limit: int, values: Values) -> bool:
-        """Return True if the charge with these values exceeds `limit` bytes."""
+        """Return True if the size that DynamoDB computes for the update expression, with these values, exceeds `limit`
+        bytes.
+        """
         total = self.fixed
         for name, times in self.uses.items():
             total += times * attribute.value_bytes(values[name])
@@ -285,7 +291,7 @@ class Charge:
 
 
 def charge_of(actions: list[Action], names: Names) -> Charge:
-    """Return the size charge for the actions of a checked update."""
+    """Return the size that DynamoDB computes for the actions of a checked update. See `Charge`."""
     uses: Counter[str] = Counter()
     fixed = _UPDATE + sum(_charge_action(action, names, uses) for action in actions)
     return Charge(fixed, uses)
@@ -313,7 +319,9 @@ def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
-    """Return the fixed size charge of an operand and its nested operands, and count the values in `uses`."""
+    """Return the fixed part of the size charge for an operand and its nested operands, and count the uses of values in
+    `uses`.
+    """
     total = 0
     for node in nested_operands(operand):
         match node:
@@ -327,7 +335,8 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
 
 
 def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
-    """Return pairs of a top-level attribute and either its new type or the placeholder of a value that has this type.
+    """Return pairs of a top-level attribute and the type of its new value. If a placeholder determines the type, the
+    pair contains the placeholder instead.
 
     Attributes whose new type depends on the item are not included. DynamoDB checks these types before it reads the
     item, because an index key must not change its type.

@@ -139,9 +139,9 @@ paths_conflict: Template2 = (
 
 
 def unused(parameter: str, keys: Iterable[str]) -> str:
-    """Return the message for unused placeholders.
+    """Return the message for placeholders that no expression uses.
 
-    `parameter` is the name of the request parameter that defines them.
+    `parameter` is the name of the request parameter that defines the placeholders.
     """
     return f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(keys)}}}"
 

@@ -141,7 +141,7 @@ def is_test(term: Term) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FromClause:
-    """The table of a statement, or one of its indexes."""
+    """The table that a statement accesses, or one of the table's indexes."""
 
     table: str
     index: str | None = None
@@ -256,7 +256,7 @@ def attributes(term: Term) -> list[str]:
 def equalities(
     term: Term | None, names: Sequence[str], *, several: bool = False
 ) -> tuple[dict[str, Term], Term | None]:
-    """Return the values that a condition requires these attributes to equal, and the rest of the condition.
+    """Return the value that a condition requires for each of the attributes, and the rest of the condition.
 
     Only terms joined by AND are considered. If an attribute must equal two different values, ValidationError is raised.
     If `several` is True, the first value is returned instead, and the other comparison becomes part of the rest.

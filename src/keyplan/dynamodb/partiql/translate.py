@@ -160,7 +160,9 @@ def _is_test(term: Term) -> bool:
 
 
 def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """Translate the comparison of a condition with another term. A condition equals only true or false."""
+    """Translate the comparison of a condition with another term. The result of a condition equals only true
+    or false.
+    """
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
     first = _compared(test, placeholders)

@@ -17,7 +17,7 @@ from keyplan.errors import ValidationError
 
 
 class Values:
-    """Evaluates the terms of a statement to attribute values."""
+    """Converter of the terms of a statement to attribute values."""
 
     def __init__(self, parameters: Sequence[AttributeValue], expected: int) -> None:
         """Store the parameters of the request, which must be canonical attribute values.

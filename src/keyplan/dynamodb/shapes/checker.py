@@ -169,7 +169,6 @@ def _python_blob(content: Any) -> bool:
 
 
 def _item_acceptor(wire: bool) -> Acceptor:
-    """Return the acceptor for a map from names to attribute values."""
     return _wire_item(_value_acceptor(wire)) if wire else _python_item(_value_acceptor(wire))
 
 

@@ -82,7 +82,9 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """An attribute value of any depth. Only the JSON types are checked here, not the rules for values."""
+    """An attribute value of any depth. The checks of a shape test only the JSON types of its content, not the rules for
+    values.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class _Walk:
         self.wire = wire
 
     def any(self, shape: Shape, content: Any, name: str, field: bool) -> None:
-        """Check content of any shape. Scalars are not converted here, but in `hold`."""
+        """Check content of any shape, without converting scalars. `hold` converts them."""
         if isinstance(shape, AttributeValue):
             self.value(content, name, field)
         elif isinstance(shape, Structure):

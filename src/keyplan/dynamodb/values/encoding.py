@@ -58,16 +58,18 @@ class Form(Protocol):
     wire: bool
 
     def stored(self, body: bytes) -> Any:
-        """Return one stored item in this form."""
+        """Return one stored item, given by its body, in this form of responses."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return a list of stored items in this form. `decoded` are the decoded items, if they are available."""
+        """Return a list of stored items in this form of responses. `decoded` are the decoded items, if they are
+        available.
+        """
 
     def item(self, item: Item) -> Any:
-        """Convert a canonical item to this form."""
+        """Convert a canonical item to this form of responses."""
 
     def items(self, items: Sequence[Item]) -> Any:
-        """Convert a list of canonical items to this form."""
+        """Convert a list of canonical items to this form of responses."""
 
 
 class WireForm:
@@ -88,7 +90,7 @@ class WireForm:
         return item
 
     def items(self, items: Sequence[Item]) -> Any:
-        """Return the items unchanged."""
+        """Return the items unchanged, because their binary values are already base64 text."""
         return list(items)
 
 

@@ -15,8 +15,8 @@ Members of a document:
     tree               number of the tree that contains the rows
     items, size_bytes  number and size of the rows, known when the backup is ready
 
-Source: developer guide, "Backup and restore for DynamoDB"; ARNs, order and states as observed on the service in October
-2026.
+Source: developer guide, "Backup and restore for DynamoDB". The format of ARNs, the order of lists and the states of
+backups follow observations of the service in October 2026.
 """
 
 from __future__ import annotations
@@ -215,7 +215,9 @@ def tree_of(document: Document) -> Tree:
 
 
 def details(document: Document, at: float) -> dict[str, Any]:
-    """Return the BackupDetails as of the time `at`. If `at` is `descriptions.PENDING`, the status is CREATING."""
+    """Return the BackupDetails of a backup as of the time `at`. If `at` is `descriptions.PENDING`, the status is
+    CREATING.
+    """
     details = {
         "BackupArn": document["arn"],
         "BackupName": document["name"],
@@ -230,13 +232,13 @@ def details(document: Document, at: float) -> dict[str, Any]:
 
 
 def summary(document: Document, at: float) -> dict[str, Any]:
-    """Return the BackupSummary as of the time `at`."""
+    """Return the BackupSummary of a backup as of the time `at`."""
     table = document["description"]
     return {**{name: table[name] for name in ("TableName", "TableId", "TableArn")}, **details(document, at)}
 
 
 def describe(document: Document, at: float) -> dict[str, Any]:
-    """Return the BackupDescription as of the time `at`."""
+    """Return the BackupDescription of a backup as of the time `at`."""
     return {
         "BackupDetails": details(document, at),
         "SourceTableDetails": _table(document),

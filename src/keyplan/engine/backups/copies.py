@@ -48,7 +48,8 @@ NOT_BEFORE_END = 1e12
 
 CHUNK_ROWS = 500
 CHUNK_BYTES = limits.MIB
-"""The size of row bodies, in bytes, after which a chunk ends. The row that reaches this size is the last of its chunk.
+"""The size of row bodies, in bytes, after which a chunk of a table copy ends. The row that reaches this size is the
+last of its chunk.
 """
 
 
@@ -172,7 +173,7 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 
 
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
-    """Save an item's version as of the start of a running copy, unless a version is already saved.
+    """Save an item's version as of the start of a running table copy, unless a version is already saved.
 
     `old` is None if the item did not exist.
     """
@@ -184,7 +185,9 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 
 
 def bring_in(view: StoreView, owner: str) -> None:
-    """Read the next chunk's rows in advance, so that the transaction of `fill_chunk` does not wait for the disk."""
+    """Read the rows of a copy's next chunk in advance, so that the transaction of `fill_chunk` does not wait for the
+    disk.
+    """
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
         _piece(view, statements.tree(document["source"]), _behind(document["done"]))

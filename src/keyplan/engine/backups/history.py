@@ -30,7 +30,7 @@ Content: TypeAlias = tuple[int, bytes]
 """An item's size according to DynamoDB's rules, in bytes, and its stored body."""
 
 ABSENT: Content = (0, b"")
-"""The stored content of a record for an item that did not exist. Existing items never have an empty body."""
+"""The stored content of a recovery record for an item that did not exist. Existing items never have an empty body."""
 
 _TIME = struct.Struct(">d")  # bytes of non-negative numbers sort as the numbers do
 _ABOVE_TIMES = b"\x80"
@@ -54,7 +54,7 @@ class RecordedChange(NamedTuple):
     old: Content | None
     new: Content | None
     written_at_s: float
-    """Time of the last write between the two timestamps, in epoch seconds."""
+    """Time of the last write to the item between the two timestamps of the change, in epoch seconds."""
 
 
 def earliest_s(recovery: Recovery, now: float) -> float:
@@ -85,7 +85,9 @@ def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes
 
 
 def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
-    """For each item that changed after `time_s`, yield its version as of `time_s`. `records` must be sorted by key."""
+    """For each item that changed after `time_s`, yield its version as of `time_s`. `records` are recovery records,
+    sorted by key.
+    """
     last_key = None
     for record in map(_former, records):
         if record.changed_at > time_s and record.key != last_key:
@@ -94,7 +96,7 @@ def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
 
 
 def next_place(last: bytes, time_s: float) -> bytes:
-    """Return the key at which to continue reading records after the record with the key `last`.
+    """Return the key at which to continue reading recovery records after the record with the key `last`.
 
     Records of the same item that `first_after` would ignore are skipped.
     """
@@ -147,7 +149,7 @@ def is_trimmable(recovery: Recovery, now: float) -> bool:
 
 
 def is_out_of_reach(recovery: Recovery, place: bytes, now: float) -> bool:
-    """Return True if the record with the key `place` is not needed for any restorable time."""
+    """Return True if the recovery record with the key `place` is not needed for any restorable time."""
     return _written_s(place) <= earliest_s(recovery, now)
 
 
@@ -157,7 +159,7 @@ def recorded(view: StoreView, recovery: Recovery) -> Iterator[Row]:
 
 
 def _by_key(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, Iterator[Former]]]:
-    """Yield each item key with its records, oldest first. Each group of records can be iterated only once."""
+    """Yield each item key with its recovery records, oldest first. Each group of records can be iterated only once."""
     return groupby(_records(view, tree, low), key=lambda record: record.key)
 
 
@@ -180,7 +182,7 @@ def _written_s(place: bytes) -> float:
 
 
 def _first_after(records: Iterator[Former], time_s: float) -> Former | None:
-    """Return the first of an item's records after a timestamp, or None. The record contains the item as of that
+    """Return the first recovery record of an item after a timestamp, or None. The record contains the item as of that
     timestamp.
     """
     return next((record for record in records if record.changed_at > time_s), None)

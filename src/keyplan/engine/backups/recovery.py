@@ -42,7 +42,7 @@ def find_source(database: Database, name_or_arn: str, message: str | None = None
 
 
 def enable(database: Database, transaction: Transaction, table: Table, days: int) -> Table:
-    """Enable recovery with a period of `days`, or change the period.
+    """Enable point-in-time recovery of a table with a period of `days` days, or change the period.
 
     A longer period does not bring back records that have already been trimmed.
     """
@@ -58,7 +58,7 @@ def enable(database: Database, transaction: Transaction, table: Table, days: int
 
 
 def disable(database: Database, transaction: Transaction, table: Table) -> Table:
-    """Disable recovery and delete the recovery records."""
+    """Disable point-in-time recovery of a table and delete the recovery records."""
     if table.recovery is None:
         return table
     documents.drop_tree(database, transaction, table.recovery.tree)

@@ -62,7 +62,7 @@ def check_target(database: Database, name: str) -> None:
 
 
 def begin(database: Database, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
-    """Create the new table, without copying its rows or filling its indexes yet.
+    """Create the restored table, without copying its rows or filling its indexes yet.
 
     Raises ValidationError for invalid overrides in the request.
     """
@@ -133,8 +133,9 @@ def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -
 
 
 def _capacity(source: Description, request: Request, mode: str) -> Request:
-    """Return the capacity members for a table or index with this billing mode, from the request or else from the
-    source.
+    """Return the capacity members of a CreateTable request for a table or index with this billing mode.
+
+    The values come from `request` or, if they are missing there, from `source`.
     """
     if mode == throughput.PROVISIONED:
         units = request.get("ProvisionedThroughputOverride")

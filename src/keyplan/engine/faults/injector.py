@@ -60,7 +60,7 @@ _STREAMS = frozenset(("GetRecords",))
 
 
 class Injector:
-    """Source of fault decisions for one database, which also tracks the calls that can be affected."""
+    """The source of a database's fault decisions, which also tracks the current API call of each thread."""
 
     def __init__(self, database: Database, faults: Faults) -> None:
         self.faults = faults
@@ -82,12 +82,12 @@ class Injector:
     def meets(self, operation: str) -> bool:
         """Return True if faults can affect the operation.
 
-        They can affect data operations that are not run as part of another operation.
+        They affect only data operations that are not run as part of another operation.
         """
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Run a call with faults and return its response. Raises the injected errors."""
+        """Run an API call, inject the selected faults and return the response. Raises the errors of injected faults."""
         fails = self._draw("internal_errors", self.faults.internal_errors)
         fails_after = fails and operation in WRITES and self._random["internal_errors"].random() < 0.5
         if fails and not fails_after:
@@ -114,7 +114,7 @@ class Injector:
         return result
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Bind `work` to the current call, because group commit may run the work in another thread."""
+        """Bind `work` to the current API call, because group commit may run the work in another thread."""
         call = self._call
         if call is None:
             return work
@@ -141,14 +141,15 @@ class Injector:
     # Writes.
 
     def settle(self) -> None:
-        """Apply the delayed index writes that are due."""
+        """Perform the delayed index writes that are due."""
         lag.settle(self._database, everything=False, wrap=self._recorded)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Inject a conflict or throttle the change to an item. Save the item's former content for stale reads.
+        """Decide whether a change to an item fails because of an injected conflict or throttling.
 
-        Raises TransactionConflictError for a conflict, and ProvisionedThroughputExceededError or ThrottlingError if the
-        change is throttled.
+        If the change does not fail, save the item's former content for stale reads. Otherwise raise
+        TransactionConflictError for a conflict, or ProvisionedThroughputExceededError or ThrottlingError for
+        throttling.
         """
         call, now = self._call, self._database.clock.now()
         if call is not None and not by_service:
@@ -176,7 +177,9 @@ class Injector:
         return RecordedWriter(transaction, self._history, self._database.clock.now())
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the positions of the batch members to leave unprocessed, but never all of them."""
+        """Return the positions of the reads or writes of a batch request to leave unprocessed, but never all `count`
+        positions.
+        """
         undone = [number for number in range(count) if self._draw("unprocessed", self.faults.unprocessed)]
         return frozenset(undone if len(undone) < count else undone[1:])
 
@@ -188,12 +191,12 @@ class Injector:
         return self._database.clock.now() - self._random["stale_reads"].random() * self.faults.stale_s
 
     def view(self) -> StoreView:
-        """Return a view for the current call, in which each read sees the data as of the time of that read."""
+        """Return a view for the current API call, in which each read sees the data as of the time of that read."""
         return self._call_view(self._database.store.view())
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view for the current call, in which all reads see the data as of the same time."""
+        """Yield a view for the current API call, in which all reads see the data as of the same time."""
         with self._database.store.snapshot() as view:
             yield self._call_view(view)
 
@@ -241,12 +244,12 @@ class Injector:
 
 
 class FaultyDatabase(Database):
-    """A database with fault injection, in which all calls, reads and writes pass through the injector."""
+    """A database with fault injection. The injector decides on the faults of all API calls, reads and writes."""
 
     def __init__(
         self, store: SqliteStore, clock: Clock, settings: Settings, buckets: Buckets | None, faults: Faults
     ) -> None:
-        """Load the catalog. `faults.ttl_delay` is added to `settings.ttl_delay_s`."""
+        """Load the catalog of tables. `faults.ttl_delay` is added to `settings.ttl_delay_s`."""
         delayed = replace(settings, ttl_delay_s=settings.ttl_delay_s + faults.ttl_delay)
         super().__init__(store, clock, delayed, buckets, observed=True)
         self.injector = Injector(self, faults)
@@ -262,11 +265,13 @@ class FaultyDatabase(Database):
         return plain()
 
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that belongs to the current call."""
+        """Run `work` in a write transaction that belongs to the current API call."""
         return self.write_all((table,), work)
 
     def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that belongs to the current call. Faults can reject every write in it."""
+        """Run `work` in a write transaction that belongs to the current API call. Injected faults can reject the
+        changes that `work` makes.
+        """
 
         def checked(transaction: Transaction) -> T:
             for table in tables:
@@ -276,15 +281,21 @@ class FaultyDatabase(Database):
         return self.store.write(self.injector.carried(checked))
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Inject a conflict or throttle the change, and save the item's former content for stale reads."""
+        """Decide whether an injected conflict or throttling rejects the change. If not, save the item's former content
+        for stale reads.
+        """
         self.injector.admit(table, key, old, new, by_service=by_service)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
-        """Return a writer that delays writes to index entries or saves former entries."""
+        """Return the writer to use for the index entries of the item with this key. Depending on the enabled faults,
+        the writer delays its writes, or saves former entries for stale reads.
+        """
         return self.injector.index_writer(transaction, index, key)
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the positions of the batch members to leave unprocessed, but never all of them."""
+        """Return the positions of the reads or writes of a batch request to leave unprocessed, but never all `count`
+        positions.
+        """
         return self.injector.unprocessed(count)
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:

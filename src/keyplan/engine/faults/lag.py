@@ -4,13 +4,13 @@ A delayed write is stored in the transaction of the change that causes it, so it
 writes are stored in two trees (sorted sets of rows in the store). A stored document names these trees. The document is
 created when an index lags for the first time. Keys and values of the trees:
 
-    waiting   due time, number -> the index entry and its content at that time
+    waiting   due time, number -> the index entry and its content when the write was scheduled
     latest    index, entry     -> number and due time of the last delayed write to the entry
 
-Writes to one entry are applied in order. Each of them, except for the last, writes the entry as of the time when it was
+Writes to one entry are made in order. Each of them, except for the last, writes the entry as of the time when it was
 scheduled. The last write derives the entry from the current item, even if an engine without lag has changed the item
 since. Therefore indexes agree with their table when no delayed write is left, also after a crash. An engine without lag
-applies all delayed writes when it opens the database.
+makes all delayed writes when it opens the database.
 """
 
 from __future__ import annotations
@@ -73,15 +73,15 @@ class LaggingWriter:
         self._due = due
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Schedule the write of an entry."""
+        """Schedule the write of an index entry."""
         self._wait(tree, key, size, body)
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Schedule the removal of an entry."""
+        """Schedule the removal of an index entry."""
         self._wait(tree, key, None, b"")
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Schedule the removal of one entry and the write of another."""
+        """Schedule the removal of one index entry and the write of another."""
         self._wait(tree, old, None, b"")
         self._wait(tree, new, size, body)
 
@@ -106,7 +106,7 @@ class LaggingWriter:
 
 
 def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
-    """Return True if a delayed write exists for an entry of the index that is stored in `tree`."""
+    """Return True if a delayed write exists for the given entry of the index that is stored in `tree`."""
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
@@ -124,7 +124,7 @@ def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
 
 
 def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction], IndexWriter] = lambda it: it) -> int:
-    """Apply the delayed writes that are due, or all of them if `everything` is True, and return their number.
+    """Perform the delayed index writes that are due, or all of them if `everything` is True, and return their number.
 
     `wrap` maps a transaction to the writer of index entries.
     """

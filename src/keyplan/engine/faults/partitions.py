@@ -61,28 +61,28 @@ class Bucket:
 
     @property
     def capacity(self) -> float:
-        """Return the maximum number of units in the bucket."""
+        """Return the maximum number of units in the token bucket."""
         return self.rate * self._keep_s
 
     def has(self, units: float, now: float) -> bool:
-        """Return True if the units are available now. A request for more units than the bucket's capacity requires a
-        full bucket.
+        """Return True if the token bucket contains this number of units now. For more units than its capacity, the
+        bucket must be full.
         """
         self._fill(now)
         return self.units >= min(units, self.capacity)
 
     def take(self, units: float) -> None:
-        """Consume units."""
+        """Remove units from the token bucket."""
         self.units -= units
 
     def change_rate(self, rate: float, now: float) -> None:
-        """Change the number of units per second that are added from now on."""
+        """Change the number of units per second that are added to the token bucket from now on."""
         self._fill(now)
         self.rate = rate
         self.units = min(self.units, self.capacity)
 
     def halved(self, now: float) -> Bucket:
-        """Return a bucket with the same rate and half of the units."""
+        """Return a token bucket with the same rate and half of the units."""
         self._fill(now)
         half = Bucket(self.rate, now, self._keep_s)
         half.units = self.units / 2
@@ -120,7 +120,9 @@ class _Heat:
             sample[place] = key
 
     def is_hot(self) -> bool:
-        """Return True if a request was throttled or the partition was close to its limit."""
+        """Return True if, in the current time window, a request was throttled or the partition was close to
+        its limit.
+        """
         return self.throttled or any(self.used[kind] > HOT_SHARE * HEAT_S * PARTITION_UNITS[kind] for kind in KINDS)
 
 
@@ -184,8 +186,8 @@ class Partitions:
         return len(self._parts)
 
     def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
-        """Return True if the partition of the key has the units available. The request counts as load in
-        either case.
+        """Return True if the partition that contains the key has this number of capacity units available. The request
+        counts as load in either case.
         """
         part = self._parts[self._number_of(key)]
         if now - part.heat.since >= HEAT_S:
@@ -198,7 +200,7 @@ class Partitions:
         return False
 
     def take(self, kind: Kind, key: bytes, units: float) -> None:
-        """Consume units of the partition that contains the key."""
+        """Consume capacity units of the partition that contains the key."""
         part = self._parts[self._number_of(key)]
         part.buckets[kind].take(units)
         part.heat.used[kind] += units
@@ -262,15 +264,15 @@ class ProvisionedCeiling:
         self._bucket = Bucket(units_per_s, since)
 
     def admits(self, units: float, now: float) -> bool:
-        """Return True if the units are available."""
+        """Return True if this number of provisioned capacity units is available, including burst capacity."""
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
-        """Consume units, which must be available."""
+        """Consume provisioned capacity units, which must be available."""
         self._bucket.take(units)
 
     def change(self, units_per_s: float, now: float) -> None:
-        """Change the provisioned throughput."""
+        """Change the provisioned throughput to `units_per_s`."""
         self._bucket.change_rate(units_per_s, now)
 
 
@@ -288,17 +290,19 @@ class OnDemandCeiling:
         self._window_units = 0.0
 
     def admits(self, units: float, now: float) -> bool:
-        """Return True if the units are available. If the limit can be raised now, it is raised first."""
+        """Return True if the on-demand limit allows this number of capacity units. If the limit can be raised now, it
+        is raised first.
+        """
         self._follow_peak(now)
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
-        """Consume units, which must be available."""
+        """Consume on-demand capacity units, which must be available."""
         self._bucket.take(units)
         self._window_units += units
 
     def warm(self, units_per_s: float, now: float) -> None:
-        """Raise the limit to at least this many units per second."""
+        """Raise the on-demand limit to at least `units_per_s` capacity units per second."""
         if units_per_s > self.units_per_s:
             self.units_per_s = units_per_s
             self._bucket.change_rate(units_per_s, now)
@@ -313,5 +317,5 @@ class OnDemandCeiling:
             self._risen_at = now
 
     def partitions(self, kind: Kind) -> int:
-        """Return the number of partitions that the limit requires."""
+        """Return the number of partitions that are necessary for the current on-demand limit."""
         return math.ceil(self.units_per_s / PARTITION_UNITS[kind])

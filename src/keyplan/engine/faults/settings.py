@@ -40,7 +40,7 @@ class Faults:
     conflicts: float = 0.0
     """Probability that a write, or a read in a transaction, fails because of a conflict with another transaction."""
     internal_errors: float = 0.0
-    """Probability that a request fails with InternalServerError. Half of the failing writes are applied
+    """Probability that a request fails with InternalServerError. Half of the writes that fail change the data
     nevertheless.
     """
     duplicate_stream_records: float = 0.0

@@ -22,7 +22,7 @@ Content = tuple[int, bytes]
 class _Former(NamedTuple):
     changed_at: float
     content: Content | None
-    """The content before the change, or None if the row did not exist."""
+    """The content of the row before the change, or None if the row did not exist."""
 
 
 class History:
@@ -78,17 +78,19 @@ class RecordedWriter:
         self._now = now
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write a row, replacing any existing row."""
+        """Record the former content of a row, and write the row."""
         self._history.note(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.put(tree, key, size, body)
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Delete a row if it exists."""
+        """Record the former content of a row, and delete the row if it exists."""
         self._history.note(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.delete(tree, key)
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Move a row to a new key. If no row exists under the old key, only the new row is written."""
+        """Record the former content of both keys, delete the row with the old key, and write the row with
+        the new key.
+        """
         self.delete(tree, old)
         self.put(tree, new, size, body)
 
@@ -153,15 +155,18 @@ class StaleReadView:
         return self._view.count_part(tree, last)
 
     def newest(self, tree: Tree) -> int:
-        """Return the highest row number, or 0 for an empty tree."""
+        """Return the highest row number in a tree, or 0 for an empty tree."""
         return self._view.newest(tree)
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records of a shard, starting at a sequence number, as (sequence, written at, body)."""
+        """Return up to `limit` stream records of a shard, starting at a sequence number.
+
+        Each record is a tuple of its sequence number, the time of the write in epoch seconds, and its body.
+        """
         return self._view.records(log, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence number of the existing records of a shard."""
+        """Return the first and last sequence number of the stream records that exist in a shard."""
         return self._view.bounds(log, shard)
 
     def document(self, name: str) -> bytes | None:
@@ -173,7 +178,7 @@ class StaleReadView:
         return self._view.documents(prefix)
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named sequence, or 0 before its first use."""
+        """Return the value of a named counter, or 0 before its first use."""
         return self._view.sequence(name)
 
 

@@ -68,13 +68,13 @@ class ThrottledResource:
         self._configure(since)
 
     def follow(self, table: Table, now: float) -> None:
-        """Apply the table's current settings."""
+        """Update the throughput limits to the current settings of the table."""
         if table is not self._table:
             self._table = table
             self._configure(now)
 
     def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
-        """Return the reason why the units of a charge are not available, or None if they are available."""
+        """Return the reason why the capacity units of a charge are not available, or None if they are available."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
             return ceiling.cause
@@ -88,14 +88,14 @@ class ThrottledResource:
         return None
 
     def take(self, charge: CapacityCharge) -> None:
-        """Consume the units of a charge."""
+        """Consume the capacity units of a charge."""
         self.ceilings[charge.kind].take(charge.units)
         self.partitions.take(charge.kind, charge.key, charge.units)
         if charge.kind in self._maxima:
             self._maxima[charge.kind].take(charge.units)
 
     def error(self, kind: Kind, cause: Cause) -> ServiceError:
-        """Return the error that DynamoDB would return when it throttles a request of this kind for this cause."""
+        """Return the error that DynamoDB would return when it throttles a read or write for this cause."""
         described = self._described()
         resource = "Table" if self.index is None else "Index"
         arn = described["TableArn"] if self.index is None else described["IndexArn"]
@@ -157,7 +157,9 @@ class Throttle:
     """The throughput model of all tables and indexes of an engine."""
 
     def __init__(self, source: random.Random, tables: Callable[[], list[Table]]) -> None:
-        """Create a model. `source` selects the keys that are sampled, and `tables` returns the existing tables."""
+        """Create a throughput model. `source` selects the keys that are sampled, and `tables` returns the existing
+        tables.
+        """
         self._random = source
         self._known = tables
         self._lock = threading.Lock()
@@ -176,7 +178,9 @@ class Throttle:
         return resource
 
     def _forget_dropped(self) -> None:
-        """Remove dropped tables and indexes from the model. The number of a dropped tree is never reused."""
+        """Remove dropped tables and indexes from the model. The number that identifies a dropped tree of rows is never
+        reused.
+        """
         trees: set[int] = set()
         for table in self._known():
             trees |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
@@ -188,7 +192,8 @@ class Throttle:
         """Consume the capacity of a write from its table and indexes.
 
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised and no
-        capacity is consumed. `factor` is 2 in a transaction and applies to the table only.
+        capacity is consumed. The units of the table, but not those of indexes, are multiplied by `factor`, which is 2
+        in a transaction.
         """
         size = max(new.size if new is not None else 0, old.size if old is not None else 0)
         with self._lock:
@@ -207,10 +212,10 @@ class Throttle:
             self._charge([CapacityCharge(self.resource(table, index, now), "Read", key, read_units)], now)
 
     def read_page(self, table: Table, index: Index | None, rows: Sequence[tuple[bytes, float]], now: float) -> None:
-        """Consume the capacity of all rows of a page. `rows` contains the key and the read units of each row.
+        """Consume the capacity of all rows that a page of a Query or Scan reads.
 
-        If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised and no
-        capacity is consumed.
+        `rows` contains the key and the read units of each row. If the capacity is not available,
+        ProvisionedThroughputExceededError or ThrottlingError is raised and no capacity is consumed.
         """
         with self._lock:
             resource = self.resource(table, index, now)
@@ -287,14 +292,14 @@ class MeteredCall:
         return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
     def learn(self, tables: Iterable[Table]) -> None:
-        """Record which table or index is stored in each tree."""
+        """Record which table or index each tree of rows belongs to."""
         for table in tables:
             self._places[table.tree.number] = (table, None)
             for index in table.indexes.values():
                 self._places[index.tree.number] = (table, index)
 
     def time_of(self, tree: Tree) -> float | None:
-        """Return the time as of which a tree is read, or None for its current state."""
+        """Return the time as of which a tree of rows is read, or None to read its current state."""
         place = self._places.get(tree.number)
         return None if place is None or self._consistent(*place) else self._time_s
 
@@ -320,7 +325,7 @@ class MeteredCall:
         throttle.read(*place, key, read_units, now)
 
     def charge_spans(self, throttle: Throttle, now: float) -> None:
-        """Consume the capacity of all rows of a page.
+        """Consume the capacity of all rows that a page of a Query or Scan has read.
 
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised.
         """

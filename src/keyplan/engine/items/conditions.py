@@ -120,7 +120,11 @@ def _normalised(parameter: dict[str, Any], form: Form) -> dict[str, Any]:
 def check_placeholders_usable(
     request: Mapping[str, Any], names_given: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
-    """Raise ValidationError if the request has placeholders but no expression that could use them."""
+    """Raise ValidationError if the request has placeholders but no expression that could use them.
+
+    `names_given` are the expression parameters that the request has. `value_expressions` are the parameters whose
+    expressions can contain value placeholders.
+    """
     if request.get("ExpressionAttributeNames") is not None and not names_given:
         raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeNames"))
     if request.get("ExpressionAttributeValues") is not None and not any(

@@ -63,7 +63,7 @@ class ItemPage:
 
 
 def read(database: Database, reading: PageRequest) -> ItemPage:
-    """Read and return one page."""
+    """Read one page of a Query or Scan and return it."""
     if reading.fetch:
         with database.snapshot() as view:
             return _page(reading, view)

@@ -29,7 +29,7 @@ class Receipt:
             of_kind[index.name] = of_kind.get(index.name, 0.0) + units
 
     def add(self, other: Receipt) -> None:
-        """Add the units of another receipt for the same table."""
+        """Add the capacity units that another operation consumed on the same table."""
         self.table_units += other.table_units
         for units, more in ((self.global_units, other.global_units), (self.local_units, other.local_units)):
             for name, count in more.items():
@@ -37,7 +37,7 @@ class Receipt:
 
     @property
     def total(self) -> float:
-        """Return the units of the table and all its indexes, including those of rejected writes."""
+        """Return the capacity units consumed on the table and all its indexes, including units of rejected writes."""
         return self.table_units + self.refused_units + sum(self.global_units.values()) + sum(self.local_units.values())
 
     def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class LocatableAction(Protocol):
 
 
 def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
-    """Return the stored keys of all actions.
+    """Return the stored key of each action's item in a transaction.
 
     An empty key value raises ValidationError. Otherwise, the first action that is invalid for its table raises
     TransactionCanceledError. If all actions are valid, two actions on the same item raise ValidationError.
@@ -123,7 +123,9 @@ def _reason(error: ServiceError | None) -> dict[str, Any]:
 
 
 DOCUMENT = "idempotency"
-"""The stored document that contains the number of the tree of tokens. It is created with the first token."""
+"""The name of the stored document that contains the number of the tree with the idempotency tokens. The document is
+created with the first token.
+"""
 
 _MEMBER = "ClientRequestToken"
 _BY_TOKEN = b"t"

@@ -1,4 +1,5 @@
-"""Versions of items that are given in a request, loaded from a table, or written without reading the earlier version.
+"""Item versions: functions that create them from requests, load them from tables, and write them without reading the
+earlier version.
 
 A `blind` table is a table in which a write need not read the earlier version of the item.
 """

@@ -42,8 +42,8 @@ def apply(
     """Replace the `old` version of an item with the `new` version. None means that the item does not exist.
 
     The capacity units of indexes are added to `receipt`. The caller adds the units of the table, which depend on the
-    operation. If `by_service` is True, the stream record shows that the service deleted an expired item. Changes that
-    belong together pass the same `time_s`, so that a reader of `history` sees all or none of them.
+    operation. If `by_service` is True, the stream record shows that the service deleted an expired item. For changes
+    that belong together, callers pass the same `time_s`, so that a reader of `history` sees all or none of them.
     """
     database.admit(table, key, old, new, by_service=by_service)
     if new is not None:

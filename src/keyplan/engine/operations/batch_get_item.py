@@ -83,7 +83,7 @@ def _check_one_style(blocks: Any) -> None:
 
 
 class _Block(NamedTuple):
-    """The part of the request for one table, after all checks that do not depend on the table definition."""
+    """The part of a BatchGetItem request for one table, after all checks that do not depend on the table definition."""
 
     request: dict[str, Any]
     keys: list[Item]
@@ -91,7 +91,7 @@ class _Block(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The part of the request for one table, together with the table and the stored keys of the items."""
+    """The part of a BatchGetItem request for one table, together with the table and the stored keys of the items."""
 
     block: _Block
     table: Table
@@ -130,7 +130,7 @@ def _plan(block: _Block, table: Table) -> _Plan:
 
 
 class _Reading:
-    """Builder of the response. The response is full when one more item would exceed 16 MB."""
+    """Builder of the BatchGetItem response. The response is full when one more item would exceed 16 MB."""
 
     def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
         self._view = database.view()

@@ -157,7 +157,9 @@ def _located(requests: dict[str, list[tuple[Item, versions.Version | None]]], ta
 
 
 def _key_of(table: Table, item: Item) -> bytes:
-    """Return the stored key of an item to put. Unlike in PutItem, errors have the messages for an invalid Key."""
+    """Return the stored key of an item to put. An invalid key is reported with the messages for a Key parameter, unlike
+    in PutItem.
+    """
     try:
         return table.key.of_item(item)
     except ValidationError:
@@ -171,7 +173,7 @@ def _write_items(
     receipts: dict[str, Receipt],
     skipped: frozenset[int],
 ) -> list[int]:
-    """Apply the writes of a batch, and return the positions of the writes that were skipped or rejected."""
+    """Make the writes of a batch, and return the positions of the writes that were skipped or rejected."""
     left = []
     for number, (table, key, _, new) in enumerate(batch):
         if number in skipped:

@@ -158,8 +158,8 @@ def _parameters(request: dict[str, Any], selection: exports.Selection | None) ->
 def _document(database: Database, table: Table, parameters: dict[str, Any], token: str) -> Document:
     """Return the document to store for a new export.
 
-    Raises InvalidExportTimeError or PointInTimeRecoveryUnavailableError if the table cannot be exported as of this
-    time.
+    Raises InvalidExportTimeError if the table cannot be exported as of the requested time or for the requested period,
+    and PointInTimeRecoveryUnavailableError if recovery is disabled.
     """
     now = database.clock.now()
     now_ms = int(now * 1000)

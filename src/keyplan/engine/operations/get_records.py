@@ -72,7 +72,7 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
 
 
 def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
-    """Return at most `limit` records and at most 1 MB. The first record is returned even if it is larger.
+    """Return at most `limit` stream records and at most 1 MB. The first record is returned even if it is larger.
 
     Records are read in chunks, because a record can be as large as two items.
     """

@@ -88,6 +88,8 @@ def _position(view: StoreView, document: dict[str, Any], shard: int, kind: str, 
 
 
 def _written_from(view: StoreView, document: dict[str, Any], shard: int, at_s: float) -> int:
-    """Return the position of the first record that was written at or after the time `at_s`, in epoch seconds."""
+    """Return the position in a shard of the first stream record that was written at or after the time `at_s`, in epoch
+    seconds.
+    """
     older = retention.last_before(view, records.log_of(document), shard, at_s)
     return max(older, records.trimmed(document, shard)) + 1

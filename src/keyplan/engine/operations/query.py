@@ -92,7 +92,7 @@ def check_key_conditions(request: dict[str, Any]) -> None:
 
 
 class _Prepared(NamedTuple):
-    """A request after all checks that do not depend on the table."""
+    """A Query request after all checks that do not depend on the table."""
 
     values: Item | None
     key_condition: KeyCondition | LegacyKeyCondition

@@ -212,7 +212,9 @@ def check_known_index(throughput: dict[str, Any] | None) -> None:
 
 
 def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
-    """Return the name and units of the first member that exceeds the technical limit of the service, or None."""
+    """Return the name and units of the first member of `throughput` that exceeds the technical limit of the service, or
+    None.
+    """
     for member in _UNITS:
         if throughput is not None and throughput[member] > _MOST_UNITS:
             return member, throughput[member]

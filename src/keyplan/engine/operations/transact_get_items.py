@@ -58,7 +58,7 @@ def check_action(get: dict[str, Any]) -> None:
 
 
 class _Get(NamedTuple):
-    """One Get of the request, after all checks that do not depend on the table."""
+    """One Get of a TransactGetItems request, after all checks that do not depend on the table."""
 
     table: str
     key: Item
@@ -125,9 +125,9 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
 
 
 def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
-    """Return the response for one read.
+    """Return the part of the TransactGetItems response for one item.
 
-    The response contains no Item if the item does not exist or has none of the projected attributes.
+    It contains no Item if the item does not exist or has none of the projected attributes.
     """
     if row is None:
         return {}

@@ -107,7 +107,7 @@ _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
 
 
 class WriteStep(NamedTuple):
-    """One action of the transaction, with its table, its stored key and its ReturnValuesOnConditionCheckFailure."""
+    """One action of a write transaction, with its table, its stored key and its ReturnValuesOnConditionCheckFailure."""
 
     action: Action
     table: Table
@@ -194,7 +194,9 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _Work:
-    """The part of the operation that runs inside the write transaction. It can be run again from the start."""
+    """The part of TransactWriteItems that runs inside the store's write transaction. It can be run again from the
+    start.
+    """
 
     def __init__(
         self,
@@ -212,7 +214,9 @@ class _Work:
         self._counted = options.detail != "NONE"
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
-        """Apply the actions and return the response. A repeated request only returns the response."""
+        """Make the changes of all actions and return the response. If the request repeats an earlier one with the same
+        token, make no changes.
+        """
         now = self._database.clock.now()
         token = self._token
         sizes = None if token is None else transactions.repeated_sizes(transaction, token, now)

@@ -109,7 +109,10 @@ def make(table: Table, index: Index | None, select: SelectStatement, values: Val
 
 
 def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
-    """Return the parts of a branch, at least one for each partition key that the branch specifies."""
+    """Split a branch of the WHERE clause into its key conditions and its other conditions.
+
+    The result has at least one part for each partition key that the branch specifies.
+    """
     terms = nodes.joined(branch, "and")
     named = next((term for term in terms if _partition_terms(term, partition.name)), None)
     if named is None:
@@ -169,7 +172,7 @@ def _named(term: Term, name: str) -> list[Term]:
 
 
 def _partition_terms(term: Term, name: str) -> Sequence[Term]:
-    """Return the terms for all values that a condition allows for the attribute `name`.
+    """Return the values, as terms, that a condition allows for the attribute `name`.
 
     The condition is an equality, an IN, or several of them joined by OR. The result is empty for any other condition.
     """
@@ -231,7 +234,7 @@ def _is_negated(term: Term, name: str | None) -> bool:
 
 
 def _steps(index: Index | None, group: list[_Part], values: Values) -> list[ReadStep]:
-    """Return the queries for one partition key."""
+    """Return the queries for the parts of a WHERE clause that have the same partition key."""
     value = group[0].partition
     if len(group) == 1:
         (part,) = group

@@ -55,8 +55,8 @@ class Checkpointer:
         self._thread: threading.Thread | None = None
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        """Start or wake the thread if the log is long. SQLite calls this hook after each commit with the log's length
-        in pages.
+        """Start or wake the checkpoint thread if the write-ahead log is long. SQLite calls this hook after each commit
+        with the log's length in pages.
         """
         if pages < self.pages:  # the log was restarted
             self._reset_thresholds()
@@ -74,7 +74,7 @@ class Checkpointer:
         return apsw.SQLITE_OK
 
     def wait_for_calm(self) -> bool:
-        """Wait until the checkpoint of a long log has ended. Return False if this takes too long.
+        """Wait until the checkpoint of a long write-ahead log has ended. Return False if this takes too long.
 
         Only background work calls this method. Without the wait, its writes would make the log grow during a checkpoint
         until all writers have to wait, and its reads would prevent a restart of the log.
@@ -93,7 +93,7 @@ class Checkpointer:
         self.crowded = True
 
     def stop(self) -> None:
-        """Stop the thread and close the connection."""
+        """Stop the checkpoint thread and close its connection."""
         self._stopping = True
         self._wake.set()
         if self._thread is not None:
@@ -145,14 +145,13 @@ class Checkpointer:
         sync_file(self._connection)
 
     def _reset_thresholds(self) -> None:
-        """Reset both thresholds, in log pages, for a restarted log."""
+        """Reset the log lengths, in pages, at which a checkpoint starts and at which writers wait for it."""
         self._checkpoint_at = PASSIVE_PAGES
         self._crowded_at = CROWDED_PAGES
 
     def _give_up_for_now(self, writers_wait: bool) -> None:
-        """Raise the second threshold if writers waited for a failed checkpoint, so that they do not wait repeatedly.
-
-        If writers did not wait, the threshold stays the same.
+        """If writers waited for a checkpoint that failed, raise the log length at which writers wait, so that they do
+        not wait repeatedly.
         """
         if writers_wait:
             self._crowded_at = max(self._crowded_at, 2 * self.pages)

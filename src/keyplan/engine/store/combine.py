@@ -25,8 +25,8 @@ from typing import Any
 from keyplan.errors import StorageError
 
 LOOKS_IN_VAIN = 4
-"""The number of consecutive times that the leader lets other threads run without getting a new call, before
-it starts.
+"""The number of consecutive times that the leader lets other threads run without getting a new call, before it runs the
+queued calls.
 """
 
 
@@ -70,7 +70,8 @@ class Combiner:
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
         """Run `work` as part of a batch and return its result.
 
-        Raises the exception that the work raised, or the one with which the whole batch failed.
+        `settled` is True if the work never raises an exception after its first write. Raises the exception that the
+        work raised, or the one with which the whole batch failed.
         """
         call = CombinedCall(work, settled)
         try:

@@ -114,15 +114,18 @@ class Connected:
         return part, size, last or 0, part < COUNTED_ROWS
 
     def newest(self, tree: Tree) -> int:
-        """Return the highest row number, or 0 for an empty tree."""
+        """Return the highest row number in a tree, or 0 for an empty tree."""
         return self._get(tree.newest) or 0
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records of a shard, starting at a sequence number, as (sequence, written at, body)."""
+        """Return up to `limit` stream records of a shard, starting at a sequence number.
+
+        Each record is a tuple of its sequence number, the time of the write in epoch seconds, and its body.
+        """
         return self._all(log.read, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence number of the existing records of a shard."""
+        """Return the first and last sequence number of the stream records that exist in a shard."""
         row: tuple[int | None, int | None] = self._get(log.bounds, shard)
         return row
 
@@ -136,15 +139,16 @@ class Connected:
         return self._all(statements.LIST_DOCUMENTS, prefix, prefix + "\U0010ffff")
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named sequence, or 0 before its first use."""
+        """Return the value of a named counter, or 0 before its first use."""
         return self._get(statements.GET_SEQUENCE, name) or 0
 
     def _get(self, statement: str, *parameters: Any) -> Any:
-        """Run a query that returns at most one row. Return the row, or its value if it has one column, or None."""
+        """Run a query that returns at most one row. Return the row, or only its value if it has one column. Return None
+        if no row exists.
+        """
         return self._cursor.execute(statement, parameters).get
 
     def _all(self, statement: str, *parameters: Any) -> list[Any]:
-        """Return all rows of a query."""
         return self._cursor.execute(statement, parameters).fetchall()
 
 
@@ -182,12 +186,12 @@ class Writing(Connected):
         self.execute(tree.delete, (key,))
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
-        """Append a record to a log and return its sequence number."""
+        """Append a stream record to a log and return its sequence number."""
         self._cursor.execute(log.append, (written_at, shard, body))
         return self.connection.last_insert_rowid()
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence number of the last record to trim from a shard, or 0 if no record is old enough.
+        """Return the sequence number of the last stream record to trim from a shard, or 0 if no record is old enough.
 
         Only the first `most` records of the shard are considered, up to the first record written at or after the time
         `before`.
@@ -195,7 +199,9 @@ class Writing(Connected):
         return self._get(log.last_of_older, shard, before, most) or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Delete the records of a shard up to the sequence number `last`, and return their number."""
+        """Delete the stream records of a shard up to the sequence number `last`, and return the number of deleted
+        records.
+        """
         self._cursor.execute(log.trim, (shard, last))
         return self.connection.changes()
 
@@ -208,7 +214,7 @@ class Writing(Connected):
         self._cursor.execute(statements.DELETE_DOCUMENT, (name,))
 
     def next_sequence(self, name: str) -> int:
-        """Increment a named sequence and return its new value."""
+        """Increment a named counter and return its new value."""
         value: int = self._get(statements.NEXT_SEQUENCE, name)
         return value
 
@@ -223,13 +229,13 @@ class Writing(Connected):
         self._cursor.execute(tree.drop)
 
     def create_log(self) -> Log:
-        """Create an empty log of records."""
+        """Create an empty log of stream records."""
         log = statements.log(self.next_sequence("log"))
         self._cursor.execute(log.create)
         return log
 
     def drop_log(self, log: Log) -> None:
-        """Delete a log and its records."""
+        """Delete a log of stream records."""
         self._cursor.execute(log.drop)
 
 

@@ -48,13 +48,16 @@ class StoreView(Protocol):
         """
 
     def newest(self, tree: Tree) -> int:
-        """Return the highest row number, or 0 for an empty tree."""
+        """Return the highest row number in a tree, or 0 for an empty tree."""
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records of a shard, starting at a sequence number, as (sequence, written at, body)."""
+        """Return up to `limit` stream records of a shard, starting at a sequence number.
+
+        Each record is a tuple of its sequence number, the time of the write in epoch seconds, and its body.
+        """
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence number of the existing records of a shard."""
+        """Return the first and last sequence number of the stream records that exist in a shard."""
 
     def document(self, name: str) -> bytes | None:
         """Return the stored document with this name, or None."""
@@ -63,15 +66,15 @@ class StoreView(Protocol):
         """Return all documents whose name starts with the prefix, sorted by name."""
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named sequence, or 0 before its first use."""
+        """Return the value of a named counter, or 0 before its first use."""
 
 
 class Transaction(StoreView, Protocol):
     """Reads and writes of one transaction, which has exclusive access to the database."""
 
     foreign: bool
-    """Whether another process or connection has committed since this flag was set to False. Code that reads it resets
-    it.
+    """Whether another process or connection has committed since this flag was set to False. Code that reads the flag
+    resets it.
     """
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
@@ -89,17 +92,19 @@ class Transaction(StoreView, Protocol):
         """Delete a row if it exists."""
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
-        """Append a record to a log and return its sequence number."""
+        """Append a stream record to a log and return its sequence number."""
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence number of the last record to trim from a shard, or 0 if no record is old enough.
+        """Return the sequence number of the last stream record to trim from a shard, or 0 if no record is old enough.
 
         Only the first `most` records of the shard are considered, up to the first record written at or after the time
         `before`.
         """
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Delete the records of a shard up to the sequence number `last`, and return their number."""
+        """Delete the stream records of a shard up to the sequence number `last`, and return the number of deleted
+        records.
+        """
 
     def put_document(self, name: str, body: bytes) -> None:
         """Write a document with this name, replacing any existing document."""
@@ -108,7 +113,7 @@ class Transaction(StoreView, Protocol):
         """Delete the document with this name, if it exists."""
 
     def next_sequence(self, name: str) -> int:
-        """Increment a named sequence and return its new value."""
+        """Increment a named counter and return its new value."""
 
     def create_tree(self) -> Tree:
         """Create an empty tree of rows."""
@@ -117,7 +122,7 @@ class Transaction(StoreView, Protocol):
         """Delete a tree and its rows."""
 
     def create_log(self) -> Log:
-        """Create an empty log of records."""
+        """Create an empty log of stream records."""
 
     def drop_log(self, log: Log) -> None:
-        """Delete a log and its records."""
+        """Delete a log of stream records."""

@@ -97,8 +97,8 @@ class SqliteStore:
         return self._combiner is None and self._group_thread != threading.get_ident()
 
     def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
-        """Write a row in a separate transaction if the named sequence has the given value. Return True if the row was
-        written.
+        """Write a row in a separate transaction if the counter `sequence` has the given value. Return True if the row
+        was written.
 
         A single statement does this, which is faster than a begin, a write and a commit. SQLite errors are not
         translated. A failed statement has no effect, and the caller handles the case that the tree has been dropped.
@@ -114,8 +114,8 @@ class SqliteStore:
             return written
 
     def wait_for_calm(self) -> None:
-        """Wait, for a limited time, until the checkpoint of a long log has ended. Background work calls this between
-        chunks.
+        """Wait, for a limited time, until the checkpoint of a long write-ahead log has ended. Background work calls
+        this between chunks.
         """
         if self._checkpointer is not None:
             self._checkpointer.wait_for_calm()
@@ -157,7 +157,6 @@ class SqliteStore:
             self.sync.wait(self.sync.committed)
 
     def _end_group(self) -> None:
-        """Commit the writes of the group so far."""
         if self._group_lost is not None:
             raise self._group_lost
         if self._group_begun:

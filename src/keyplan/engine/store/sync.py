@@ -29,7 +29,7 @@ LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 
 class LogSync:
-    """The commit counter of a database, which syncs the log to disk up to a given commit."""
+    """A counter of a database's commits, with a method that waits until a given commit has been synced to disk."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class LogSync:
         self._reach = 0  # a lower bound of the log file's length
 
     def make_room(self, pages: int) -> None:
-        """Extend the log file well beyond its used part. `pages` is the number of pages in use.
+        """Extend the write-ahead log file well beyond its used part. `pages` is the number of pages in use.
 
         Call this method in a write transaction, when no other process writes to the log and the bytes after its used
         part are free. If the file cannot be extended, the next commit extends it itself or reports the error.
@@ -97,7 +97,9 @@ class LogSync:
             os.close(folder)
 
     def close(self) -> None:
-        """Close the log file, after a running sync has ended. The file may be removed immediately afterwards."""
+        """Close the write-ahead log file, after a running sync has ended. The file may be removed immediately
+        afterwards.
+        """
         with self._lock:
             if self._descriptor is not None:
                 os.close(self._descriptor)

@@ -134,8 +134,8 @@ def record(
 ) -> None:
     """Append a record of the change to the table's stream, unless both versions of the item are equal.
 
-    The stored body is the middle part of the record as GetRecords returns it. The time and the sequence number are
-    stored in the log.
+    The stored body is an excerpt of the record's JSON text, from the event name to the view type. The time and the
+    sequence number are stored in separate columns of the log.
     """
     stream = table.stream
     assert stream is not None
@@ -174,7 +174,7 @@ class ShardIterator(NamedTuple):
     arn: str
     shard: int
     position: int
-    """The first sequence number to return."""
+    """The sequence number of the first stream record to return."""
     issued_at: float
     """The creation time of the iterator in epoch seconds."""
     at_horizon: bool

@@ -27,8 +27,8 @@ TRIM_RECORDS = 1_000
 
 
 def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Remove records older than 24 hours, and streams that ended at least 24 hours ago. Return the number of removed
-    records.
+    """Remove stream records older than 24 hours, and streams that ended at least 24 hours ago. Return the number of
+    removed records.
 
     `stopped` is called before each transaction. If it returns True, the remaining records are left for the next call.
     """
@@ -94,7 +94,8 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
 
 
 def last_before(view: StoreView, log: Log, shard: int, before: float) -> int:
-    """Return the sequence number of the last record in a shard that was written before a time, or 0 if there is none.
+    """Return the sequence number of the last record in a shard that was written before the time `before`, or 0 if there
+    is none.
 
     A binary search finds the record without reading all records, because later records have later times unless the
     clock was set back.

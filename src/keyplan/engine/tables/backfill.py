@@ -46,10 +46,12 @@ COLLECTIONS = ":collections"
 """The name of the backfill that computes item collection sizes, for a table to which clients cannot write yet."""
 
 CHUNK_ROWS = 250
-"""The maximum number of rows in a chunk. The number is reduced if writers would wait too long."""
+"""The maximum number of rows in a chunk of a backfill. The number is reduced if writers would wait too long."""
 
 CHUNKS_AT_ONCE = 8
-"""The number of chunks that `begin` fills immediately, so that small tables are ready when it returns."""
+"""The number of chunks of a backfill that `begin` processes immediately, so that small tables are ready when it
+returns.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -179,7 +181,9 @@ def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
 
 
 def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> bool:
-    """Add the entries for the next rows. Return True if no rows are left, or if the backfill has already ended."""
+    """Add the entries that a backfill creates for the next rows. Return True if no rows are left, or if the backfill
+    has already ended.
+    """
     if name == ROWS:
         return copies.fill_chunk(transaction, owner)
     table = _unfinished(transaction, owner, name)

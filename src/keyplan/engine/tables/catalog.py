@@ -31,7 +31,7 @@ WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_
 
 
 class CatalogChanged(Exception):  # noqa: N818 - a signal to start over, never raised outside the engine
-    """Raised if the table has changed since the operation looked it up. The operation is then run again."""
+    """Raised if a table has changed since the operation looked it up. The operation is then run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Index:
     """The names of the projected attributes, including keys; empty for ALL."""
     tree: Tree
     backfilling: bool = False
-    """Whether existing items are still being added. Writes already maintain the index, but reads must not
+    """Whether existing items are still being added to the index. Writes already maintain the index, but reads must not
     use it yet.
     """
 
@@ -118,7 +118,11 @@ class Table:
     gone_at: float | None
     """The time in epoch seconds when the deletion of the table ends, or None if the table is not being deleted."""
     settles_at: float
-    """The time in epoch seconds when the next index may become readable, or 0 if this can happen at any time."""
+    """The time in epoch seconds when the next new index becomes readable.
+
+    It is 0 while a backfill is unfinished, because its index can then become readable at any time, and infinity if no
+    index is new.
+    """
     plain: bool
     """Whether a write changes only the row of the item, and no index, stream or other data."""
     blind: bool
@@ -217,7 +221,7 @@ def _index(
 
 
 def _settles_at(document: dict[str, Any], after: float) -> float:
-    """Return the time when the next index may become readable, or 0 if a backfill may complete at any time."""
+    """Return the time after `after` when the next new index becomes readable, or 0 while a backfill is unfinished."""
     if document.get("backfills"):
         return 0.0
     return min((at for at in document.get("index_ready_at", {}).values() if at > after), default=math.inf)

@@ -178,8 +178,8 @@ def count(database: Database, name_or_arn: str) -> None:
 
 
 def describe(database: Database, view: StoreView, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
-    """Return the TableDescription as of the time `at`. For PENDING, it also shows states that have ended but are still
-    stored.
+    """Return the TableDescription as of the time `at`. If `at` is PENDING, the description also shows states that have
+    ended but are still stored.
 
     Set `writing` to describe a change inside its own transaction, which is necessary because the table may be dropped
     after the commit. Other writers wait for that transaction, so call `count` before it.

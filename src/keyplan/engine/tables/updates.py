@@ -60,7 +60,9 @@ def _is_about_warmth(changes_given: set[str], updates: list[Request] | None) -> 
 
 
 def _is_change(request: Request, name: str) -> bool:
-    """Return True if the request member `name` counts as a change. An empty maximum or warm throughput does not."""
+    """Return True if the request member `name` counts as a change. An empty maximum or warm throughput does
+    not count.
+    """
     if name in {"OnDemandThroughput", "WarmThroughput"}:
         return any(units is not None for units in (request[name] or {}).values())
     return request[name] is not None and name not in {"TableName", "AttributeDefinitions"}
@@ -128,10 +130,10 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 def pend(
     database: Database, document: Document, what: str, details_shown: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Record that a change of the kind `what` is in progress for `state_delay_s` seconds.
+    """Record that a change to a table, of the kind `what`, is in progress for `state_delay_s` seconds.
 
-    During this time, the description shows the values in `details_shown`. A value of None means that the description
-    omits the member.
+    During this time, the table description shows the values in `details_shown`. A value of None means that the
+    description omits the member.
     """
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if details_shown:

@@ -112,8 +112,9 @@ class FolderBuckets:
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:  # noqa: ARG002 - for S3
-        """Yield a temporary file in the folder of the key's path, which is moved to this path at the end of
-        the block.
+        """Yield a temporary file, which becomes the file of the key when the block ends without an error.
+
+        The temporary file is created in the same folder, so that moving it is atomic.
         """
         self._bucket(bucket)
         path = self._place(bucket, key)

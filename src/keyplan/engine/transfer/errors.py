@@ -12,7 +12,9 @@ class LostError(Exception):
 
 
 class TransferError(Exception):
-    """Raised if an export or import fails. DescribeExport and DescribeImport report its code and message."""
+    """Raised if an export or import fails. DescribeExport and DescribeImport report the code and message of
+    this error.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

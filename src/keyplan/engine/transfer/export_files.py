@@ -94,7 +94,7 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 @dataclass
 class DataFile:
-    """Totals of the written data files: item count, billed bytes, and a manifest line for each file."""
+    """Totals of an export's data files: item count, billed bytes, and a manifest line for each file."""
 
     items: int = 0
     size: int = 0
@@ -133,7 +133,7 @@ class _DataFiles:
         self.written = DataFile()
 
     def write(self, partition: int, lines: Iterator[Line]) -> None:
-        """Write the files for one partition. At least one file is written."""
+        """Write the data files of an export for one partition. At least one file is written."""
         number = 0
         line = self._file(self._name(partition, number), next(lines, None), lines)
         while line is not None:
@@ -146,8 +146,8 @@ class _DataFiles:
         return f"{b32encode(digest).decode().rstrip('=').lower()}.json.gz"
 
     def _file(self, name: str, line: Line | None, lines: Iterator[Line]) -> Line | None:
-        """Write one file, starting with `line`, until the file is full. Return the first line of the next file, or
-        None.
+        """Write one data file of an export, starting with `line`, until the file is full. Return the first line of the
+        next file, or None.
         """
         self._beat()
         place, written = self._place, self.written
@@ -185,7 +185,7 @@ class Compressed:
         self.taken = 0
 
     def add(self, line: bytes) -> bool:
-        """Add a line. Return True if a block was written to the file."""
+        """Add a line to the compressed file. Return True if a block was written to the file."""
         self._buffer.append(line)
         self._buffered += len(line)
         self.taken += len(line)

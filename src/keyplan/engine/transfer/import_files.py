@@ -90,9 +90,10 @@ def _zstd() -> Any:
 
 
 def entries(file: IO[bytes], compression: str, read: Csv | None, count: Count) -> Iterator[Entry]:
-    """Yield the items of a file. The file is CSV with the options `read` or, if `read` is None, DynamoDB JSON.
+    """Yield each item of a file, or an error message for an invalid item.
 
-    Raises MalformedError if the file is malformed, and OSError if it cannot be read.
+    The file is CSV with the options `read` or, if `read` is None, DynamoDB JSON. Raises MalformedError if the file is
+    malformed, and OSError if it cannot be read.
     """
     chunks = _counted(_DECOMPRESSED[compression](file), count)
     lines = _lines(chunks)

@@ -122,7 +122,7 @@ class Hold:
         self._beaten_at = database.clock.monotonic()
 
     def beat(self) -> None:
-        """Record, every few seconds, that the job is running.
+        """Record that the job is running, unless this was recorded in the last few seconds.
 
         Raises StoppedError if the engine is being closed, and LostError if the job does not belong to this runner any
         longer.
