@@ -1,9 +1,9 @@
 """Background threads: `Worker` processes one kind of pending work, and `Background` runs periodic maintenance.
 
-Maintenance deletes expired items, trims streams and recovery records, and applies delayed index writes. The maintenance
-thread starts when the first table needs it and stops when the engine is closed. If the thread cannot be started, the
-next access to a table tries again. The thread never runs with a `ManualClock`. Code that uses such a clock calls
-`sweep`, `trim_streams` and `trim_history` itself.
+Maintenance deletes expired items, trims streams and recovery records, and performs delayed index writes. The
+maintenance thread starts when the first table needs it and stops when the engine is closed. If the thread cannot be
+started, the next access to a table tries again. The thread never runs with a `ManualClock`. Code that uses such a clock
+calls `sweep`, `trim_streams` and `trim_history` itself.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ _log = logging.getLogger(__name__)
 
 
 class Maintained(Protocol):
-    """The interface of an engine that the maintenance thread uses."""
+    """The engine's interface for the maintenance thread."""
 
     clock: Clock
 
@@ -146,7 +146,9 @@ class Maintained(Protocol):
 
 
 class Background:
-    """The thread for periodic maintenance."""
+    """The maintenance thread, which regularly deletes expired items, trims streams and recovery records, and performs
+    delayed index writes.
+    """
 
     def __init__(self, database: Maintained, sweep_s: float | None) -> None:
         self._database = database

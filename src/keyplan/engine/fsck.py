@@ -143,7 +143,7 @@ def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected
 
 
 class _Checks(Protocol):
-    """Checks of one table. `add` checks each row, in key order, and `end` reports orphaned rows."""
+    """Consistency checks of one table. `add` checks each row, in key order, and `end` reports orphaned rows."""
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         """Check one row and yield its problems."""

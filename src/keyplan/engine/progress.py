@@ -75,5 +75,5 @@ class _Lines(logging.Handler):
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass the message of a log record to the function."""
+        """Pass the message of a log record to the handler's function."""
         self._say(record.getMessage())

@@ -27,7 +27,7 @@ _CLASSIC_KEY_ATTRIBUTES = 2
 
 @dataclass(frozen=True, slots=True)
 class KeyTerm:
-    """The condition on one attribute. `values` are placeholders. BETWEEN has two."""
+    """The condition on one key attribute. `values` are placeholders. BETWEEN has two."""
 
     attribute: str
     operator: SortOperator
@@ -95,7 +95,7 @@ def _operator_text(node: Condition) -> str:
 
 
 def _split(operands: Sequence[Operand], names: Names) -> tuple[str, tuple[str, ...]]:
-    """Return the single attribute in the operands, and the placeholders of the other operands."""
+    """Split the operands of a condition into its single attribute and the placeholders of its values."""
     attribute: str | None = None
     values: list[str] = []
     for operand in operands:

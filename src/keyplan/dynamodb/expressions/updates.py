@@ -223,7 +223,7 @@ def _compile_read(path: Path, names: Names) -> Read:
 def _compile_if_not_exists(call: Operand, names: Names) -> Read:
     """Return a closure for nested if_not_exists calls.
 
-    It reads the first path that exists, or else the last operand.
+    The closure reads the first path that exists, or else the last operand.
     """
     gets: list[Get] = []
     while isinstance(call, Call) and call.function == "if_not_exists":

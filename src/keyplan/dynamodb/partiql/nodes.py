@@ -298,7 +298,7 @@ def _is_computed(term: Term) -> bool:
 
 
 def choices_of(term: InTerm) -> Sequence[Term]:
-    """Return the choices of an IN condition."""
+    """Return the terms in the value list of an IN condition."""
     return term.choices.members if isinstance(term.choices, SequenceTerm) else ()
 
 

@@ -1,7 +1,7 @@
 """Translation of the conditions and updates in statements to expressions.
 
 Names and values become placeholders, so that an attribute can have any name. DynamoDB's messages about an expression
-contain the request parameter, but its messages about a statement do not.
+contain the name of the request parameter, but its messages about a statement do not.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ class _Placeholders:
 
 
 def condition(term: Term, values: Values) -> StatementCondition:
-    """Translate, compile and check a condition. Raises ValidationError if it is invalid."""
+    """Translate a condition of a PartiQL statement to a condition expression, and compile and check the expression.
+
+    Raises ValidationError if the condition is invalid.
+    """
     placeholders = _Placeholders(values)
     text = render_condition(_condition(term, placeholders))
     compiled_condition = compiled.compile_condition(text, placeholders.names, expression_messages.STATEMENT)
@@ -262,7 +265,10 @@ def _operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
 
 
 def update(changes: Sequence[Assignment | Removal], values: Values) -> StatementUpdate:
-    """Translate, compile and check an update. Raises ValidationError if it is invalid."""
+    """Translate the changes of a PartiQL statement to an update expression, and compile and check the expression.
+
+    Raises ValidationError if a change is invalid.
+    """
     placeholders = _Placeholders(values)
     clauses: dict[str, list[nodes.Action]] = {}
     for change in changes:

@@ -228,7 +228,7 @@ def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -
 
 
 def _inside(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Shape, Any]]:
-    """Yield each part of a value with its path and shape.
+    """Yield each member of a structure, list or map with its path and shape.
 
     Attribute values are excluded, because they have no constraints.
     """

@@ -114,8 +114,8 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Demanded:
-    """A member that is checked before all other members, with special messages for a missing value and an invalid
-    length.
+    """A member of a request that is checked before all other members, with special messages for a missing value and an
+    invalid length.
     """
 
     name: str

@@ -82,7 +82,7 @@ class _Walk:
         self.wire = wire
 
     def any(self, shape: Shape, content: Any, name: str, field: bool) -> None:
-        """Check content of any shape, without converting scalars. `hold` converts them."""
+        """Check the types in a value of any shape, without converting scalars. `hold` converts them."""
         if isinstance(shape, AttributeValue):
             self.value(content, name, field)
         elif isinstance(shape, Structure):
@@ -95,7 +95,7 @@ class _Walk:
             self.scalar(shape, content, name)
 
     def structure(self, shape: Structure, content: Any, field: bool) -> None:
-        """Check a structure and its members."""
+        """Check the types in a structure and its members."""
         if not isinstance(content, dict):
             _refuse_as_structure(shape, content, field)
         for member, inner in list(content.items()):
@@ -111,7 +111,7 @@ class _Walk:
                 raise ValidationError(messages.unknown_member(str(member), shape.members))
 
     def map(self, shape: Map, content: Any, name: str, field: bool) -> None:
-        """Check a map."""
+        """Check the types in a map and its members."""
         _expect_map(shape, content, field)
         for key, inner in list(content.items()):
             self.text(key, f"a key of {name}")
@@ -119,14 +119,16 @@ class _Walk:
                 self.hold(content, key, shape.value, key, False)
 
     def list(self, shape: List, content: Any, name: str, field: bool) -> None:
-        """Check a list."""
+        """Check the types in a list and its elements."""
         _expect_list(content, field)
         for place, inner in enumerate(content):
             if inner is not None:
                 self.hold(content, place, shape.element, name, False)
 
     def hold(self, holder: Any, place: Any, shape: Shape, name: str, field: bool) -> None:
-        """Check one member of a container, and replace it if DynamoDB converts its value."""
+        """Check the types in one member of a structure, list or map, and replace the member if DynamoDB converts its
+        value.
+        """
         content = holder[place]
         if self.wire and isinstance(shape, Integer | Long | Boolean):
             converted = _converted(shape, content)
@@ -135,7 +137,7 @@ class _Walk:
         self.any(shape, content, name, field)
 
     def value(self, content: Any, name: str, field: bool) -> None:
-        """Check an attribute value of any depth."""
+        """Check the types in an attribute value of any depth."""
         pending = [(content, name, field)]
         while pending:
             content, name, field = pending.pop()
@@ -157,7 +159,7 @@ class _Walk:
                     self.hold(content, kind, shape, name, True)
 
     def scalar(self, shape: Shape, content: Any, name: str) -> None:
-        """Check a string, number, boolean, timestamp or binary value."""
+        """Check the type of a string, number, boolean, timestamp or binary value."""
         if isinstance(content, dict):
             raise SerializationError(messages.STRUCTURE_NOT_EXPECTED)
         if isinstance(content, list | tuple):
@@ -176,14 +178,16 @@ class _Walk:
             raise SerializationError(messages.not_convertible(_token(content), type(shape).__name__))
 
     def text(self, content: Any, name: str) -> None:
-        """Check a string. In Python form, it must not contain lone surrogates, which cannot be encoded as UTF-8."""
+        """Check that a value is a string. In Python form, it must not contain lone surrogates, which cannot be encoded
+        as UTF-8.
+        """
         if not isinstance(content, str):
             raise SerializationError(messages.not_convertible(_token(content), "String"))
         if not self.wire and not encodable(content):
             raise SerializationError(messages.not_unicode(name))
 
     def blob(self, content: Any, name: str) -> None:
-        """Check binary data: base64 text in wire form, bytes or str in Python form."""
+        """Check that a value is binary data: base64 text in wire form, bytes or str in Python form."""
         if self.wire:
             if not isinstance(content, str):
                 raise SerializationError(messages.NOT_BASE64)

@@ -72,7 +72,7 @@ _SHORT_DIGITS = 18  # integers of up to this many characters are compared withou
 
 
 def comparable_number(text: str) -> int | Decimal:
-    """Return a canonical number as an int or Decimal, which compares exactly."""
+    """Return a canonical number as an int or Decimal, so that comparisons are exact."""
     if len(text) < _SHORT_DIGITS and "." not in text:
         return int(text)
     return Decimal(text)

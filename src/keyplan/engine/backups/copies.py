@@ -54,9 +54,7 @@ last of its chunk.
 
 
 class Past(NamedTuple):
-    """An earlier time as of which rows are copied, with the recovery records from which the rows as of that time are
-    derived.
-    """
+    """An earlier time as of which the rows of a table are copied, with the table's recovery records."""
 
     recovery: Recovery
     time_s: float

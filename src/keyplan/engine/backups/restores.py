@@ -45,7 +45,7 @@ class Origin(NamedTuple):
     summary: dict[str, Any]
     """The RestoreSummary of the new table."""
     past: copies.Past | None = None
-    """The earlier time to restore, or None to copy the current rows."""
+    """The earlier time as of which rows are copied, or None to copy the current rows."""
 
 
 def check_target(database: Database, name: str) -> None:

@@ -127,7 +127,7 @@ class _Heat:
 
 
 class Partition:
-    """A key range with separate throughput."""
+    """A partition, which is a range of keys with separate throughput."""
 
     __slots__ = ("buckets", "heat", "high", "low")
 

@@ -96,10 +96,10 @@ class RecordedWriter:
 
 
 class StaleReadView:
-    """A read view for one call, in which rows may be stale and each read is reported.
+    """A read view for one API call, in which rows may be stale and each read is reported.
 
-    `time_of` returns the time as of which a tree is read, or None for its current state. `report` is called with each
-    row that is read, and with size 0 for a missing row.
+    `time_of` returns the time as of which a tree (a sorted set of rows) is read, or None for its current state.
+    `report` is called with each row that is read, and with size 0 for a missing row.
     """
 
     def __init__(

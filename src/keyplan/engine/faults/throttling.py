@@ -272,7 +272,7 @@ class MeteredCall:
     def __init__(
         self, operation: str, request: dict[str, Any], time_s: float | None, skipped: frozenset[int] = frozenset()
     ) -> None:
-        """Create a call with no reads yet.
+        """Create the record of an API call, without any reads yet.
 
         Eventually consistent reads return the data as of `time_s`, or the current data if it is None. `skipped`
         contains the positions of the reads of a batch that are left unprocessed.

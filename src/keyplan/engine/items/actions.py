@@ -49,7 +49,7 @@ class ItemPut(NamedTuple):
         return key
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """Return the version of the item in the request."""
+        """Return the new version of the item, which consists of the attributes in the request."""
         return self.new
 
 

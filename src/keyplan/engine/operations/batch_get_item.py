@@ -145,7 +145,9 @@ class _Reading:
         self._refused: ServiceError | None = None
 
     def read(self, name: str, plan: _Plan) -> None:
-        """Read the keys of one table. Keys that do not fit into the response become UnprocessedKeys."""
+        """Read the items with the requested keys of one table. Keys that do not fit into the response become
+        UnprocessedKeys.
+        """
         bodies: list[bytes] = []
         left: list[int] = []
         table_units = 0.0

@@ -34,7 +34,7 @@ _RETURNED = (
     "TableClassSummary",
     "WarmThroughput",
 )
-"""Members of the table description in the response, which does not include keys and indexes."""
+"""Members of the table description in the DeleteTable response, which does not include keys and indexes."""
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:

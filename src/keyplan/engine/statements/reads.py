@@ -44,7 +44,7 @@ class SelectPage(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """The position at which the next page starts: a step of the read plan, and the key of the last item
+    """The position at which the next page of a SELECT starts: a step of the read plan, and the key of the last item
     that was read.
     """
 

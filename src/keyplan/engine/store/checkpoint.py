@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """A thread with its own connection that runs checkpoints. It sleeps until the log has grown."""
+    """A thread with its own connection that runs checkpoints. It sleeps until the write-ahead log has grown."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection

@@ -145,7 +145,9 @@ class Combiner:
 
 
 def _wake(own: CombinedCall) -> None:
-    """Wake the threads of a batch. If this is interrupted, calling it again wakes the remaining threads."""
+    """Wake the threads whose calls were run in a batch. If this is interrupted, calling it again wakes the remaining
+    threads.
+    """
     for call in own.batch:
         if not call.done:
             call.done = True

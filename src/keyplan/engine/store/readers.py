@@ -298,7 +298,7 @@ class MemoryReaders:
         """Do nothing, because no separate connection for reads exists."""
 
     def close_in_child(self) -> object:
-        """Return None, because a child process has its own copy of the memory."""
+        """Do nothing and return None, because a child process has its own copy of the memory."""
         return None
 
 

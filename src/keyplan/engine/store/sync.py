@@ -24,7 +24,7 @@ from keyplan.errors import StorageError
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 FRAME_BYTES = 24 + 4096
-"""The size in bytes of one page in the log, including its frame header."""
+"""The size in bytes of one page in the write-ahead log, including its frame header."""
 LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 

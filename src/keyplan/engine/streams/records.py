@@ -101,13 +101,15 @@ def shard_number(document: dict[str, Any], name: str) -> int | None:
 
 
 def sequence_number(sequence: int) -> str:
-    """Format a record's sequence in the log as a SequenceNumber, which has at least 21 digits, as in DynamoDB."""
+    """Format the log's sequence number of a stream record as a SequenceNumber, which has at least 21 digits, as in
+    DynamoDB.
+    """
     return str(_NUMBER_BASE + sequence)
 
 
 def sequence_of(number: str) -> int:
-    """Parse a SequenceNumber and return the record's sequence in the log. Raises ValidationError if the number is
-    invalid.
+    """Parse a SequenceNumber and return the log's sequence number of the stream record. Raises ValidationError if the
+    SequenceNumber is invalid.
     """
     if not (number.isascii() and number.isdigit()) or int(number) < _NUMBER_BASE:
         raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
@@ -115,7 +117,9 @@ def sequence_of(number: str) -> int:
 
 
 def event_id(arn: str, sequence: int) -> bytes:
-    """Return the eventID of a record: 32 hexadecimal digits, which are the same every time the record is read."""
+    """Return the eventID of a stream record: 32 hexadecimal digits, which are the same every time the
+    record is read.
+    """
     return hashlib.md5(b"%b|%d" % (arn.encode(), sequence), usedforsecurity=False).hexdigest().encode()
 
 

@@ -80,7 +80,7 @@ def pending(database: Database) -> list[tuple[str, str]]:
 
 
 def begin(database: Database, owner: str, *names: str) -> None:
-    """Run the first chunks of each named backfill. If rows are left, the engine's thread continues.
+    """Run the first chunks of each named backfill. If rows are left, the engine's backfill thread continues.
 
     `owner` is the name of a table or the ARN of a backup.
     """
@@ -150,7 +150,8 @@ def _target(table: Table, name: str) -> Tree:
 
 
 def _bring_in(view: StoreView, owner: str, name: str, limit: int) -> None:
-    """Read the rows of the next chunk, and look up their entries, before the transaction starts.
+    """Read the rows of a backfill's next chunk, and look up the entries that it will write, before the transaction
+    starts.
 
     The pages are then in memory, so that the transaction does not wait for the disk while it blocks writers.
     """

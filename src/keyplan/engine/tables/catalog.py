@@ -44,7 +44,7 @@ class Index:
     projection: str
     """The projection type: ALL, KEYS_ONLY or INCLUDE."""
     attributes: frozenset[str]
-    """The names of the projected attributes, including keys; empty for ALL."""
+    """The names of the attributes that the index projects, including keys. Empty for the projection type ALL."""
     tree: Tree
     backfilling: bool = False
     """Whether existing items are still being added to the index. Writes already maintain the index, but reads must not
@@ -102,7 +102,9 @@ class Table:
 
     name: str
     document: dict[str, Any] = field(repr=False)
-    """The stored document: `description` is the DescribeTable result, and the other members belong to the engine."""
+    """The stored document of the table: `description` is the DescribeTable result, and the other members belong to the
+    engine.
+    """
     key: PrimaryKey
     tree: Tree
     indexes: dict[str, Index]
@@ -124,9 +126,9 @@ class Table:
     index is new.
     """
     plain: bool
-    """Whether a write changes only the row of the item, and no index, stream or other data."""
+    """Whether a write to the table changes only the row of the item, and no index, stream or other data."""
     blind: bool
-    """Whether a write need not read the earlier version of the item.
+    """Whether a write to the table need not read the earlier version of the item.
 
     This requires that the table's key determines the keys of all index entries.
     """

@@ -34,7 +34,7 @@ class TaggedResource:
 
     @property
     def tags(self) -> dict[str, str]:
-        """Return the tag values by key."""
+        """Return the tags of the resource as a map of keys to values."""
         document = self.table.document
         tags: dict[str, str] = document["stream"].get("tags", {}) if self.is_stream else document["tags"]
         return tags

@@ -49,7 +49,7 @@ BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
 PIECE_ROWS = 250
 PIECE_BYTES = 4 * limits.MIB
-"""The size in bytes at which a chunk of rows ends. The row that reaches this size is the last of its chunk."""
+"""The size in bytes at which a chunk of exported rows ends. The row that reaches this size is the last of its chunk."""
 
 _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
@@ -237,7 +237,7 @@ class Selection:
     projection: CompiledProjection | None
 
     def check(self, table: Table) -> None:
-        """Raise ValidationError if the specification is invalid for the table."""
+        """Raise ValidationError if the FilterSpecification is invalid for the table."""
         schema = table.key.schema
         if self.key_condition is not None:
             reads.check_key_types(schema, self.key_condition, self.values)

@@ -46,17 +46,17 @@ validated.
 
 
 class MalformedError(Exception):
-    """Raised if a file is malformed, so that the rest of it cannot be read."""
+    """Raised if an imported file is malformed, so that the rest of it cannot be read."""
 
 
 class Rejected(str):
-    """An error message for one item. Later items in the file may be valid."""
+    """An error message for one item of an imported file. Later items in the file may be valid."""
 
     __slots__ = ()
 
 
 Entry = dict[str, Any] | Rejected
-"""An item in DynamoDB JSON, or the error of an item."""
+"""An item of an imported file in DynamoDB JSON, or the error message for an invalid item."""
 
 
 @dataclass(frozen=True)

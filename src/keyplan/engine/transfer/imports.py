@@ -123,7 +123,7 @@ class ImportProgress:
     first_error: tuple[str, int, list[str]] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the progress in the form in which it is stored."""
+        """Return the progress of the import in the form in which it is stored."""
         return dict(vars(self))
 
 
@@ -198,7 +198,7 @@ class _Import:
         self.hold.beat()
 
     def write(self) -> None:
-        """Write the current batch of items and store the progress in one transaction."""
+        """Write the current batch of imported items and store the progress in one transaction."""
         batch, progress = self.batch, self.progress.document()
 
         def work(transaction: Transaction) -> None:

@@ -41,13 +41,13 @@ _log = logging.getLogger(__name__)
 
 
 def arn_of(document: Document) -> str:
-    """Return the ARN of a job."""
+    """Return the ARN of an export or import job."""
     arn: str = document["description"][_ARN[document["kind"]]]
     return arn
 
 
 def status_of(document: Document) -> str:
-    """Return the status of a job, such as IN_PROGRESS."""
+    """Return the status of an export or import job, such as IN_PROGRESS."""
     status: str = document["description"][_STATUS[document["kind"]]]
     return status
 
@@ -57,28 +57,28 @@ _STATUS = {EXPORT: "ExportStatus", IMPORT: "ImportStatus"}
 
 
 def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
-    """Return the ARN of a new job, which ends with the time in milliseconds and a random number."""
+    """Return the ARN of a new export or import, which ends with the time in milliseconds and a random number."""
     return f"{table_arn}/{kind}/{now_ms:014d}-{database.clock.random.getrandbits(32):08x}"
 
 
 def stored(view: StoreView, kind: str) -> list[Document]:
-    """Return the documents of all jobs of one kind, sorted by ARN."""
+    """Return the documents of all exports or imports, depending on `kind`, sorted by ARN."""
     return [orjson.loads(body) for _, body in view.documents(f"{kind}:")]
 
 
 def find(view: StoreView, kind: str, arn: str) -> Document | None:
-    """Return the document of the job with this ARN, or None."""
+    """Return the document of the export or import with this ARN, or None."""
     body = view.document(f"{kind}:{arn}")
     return None if body is None else orjson.loads(body)
 
 
 def save(transaction: Transaction, document: Document) -> None:
-    """Store the document of a job."""
+    """Store the document of an export or import."""
     transaction.put_document(f"{document['kind']}:{arn_of(document)}", orjson.dumps(document))
 
 
 def begin(transaction: Transaction, document: Document, now: float) -> Document:
-    """Store a new job without a runner, and delete the expired jobs of the same kind."""
+    """Store a new export or import job without a runner, and delete the expired jobs of the same kind."""
     _purge(transaction, document["kind"], now)
     document = {**document, "runner": None, "beat_s": now}
     save(transaction, document)
@@ -86,21 +86,21 @@ def begin(transaction: Transaction, document: Document, now: float) -> Document:
 
 
 def _purge(transaction: Transaction, kind: str, now: float) -> None:
-    """Delete jobs that have ended and are so old that they are no longer listed."""
+    """Delete exports or imports that have ended and are so old that they are no longer listed."""
     for document in stored(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
 
 
 def check_number(documents: list[Document], kind: str) -> None:
-    """Raise LimitExceededError if the maximum number of jobs of this kind is in progress."""
+    """Raise LimitExceededError if the maximum number of exports or imports is in progress."""
     most = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
     if sum(status_of(document) == IN_PROGRESS for document in documents) >= most:
         raise LimitExceededError(messages.too_many_jobs(f"{kind}s", most))
 
 
 def with_token(documents: list[Document], token: str, now: float) -> Document | None:
-    """Return the job that was started with this client token, or None.
+    """Return the export or import job that was started with this client token, or None.
 
     A token is valid until eight hours after the end of its job.
     """
@@ -112,7 +112,7 @@ def with_token(documents: list[Document], token: str, now: float) -> Document | 
 
 
 class Hold:
-    """The claim of a runner (an engine's thread) on a job."""
+    """The claim of a runner (an engine's thread) on an export or import job."""
 
     def __init__(self, database: Database, runner: str, document: Document, stop: threading.Event) -> None:
         self._database = database
@@ -122,7 +122,7 @@ class Hold:
         self._beaten_at = database.clock.monotonic()
 
     def beat(self) -> None:
-        """Record that the job is running, unless this was recorded in the last few seconds.
+        """Record that the export or import job is running, unless this was recorded in the last few seconds.
 
         Raises StoppedError if the engine is being closed, and LostError if the job does not belong to this runner any
         longer.
@@ -135,20 +135,23 @@ class Hold:
             self._database.store.write(lambda transaction: self.save(transaction, self.confirm(transaction)))
 
     def confirm(self, transaction: Transaction) -> Document:
-        """Return the stored document of the job. Raises LostError unless the job still belongs to this runner."""
+        """Return the stored document of the export or import job. Raises LostError unless the job still belongs to this
+        runner.
+        """
         document = find(transaction, self._kind, self._arn)
         if document is None or status_of(document) != IN_PROGRESS or document["runner"] != self._runner:
             raise LostError
         return document
 
     def save(self, transaction: Transaction, document: Document) -> None:
-        """Store the document of the job, with the current time as its heartbeat."""
+        """Store the document of the export or import job, with the current time as its heartbeat."""
         save(transaction, {**document, "beat_s": self._database.clock.now()})
 
     def finish(self, transaction: Transaction, status: str, **members: Any) -> Document:
-        """End the job with a status, in the transaction that makes the related changes, and return its document.
+        """End the export or import job with a status, and return the job's document.
 
-        `members` are added to the description. Raises LostError if the job does not belong to this runner any longer.
+        `transaction` is the transaction that makes the related changes. `members` are added to the job's description.
+        Raises LostError if the job does not belong to this runner any longer.
         """
         document = self.confirm(transaction)
         ended = {_STATUS[self._kind]: status, "EndTime": round(self._database.clock.now(), 3), **members}
@@ -157,7 +160,7 @@ class Hold:
         return document
 
     def release(self) -> None:
-        """Release the job, so that another runner can claim it.
+        """Release the export or import job, so that another runner can claim it.
 
         Raises LostError if the job does not belong to this runner any longer.
         """
@@ -174,11 +177,15 @@ _DEFAULT_PAGE = 10
 _LEAST_BYTES = 56  # tokens have at least 112 hexadecimal digits, in groups of 16
 
 Order = Callable[[str], Any]
-"""A function that returns the sort key of a job, given the job's ARN. Jobs are listed in descending order."""
+"""A function that returns the sort key of an export or import job, given the job's ARN. Jobs are listed in descending
+order.
+"""
 
 
 def listed(database: Database, kind: str) -> list[Document]:
-    """Return the jobs of one kind that are still listed. Wake the thread if a job is in progress."""
+    """Return the exports or imports, depending on `kind`, that are still listed. If one of them is in progress, wake
+    the thread that runs them.
+    """
     jobs = stored(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in jobs):
         database.wake_jobs()
@@ -187,7 +194,7 @@ def listed(database: Database, kind: str) -> list[Document]:
 
 
 def find_listed(database: Database, kind: str, arn: str) -> Document | None:
-    """Return the job with this ARN, or None. Wake the thread if the job is in progress."""
+    """Return the export or import with this ARN, or None. If it is in progress, wake the thread that runs it."""
     document = find(database.store.view(), kind, arn)
     if document is not None and status_of(document) == IN_PROGRESS:
         database.wake_jobs()
@@ -197,7 +204,7 @@ def find_listed(database: Database, kind: str, arn: str) -> Document | None:
 def page(
     documents: list[Document], kind: str, order: Order, *, size: int | None, token: str | None
 ) -> tuple[list[Document], str | None]:
-    """Return a page of jobs in descending order, and the token of the next page or None.
+    """Return a page of exports or imports in descending order, and the token of the next page or None.
 
     Raises ValidationError if the given token is invalid.
     """

@@ -56,7 +56,7 @@ class Jobs(Worker[Document]):
             _log.exception("exports and imports were interrupted")
 
     def _next(self) -> Document | None:
-        """Claim the next job and return it, or return None if no job is in progress.
+        """Claim the next export or import job and return it, or return None if no job is in progress.
 
         While other runners process all jobs, wait. With a ManualClock, return None instead, because waiting does not
         advance such a clock.
