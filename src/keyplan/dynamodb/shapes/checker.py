@@ -41,7 +41,8 @@ _TEXT_TYPES = frozenset("SN")
 def acceptor(shape: Shape, wire: bool, late: bool = False) -> Acceptor:
     """Return a closure that returns True only for valid content of a shape.
 
-    If `late` is True, the closure does not test late members, whose values are checked when they are converted.
+    If `late` is True, the closure does not test members that are marked `late`, whose values are checked when they are
+    converted.
     """
     match shape:
         case AttributeValue():
@@ -173,7 +174,7 @@ def _item_acceptor(wire: bool) -> Acceptor:
 
 
 def _wire_item(value_test: Acceptor) -> Acceptor:
-    """Return the acceptor for an item in JSON. For speed, strings and numbers are tested inline."""
+    """Return a closure that accepts only valid items in JSON. For speed, strings and numbers are tested inline."""
 
     def accept(content: Any) -> bool:
         if type(content) is not dict:
@@ -193,7 +194,9 @@ def _wire_item(value_test: Acceptor) -> Acceptor:
 
 
 def _python_item(value_test: Acceptor) -> Acceptor:
-    """Return the acceptor for an item in Python, which also tests that names and strings are of type str."""
+    """Return a closure that accepts only valid items in Python form. It also tests that names and strings are of type
+    str.
+    """
 
     def accept(content: Any) -> bool:
         if type(content) is not dict:
@@ -260,7 +263,8 @@ Unknown members are ignored in wire form and rejected in Python form.
 def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # used as shapes.compile, as re.compile is
     """Return the checker for a shape.
 
-    If `late` is True, the checker skips late members, and the operation must be decorated with `late_check`.
+    If `late` is True, the checker skips members that are marked `late`, and the operation must be decorated with
+    `late_check`.
     """
     accepts_wire = acceptor(shape, wire=True, late=late)
     accepts_python = acceptor(shape, wire=False, late=late)
@@ -277,9 +281,9 @@ def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # 
 def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Callable[[Request, Form], T]]:
     """Decorate a function that converts a request to canonical values and has no other effect.
 
-    If the function raises an exception, a late member may be invalid. The whole request is then checked against the
-    shape. This check raises DynamoDB's error or converts values as DynamoDB does. If it raises no error, the function
-    is called again.
+    If the function raises an exception, a member that is marked `late` may be invalid. The whole request is then
+    checked against the shape. This check raises DynamoDB's error or converts values as DynamoDB does. If it raises no
+    error, the function is called again.
     """
 
     def decorate(prepare: Callable[[Request, Form], T]) -> Callable[[Request, Form], T]:

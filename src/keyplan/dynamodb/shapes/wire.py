@@ -291,7 +291,7 @@ def _java(shape: Shape) -> str:
 
 
 def _token(content: Any) -> str:
-    """Return the name that DynamoDB's JSON parser uses for a scalar."""
+    """Return the name that DynamoDB's messages use for a scalar in JSON, such as STRING_VALUE."""
     if isinstance(content, bool):
         return "TRUE_VALUE" if content else "FALSE_VALUE"
     if isinstance(content, str):

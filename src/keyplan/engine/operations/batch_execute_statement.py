@@ -69,7 +69,9 @@ class _StatementRequest(NamedTuple):
     place: tuple[str, bytes] | None = None
     """The table name and stored key of the statement's item, or None if they could not be determined."""
     located: Located | None = None
-    """The action of a writing statement, with its table and stored key."""
+    """The action of a writing statement, with its table and stored key. None for a SELECT, or if the
+    action could not be determined.
+    """
 
 
 class _Costs:

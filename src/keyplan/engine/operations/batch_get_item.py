@@ -178,7 +178,7 @@ class _Reading:
             receipt.table_units += table_units
 
     def check_progress(self) -> None:
-        """Raise the error that left keys unprocessed, if no key could be read."""
+        """If no key could be read, raise the error that prevented the reads."""
         if self._refused is not None and not self._done:
             raise self._refused
 

@@ -71,7 +71,7 @@ class _Part(NamedTuple):
     rest: tuple[Term, ...]
     whole: Term
     negated: bool
-    """True if the branch tests the sort key with NOT or <>."""
+    """True if the branch of the WHERE clause tests the sort key with NOT or <>."""
 
 
 def make(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:

@@ -230,7 +230,7 @@ def _settles_at(document: dict[str, Any], after: float) -> float:
 
 
 def _settled(table: Table, now: float) -> Table:
-    """Return the table, in which indexes that have become readable by now are not marked as backfilling."""
+    """Return the table definition, in which indexes that are readable by now are no longer marked as backfilling."""
     due = (name for name, at in table.document.get("index_ready_at", {}).items() if at <= now)
     ready = {name for name in due if table.indexes[name].backfilling}
     if not ready:

@@ -116,7 +116,7 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
 
 
 def find_taggable(database: Database, arn: str) -> TaggedResource:
-    """Return the resource with this ARN, whose tags can be changed.
+    """Return the resource with this ARN, for a change to its tags.
 
     Raises ResourceInUseError while the table is being deleted, and the errors of `find_resource`.
     """

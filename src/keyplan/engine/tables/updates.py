@@ -374,7 +374,9 @@ def _check_units(definition: dict[str, Any], mode: str) -> None:
 
 
 def _define_attributes(description: dict[str, Any], update: dict[str, Any], request: Request) -> None:
-    """Add the definitions of a new index's key attributes. Other definitions in the request are ignored."""
+    """Add the definitions of a new index's key attributes to a table description. Other definitions in the request are
+    ignored.
+    """
     defined = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
     }
