@@ -15,12 +15,14 @@ EXTRAS := async,aws,charts,fast,import,s3,verify
 # pip shows its progress; bars only in a terminal.
 PIP = $(BIN)/python -m pip install --disable-pip-version-check --progress-bar $(shell test -t 2 && echo on || echo off)
 
-.PHONY: run test quick coverage check bench clean
+.PHONY: run test quick coverage check compiled bench clean
 
 run: $(VENV)/.runtime
 	$(BIN)/keyplan up --folder $(FOLDER) --port $(PORT)
 
-test: $(VENV)/.dev $(VENV)/.browser check
+# mypy uses one processor, so the rest is prepared at the same time.
+test: $(VENV)/.dev
+	@$(MAKE) -j2 check compiled
 	$(BIN)/python -m pytest -q --hypothesis-profile=$(PROFILE) -n $(WORKERS)
 
 # Lint and quick tests, with fewer examples of each law. Timeouts by a signal save pytest a thread for each test.
@@ -40,6 +42,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Bytecode of all modules and tests, which each worker would otherwise compile for itself.
+compiled: $(VENV)/.browser
+	@$(BIN)/python -m pytest -q --collect-only >/dev/null || true
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench all $(if $(PEERS),--peers) $(if $(QUICK),--quick) $(if $(KEEP),--keep)
