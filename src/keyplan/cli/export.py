@@ -87,7 +87,11 @@ def _resources(
     checkpoints: bool | None,
     refused: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
 ) -> tuple[Design, list[TableResource]]:
-    """Return a design and its tables. Exit with 1 if a table cannot be created as it is declared."""
+    """Return a design and its tables. Exit with 1 if a table cannot be created as it is declared.
+
+    `refused` returns additional faults of the tables, which also prevent the export. Exit with 2 if the table names are
+    invalid with `prefix`.
+    """
     from keyplan.cli.designs import load  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415
 
@@ -101,7 +105,10 @@ def _resources(
 
 
 def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
-    """Return the design's tables and, if consumers require it, the table for their checkpoints."""
+    """Return the design's tables and, if `checkpoints` is True, the table for consumers' checkpoints.
+
+    If `checkpoints` is None, the checkpoint table is included if a table of the design declares consumers.
+    """
     from keyplan.streams.checkpoints_table import DEFAULT_NAME, checkpoint_table  # noqa: PLC0415 - as above
 
     tables = list(design.tables)

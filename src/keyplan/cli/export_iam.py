@@ -122,8 +122,9 @@ def _account(design: Design, prefix: str, **options: str) -> Account:
 
 
 def _selected_patterns(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
-    """Return the patterns with these names, or all patterns without names. Patterns with faults are omitted, with a
-    note.
+    """Return the patterns with these names or, if `names` is empty, all patterns.
+
+    A pattern with faults is omitted, and a note about it is printed.
     """
     from keyplan.cli.designs import pattern_of  # noqa: PLC0415 - as above
     from keyplan.design.planning.indexes import all_faults  # noqa: PLC0415
@@ -176,7 +177,11 @@ def _nothing(_table: Table) -> tuple[Grant, ...]:
 
 
 def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
-    """Return the tables with streams that consumers read. Print a note for a stream without a declared consumer."""
+    """Return the tables whose streams are read: those that declare consumers and, if `any_stream` is True, all with a
+    stream.
+
+    Print a note for each stream without a declared consumer.
+    """
     undeclared = [table for table in design.tables if table.schema.stream is not None and not table.consumers]
     for table in undeclared:
         _note(

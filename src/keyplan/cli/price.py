@@ -165,7 +165,10 @@ def _json(estimate: Estimate, load: Load) -> dict[str, object]:
 
 
 def _charts(estimate: Estimate, against: dict[float, float], factor: float) -> str:
-    """Return text charts of the cost per pattern, and of the cost at different loads."""
+    """Return text charts of the cost per pattern, and of the cost at different loads.
+
+    `against` contains the monthly cost by multiple of the estimated load. `factor` is the value of `--scale`.
+    """
     from keyplan.cost.figures import bars  # noqa: PLC0415
 
     costs = sorted(estimate.patterns, key=lambda cost: -cost.requests)

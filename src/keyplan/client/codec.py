@@ -170,7 +170,11 @@ class Sorter:
         """Returns the reader for an item, or None if the item does not belong to a requested entity."""
 
     def _compiled(self, candidates: Sequence[tuple[EntitySpec, Reader | None]]) -> Callable[[Item], Reader | None]:
-        """Compile the tests for all entities into one function, which is called for each item of a page."""
+        """Compile the tests for all candidates into one function, which is called for each item of a page.
+
+        The function returns the reader of the entity to which the item belongs. It returns None if the item belongs to
+        an entity that was not requested, or to no entity.
+        """
         scope: dict[str, Any] = {"by_name": self._by_name.get, "nothing": {}}
         lines = [f"    if {OWNER!r} in item: return None"]
         if self._discriminator is not None:
@@ -215,11 +219,11 @@ def _names(spec: EntitySpec) -> tuple[str, ...]:
 
 
 def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
-    """Return a value by which entities are sorted, those with more specific keys first.
+    """Return a sort key that orders entities from the most specific to the least specific key.
 
     A key is more specific if it contains more literal text, including the shortest value of a field with choices. Ties
-    are broken by the number of repeated fields, then in favor of requested entities, and then by the number of
-    fixed-width placeholders.
+    are broken by how often fields are repeated in the key, then in favor of requested entities (`is_wanted`), and then
+    by the number of fixed-width placeholders.
     """
     parts = [part for template in _templates(spec) for part in template.parts]
     open_parts = [part for part in parts if isinstance(part, BoundPlaceholder)]
@@ -235,7 +239,10 @@ def _templates(spec: EntitySpec) -> list[BoundTemplate]:
 
 
 def _form(spec: EntitySpec) -> str:
-    """Return the text of an entity's key templates, with numbers instead of field names."""
+    """Return the text of an entity's key templates, with numbers instead of field names.
+
+    Templates that differ only in the names of their fields have the same text.
+    """
     numbers: dict[str, int] = {}
     texts = []
     for attribute in spec.key.attributes:

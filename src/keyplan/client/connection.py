@@ -68,9 +68,9 @@ def _no_call(value: object) -> str:
 def run_call(
     context: Context, call: Call[R], options: PageOptions = _DEFAULTS, *, arguments: Arguments | None = None
 ) -> Program[R]:
-    """Run one call. Raises TypeError if the object is not a pattern call.
+    """Run one call and return its result. Raises TypeError if the object is not a pattern call.
 
-    If a first attempt was already sent, `arguments` are its arguments, including its time.
+    If the request of the call was already sent once, `arguments` are the arguments of that attempt, including its time.
     """
     try:
         plan = call.pattern.plan
@@ -263,7 +263,8 @@ def _guarded(
 ) -> Program[Any]:
     """Run a request program and translate its errors to public errors.
 
-    For several calls that run together, `together` describes them in error messages.
+    `begin` creates the program. If several calls run together, `together` is the name of the operation in the meter's
+    labels, such as "transact" in `transact(take, give)`.
     """
     plan = plans[0]
     try:

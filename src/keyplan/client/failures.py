@@ -60,8 +60,8 @@ def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
 class FirstAttemptError(Exception):
     """Raised if DynamoDB returns an error for a request that was sent without a request program.
 
-    A program then handles the error. `arguments` are the arguments of the attempt, including its time, or None if the
-    request does not depend on the time.
+    The call is then run as a request program, which treats the error as the response to its first request. `arguments`
+    are the arguments of the attempt, including its time, or None if the request does not depend on the time.
     """
 
     def __init__(self, error: ServiceError, arguments: Arguments | None) -> None:
@@ -242,7 +242,10 @@ def _failed_in(
     stored_item: _StoredItem,
     fields: Mapping[str, StoredField],
 ) -> Iterator[FailedPart]:
-    """Yield the parts of a condition that are false for the stored item."""
+    """Yield the parts of a condition that are false for the stored item.
+
+    `origin` is the builder method that declares the condition, or the kind of pattern that requires it.
+    """
     if condition is None:
         return
     filled = fill(condition, arguments)
@@ -314,7 +317,10 @@ def _part(origin: Origin, condition: Condition, stored_item: _StoredItem) -> Fai
 
 
 def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the source and the stored value of each field, member and size in a condition."""
+    """Yield each field, member and size that a condition compares, as a pair of its Python source and its stored value.
+
+    The stored value is None if the stored item does not have the field or member.
+    """
     for operand in condition.operands():
         if isinstance(operand, Condition):
             yield from _compared(operand, values)
@@ -378,9 +384,10 @@ def with_steps(
     steps: Sequence[tuple[str, Arguments]],
     errors: Sequence[RunError | None],
 ) -> RunError:
-    """Return a copy of an error whose message also lists the failed steps of the transaction.
+    """Return a copy of `given_up` whose message consists of `done` and the failed steps of the transaction.
 
-    Return the error itself if it is not known which steps failed.
+    `errors` contains the error of each step, or None for a step that did not fail. If all are None, `given_up` itself
+    is returned.
     """
     first = next((error for error in errors if error is not None), None)
     if first is None:

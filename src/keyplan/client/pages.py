@@ -257,7 +257,10 @@ class RangeReader:
         return UnreadableItemError(problem, entity=error.entity, key=error.key)
 
     def _remaining_condition(self, arguments: Arguments) -> Condition | None:
-        """Return the condition that is evaluated on returned items, with the argument values of a call."""
+        """Return the part of the key condition that key strings cannot express, with the argument values of a call.
+
+        The client evaluates it on the returned items. Return None if DynamoDB evaluates the whole key condition.
+        """
         residue = self.plan.residue
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
 
@@ -304,7 +307,11 @@ class _Partition:
         return {name: self._last[name] for name in self._shared.position_of}
 
     def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
-        """Send requests until a result is available or the key range ends. With `once`, send a single request."""
+        """Send requests until a result is available or the key range ends. With `once`, send a single request.
+
+        `want` is the number of results that the call still needs, or None for any number. `page_size` is the maximum
+        number of items that one request reads.
+        """
         while self.more and not self.waiting:
             read_page = yield from self._read(want, page_size)
             items = read_page.get("Items", [])
@@ -451,9 +458,9 @@ class _Descending:
 def _merge(
     partitions: list[_Partition], limit: int | None, page_size: int | None, *, descending: bool
 ) -> Program[list[Any]]:
-    """Return results from several partitions, merged in order.
+    """Return results from several partitions, merged in the order of their sort keys.
 
-    Among equal results, those of the first partition come first.
+    If results in several partitions have the same sort key values, those of the first partition come first.
     """
     items: list[Any] = []
     heap: list[tuple[Any, int]] = []

@@ -51,7 +51,10 @@ def reporting(meter: Meter, console_url: str, *, program: str, every_s: float = 
 
 
 def document(usage: dict[str, Usage], program: str, run: str) -> dict[str, Any]:
-    """Return a report of the usage of each pattern, in the format that the console accepts."""
+    """Return a report of the usage of each pattern, in the format that the console accepts.
+
+    `program` is the name that the console shows, and `run` is an ID that is different for each run of the program.
+    """
     return {
         "program": program,
         "run": run,

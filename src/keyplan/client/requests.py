@@ -225,7 +225,7 @@ _FAILED_STATUS = 500
 
 @dataclass(slots=True)
 class Outcome:
-    """What is known about the outcome of a write."""
+    """A record of whether a write may have been applied although no attempt has succeeded."""
 
     uncertain: bool = False
     """Whether an earlier attempt got no answer, so that the write may have been applied."""

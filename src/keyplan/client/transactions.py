@@ -116,7 +116,11 @@ def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
 
 
 def _pinned(action: Action, old: Item | None) -> Action:
-    """Return the write of an item with the condition that its unique values are still those of the item `old`."""
+    """Return a copy of a write action with the additional condition that its item is still the item `old`.
+
+    The condition compares the unique values and the expiry time. If `old` is None, the condition requires that the item
+    does not exist.
+    """
     spec = action.plan.entity
     members = dict(action.members)
     names = dict(members.get("ExpressionAttributeNames", {}))
@@ -149,7 +153,10 @@ def has_moved(action: Action, stored: Item | None) -> bool:
 
 
 def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the field values of an item after a write, or None if the write deletes the item."""
+    """Return the field values of an item after a write, or None if the write deletes the item.
+
+    `before` contains the field values before the write, or is None if the item did not exist.
+    """
     if plan.operation == "DeleteItem":
         return None
     if plan.operation == "PutItem":
@@ -205,8 +212,9 @@ def _sentinels(
 
 
 def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the values for the key of a guard item, or None if a unique field is missing and the constraint does not
-    apply.
+    """Return the field values from which the key of a guard item is built.
+
+    Return None if `values` is None, or if a unique field is None, so that the constraint does not apply.
     """
     if values is None:
         return None
@@ -466,7 +474,7 @@ def _with_steps(
     actions: Sequence[Action],
     attempts: int,
 ) -> RunError:
-    """Return an error of the same class whose message lists the steps that caused the last cancellation."""
+    """Return a copy of the error `given_up` whose message lists the steps that caused the last cancellation."""
     cause = given_up.__cause__
     reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
     errors = [] if not reasons else _errors_of(calls, actions, reasons, cause)  # type: ignore[arg-type]  # as above
@@ -530,6 +538,6 @@ def _unique_error(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
 
 
 def _item_key(action: Action) -> dict[str, Any]:
-    """Return the key of the item that owns the guard item of an action."""
+    """Return the key of the item whose unique values the guard item of an action reserves."""
     owner: dict[str, Any] = action.members["ExpressionAttributeValues"][":owner"]["M"]
     return owner

@@ -65,7 +65,8 @@ def _description(design: Design) -> str:
 def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
     """Return the resources of the template, by logical ID.
 
-    A table with indexes depends on the previous one, because DynamoDB limits how many are created at the same time.
+    A table with indexes depends on the previous table with indexes, because DynamoDB limits how many such tables are
+    created at the same time.
     """
     entries: dict[str, Any] = {}
     before: str | None = None

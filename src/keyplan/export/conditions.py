@@ -80,7 +80,8 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
 def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
     """Return the parts of a template that a key value contains.
 
-    For a key prefix (begins_with), these are the parts up to the last field with a value, which may be incomplete.
+    If the value is a key prefix (begins_with), these are the parts up to the last field that has a value. The value of
+    that field may be incomplete.
     """
     if value.part != "begins":
         return template.parts

@@ -104,7 +104,8 @@ def _entity(
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
     """Draw the indexes on the right, each near its entities, and connect them to these entities.
 
-    The lines of different indexes run side by side, so that they do not overlap.
+    `ports` contains, by index name, the points at which lines from the entities start. The lines of different indexes
+    run side by side, so that they do not overlap.
     """
     indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))
     lanes = {index.name: number for number, index in enumerate(indexes)}
@@ -137,7 +138,7 @@ def _index_lines(index: Index, table: Table) -> list[Line]:
 
 
 def _headed(texts: Sequence[str]) -> list[Line]:
-    """Wrap texts into lines. The first line is the heading."""
+    """Wrap texts into lines. The first line has the style of a heading."""
     lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
     return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
 
@@ -205,10 +206,10 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
 
 
 def _pattern_boxes(drawing: Drawing, readers: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
-    """Draw patterns below each other, with arrows from the table or index that they read, or to the table that they
-    write.
+    """Draw a box for each pattern, below each other.
 
-    `right` is the right edge of all boxes. If it is 0, the left edge of all boxes is `x`.
+    An arrow points from `box`, a table or index, to each pattern that reads, and from each pattern that writes to
+    `box`. If `right` is not 0, the right edges of the boxes are at `right`. Otherwise, their left edges are at `x`.
     """
     for number, pattern in enumerate(readers):
         line = _pattern_line(pattern)

@@ -312,7 +312,9 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""How a call accesses the items for several values of a field, by operation. {} stands for the field."""
+"""Descriptions of the requests of a call that is given several values of a field, by operation. {} stands for the
+field.
+"""
 _CONDITIONS = {
     "must": "fails unless the item exists",
     "must_not": "fails if the item exists",

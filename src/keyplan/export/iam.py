@@ -192,10 +192,10 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """Divide partitions into groups that one condition can express.
+    """Divide partitions into groups, each of which one condition can express.
 
-    If any partition is allowed, the only group is empty. Partition keys with one attribute are in one group, and each
-    partition key with several attributes is a separate group.
+    If all partitions are allowed (an empty tuple in `texts`), yield a single empty group. If all partition keys have
+    one attribute, they are in one group. Otherwise, each partition key is a separate group.
     """
     if () in texts:
         yield ()
@@ -271,7 +271,7 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
 def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
     """Yield the grants for reading whole items after a query on an index.
 
-    A value of the principal is used only if it is bound to a field in the partition key of the index.
+    Only bindings to fields in the partition key of the index are used.
     """
     named = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
     own = Bindings({name: value for name, value in bindings.values.items() if name in named})
@@ -351,9 +351,10 @@ def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Gra
 
 
 def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterator[Grant]:
-    """Yield the grants for running the consumers of a table: reads of its stream, and checkpoints in another table.
+    """Yield the grants for running the consumers of a table: to read its stream, and to access the table `checkpoints`.
 
-    If the design declares no consumers for the table, the checkpoints of any consumer of the table are allowed.
+    In the checkpoint table, only the checkpoints of the table's consumers can be accessed. If the design declares no
+    consumers for the table, these are the checkpoints of any consumer of the table.
     """
     yield Grant("ListStreams", "")
     for action in ("DescribeStream", "GetRecords", "GetShardIterator"):

@@ -21,7 +21,7 @@ _SCOPES = (Scope(whole=True), Scope(whole=True, turn=1, prefix="another "))
 """The contexts for generating the sample items of an entity. Two different items show which parts of a key vary."""
 _ACCESS: dict[str, Any] = {"MySql": {}}
 _UNKNOWN_TYPE = "S"
-"""The type of an attribute that can have several types and occurs in no sample item."""
+"""The type to write for an attribute that can have several types and occurs in no sample item."""
 _UNREAD = {
     "StreamSpecification": "the stream",
     "WarmThroughput": "warm throughput",
@@ -133,7 +133,10 @@ def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _template_text(part: BoundKeyAttribute) -> str:
-    """Return the template of a key attribute, or an empty string if the attribute stores a field without a template."""
+    """Return the template of a key attribute, or `{field}` if the attribute is a copy of a string or UUID field.
+
+    Return an empty string for other attributes.
+    """
     if part.template is not None or part.field is None:
         return "" if part.template is None else part.template.text
     is_copy = part.field.attribute != part.attribute and part.field.declared.type in (str, UUID)

@@ -107,7 +107,10 @@ def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
 
 
 def listed(items: Sequence[str], most: int) -> list[str]:
-    """Join items with commas, and wrap the result between items."""
+    """Join items with commas, and return the result as lines of at most `most` cells.
+
+    Lines are broken between items. Only an item that is longer than a line is itself wrapped.
+    """
     lines: list[str] = []
     for number, item in enumerate(items, 1):
         *full, last = wrapped(item + ("," if number < len(items) else ""), most) or [""]
@@ -162,7 +165,10 @@ class Drawing:
         self._parts.append(f'<text{kind} x="{x:g}" y="{y + _ASCENT:g}">{escape(line.shown)}{note}</text>')
 
     def box(self, where: Rect, lines: Sequence[Line], kind: str) -> Rect:
-        """Draw a box with lines of text, which is higher than `where` if the lines require it. Return the box."""
+        """Draw a box with lines of text, and return the rectangle that it occupies.
+
+        This is the rectangle `where`, with a greater height if the lines require it.
+        """
         where = replace(where, height=max(where.height, height_of(lines)))
         self.rect(where, kind)
         for number, line in enumerate(lines):
@@ -188,7 +194,10 @@ class Drawing:
         self.width, self.height = max(self.width, x), max(self.height, y)
 
     def svg(self, name: str, title: str, description: str) -> str:
-        """Return the drawing as SVG, with a title and a description for screen readers."""
+        """Return the drawing as SVG, with a title and a description for screen readers.
+
+        `name` must be unique on the page, because the IDs of the title and the description start with it.
+        """
         width, height = self.width + 2, self.height + 2
         head = (
             f'<svg class="diagram" role="img" aria-labelledby="{name}-title {name}-text"'

@@ -21,8 +21,8 @@ _WARM_VERSION = (6, 13, 0)
 _KEY_SCHEMA_VERSION = (6, 37, 0)
 """The first provider version in which index keys with several attributes work.
 
-The argument key_schema was added in 6.29.0, but plans never became empty (issue 46513). Before 6.37.0, the removal of
-such an index removed all indexes of the table (issue 46601).
+The argument key_schema was added in 6.29.0, but every plan showed changes, even directly after they had been applied
+(issue 46513). Before 6.37.0, the removal of such an index removed all indexes of the table (issue 46601).
 """
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 

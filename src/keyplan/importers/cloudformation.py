@@ -41,7 +41,9 @@ _ELSEWHERE = {
     "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
 }
-"""The rest of a message about each resource type that can create tables or replicas outside the template."""
+"""The second half of a message about a resource that can create tables or replicas outside the template, by resource
+type.
+"""
 
 
 def global_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
@@ -102,9 +104,10 @@ def _index(index: Node, of_replica: dict[str, Node], resource: Node, gaps: list[
 
 
 def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) -> dict[str, Any]:
-    """Return the read and write capacity from the first of several nodes that declares it.
+    """Return the read and write capacity. Each is read from the first node that declares it, in `reads` or `writes`.
 
-    The settings of a replica take precedence over those of all replicas, and those of an index over those of the table.
+    Callers list the nodes of a replica before those for all replicas, and the node of an index before that of the
+    table. If capacity scales automatically, the initial capacity is returned, and a sentence is appended to `gaps`.
     """
     throughput = {}
     for kind, holders in (("Read", reads), ("Write", writes)):
@@ -194,7 +197,10 @@ def _kinds(document: Document) -> str:
 
 
 def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver: Resolver, gaps: list[str]) -> None:
-    """Add to each table the functions that read its stream. The keys of `tables` are logical IDs."""
+    """Add to each table the functions that read its stream. The keys of `tables` are logical IDs.
+
+    For a function that cannot be added, a sentence is appended to `gaps`.
+    """
     ids = {table.name: logical_id for logical_id, table in tables.items()}
     for source in event_sources(document.member("Resources"), document.name, resolver):
         logical_id = source.table if source.table in tables else ids.get(source.table)

@@ -154,7 +154,10 @@ def _check_file(url: str, path: Path) -> None:
 
 
 def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
-    """Wrap `call` so that it raises ImportSourceError for connection errors, such as missing credentials."""
+    """Wrap `call` so that it raises ImportSourceError for connection errors, such as missing credentials.
+
+    If `is_elsewhere` is False, the database is in this process, and errors are not converted.
+    """
 
     def ask(operation: str, request: dict[str, Any]) -> Node:
         try:

@@ -83,7 +83,7 @@ def _json(name: str, text: str) -> Iterator[Any]:
 
 
 def wrong_kind(what: str, document: Document) -> ImportSourceError:
-    """Return the error for a document of an unexpected kind."""
+    """Return the error for a document that is not of the kind `what`, such as "a NoSQL Workbench model"."""
     keys = document.value if isinstance(document.value, Mapping) else {}
     hint = next((text for member, text in _HINTS if member in keys and not text.startswith(what)), None)
     description = f"it looks like {hint}" if hint else f"it is {_shape(document.value)}"

@@ -177,8 +177,9 @@ def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
 
 
 def _collections(schemas: Sequence[_Schema]) -> Iterator[SourceCollection]:
-    """Yield the collections that contain several entities. Sort keys start with the names of the enclosing
-    collections.
+    """Yield the collections that contain several entities.
+
+    The sort keys of a sub-collection start with the names of the collections that enclose it and its own name.
     """
     members: dict[tuple[str, str, str], list[str]] = {}
     for schema in schemas:

@@ -310,8 +310,10 @@ class _Planner:
             self._made.templated |= {index.name}
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Add the entity's key in a sparse index to `keys`, if a field determines which sample items are in
-        the index.
+        """Add the entity's key in a sparse index to `keys`, if all its parts can be derived.
+
+        The sample items in the index have the index's key attributes. Other fields must contain the values of the key,
+        and one field must determine which sample items are in the index.
         """
         own = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
         inside = [all(name in item for name in index.attributes) for item in self._source.samples]
@@ -346,7 +348,8 @@ class _Planner:
     def _membership(self, inside: Sequence[bool], used: set[str]) -> str | None:
         """Return the condition that only the sample items in an index satisfy, or None if no field distinguishes them.
 
-        `inside` marks these items. If a field that the key needs exists only in them, the condition is "".
+        `inside` contains, for each sample item, whether it is in the index. `used` are the fields in the index key. If
+        one of them exists only in the items in the index, no other condition is needed, and "" is returned.
         """
         fields = self._made.fields
         if any([text is not None for text in fields[name].column] == list(inside) for name in used):
@@ -389,7 +392,9 @@ class _Planner:
         return PlannedKey(attribute, None, () if own is None else (own.name,))
 
     def _place_all(self) -> None:
-        """Assign a field to each placeholder of the known templates. The field is renamed or added if necessary."""
+        """Assign a field to each placeholder of the known templates. Fields are renamed, added or given another type if
+        necessary.
+        """
         parts = [
             (part, attribute)
             for attribute, template in self._templates.items()
@@ -428,7 +433,11 @@ class _Planner:
         return name
 
     def _adjust_type(self, name: str, part: Placeholder, key: str) -> None:
-        """Change the type of a field if a placeholder does not support it."""
+        """Change the type of the field `name` to the type that the placeholder `part` requires, unless its type is
+        suitable.
+
+        `key` is the key attribute whose template contains the placeholder.
+        """
         fields = self._made.fields
         needed, has = self._kind_of(part, key).__name__, fields[name].annotation
         if not part.spec:
@@ -459,7 +468,11 @@ class _Planner:
         return PlannedKey(attribute, text, tuple(dict.fromkeys(fields)), shape)
 
     def _stored(self, planned_field: PlannedField, needed: str) -> str | None:
-        """Return the storage format of a field that becomes a datetime, if the sample items contain numbers."""
+        """Return the storage format of a field whose type is changed to `needed`.
+
+        If the type is datetime and the sample items contain numbers, this is "epoch_s" or "epoch_ms". Otherwise, the
+        format of the field is not changed.
+        """
         numbers = [value["N"] for value in self._values(planned_field.attribute) if "N" in value]
         if needed != "datetime" or not numbers:
             return planned_field.stored
@@ -485,8 +498,8 @@ class _Planner:
     def _shape(self, attribute: str, inside: Sequence[bool] = ()) -> Shape | None:
         """Return the form of a key attribute in the sample items, or None if it is not clear.
 
-        `inside` selects the sample items. All of them must have the attribute. Otherwise, a template would add items to
-        the index that are not in it.
+        If `inside` is given, only the sample items for which it contains True are examined. All examined items must
+        have the attribute. Otherwise, a template would add items to the index that are not in it.
         """
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
@@ -506,10 +519,12 @@ class _Planner:
         *,
         besides_placed: bool = False,
     ) -> str:
-        """Return the field that has the same value as a part of a key in every selected sample item, or "".
+        """Return the name of the field that has the values `column` in the selected sample items, or "".
 
-        If `besides_placed` is True, fields of other placeholders are ignored, and "" is returned if several fields have
-        the value.
+        `column` contains the values of a part of a key, and `called` is the name of this part. If `inside` is given,
+        only the sample items for which it contains True are compared. The field of the attribute `besides` is ignored.
+        If `besides_placed` is True, fields of other placeholders are also ignored, and "" is returned if several fields
+        have the values.
         """
         holders = []
         for candidate in self._made.fields.values():
@@ -547,7 +562,7 @@ class _Planner:
         return name
 
     def _unnamed(self, attribute: str) -> str:
-        """Return a field name for a value in a key that does not follow a literal word."""
+        """Return a field name for a part of a key that is a value and does not follow a literal word."""
         return f"{snake_name(self._source.name)}_id" if self._source.is_guessed else attribute
 
     def _alias(self, attribute: str) -> str:

@@ -103,14 +103,18 @@ def _is_doubtful(column: Sequence[str], name: str) -> bool:
 
 
 def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Return True if keys without separators are always the same word: the attribute's alias, or a repeated uppercase
-    word.
+    """Return True if all keys are the same single word: the attribute's alias, or an uppercase word in
+    several items.
     """
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
 
 def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: bool) -> str | None:
-    """Return the literal text of a part of a key, or None if the part is a value."""
+    """Return the literal text of the part of a key at the index `at`, or None if the part is a value.
+
+    `columns` contains the texts of each part in the sample items, and `name` is the part's name in the alias, or "".
+    `varied` is True if the keys are not all equal.
+    """
     column = columns[at]
     if len(set(column)) > 1:
         return None
@@ -125,7 +129,11 @@ def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: boo
 
 
 def _called(words: Sequence[str | None], at: int, name: str, column: Sequence[str]) -> str:
-    """Return the name of a value: its alias, or the word before it with a suffix for the form of the values."""
+    """Return the name of a value in a key, or "".
+
+    This is the value's alias `name`, if it has one. Otherwise, it is the literal word before the value with a suffix,
+    such as user_id, or order_date if the values are dates.
+    """
     if name:
         return _bare(name)
     suffix = next((suffix for form, suffix in _SUFFIXES if all(map(form.fullmatch, column))), "id")
@@ -204,7 +212,7 @@ def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
 def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> frozenset[str]:
     """Return the values of a sort key that are literal words, because they occur in several partitions.
 
-    Items with different words must also have different attributes. Otherwise, the values are data, such as the names of
+    Items with the same set of attributes must have the same word. Otherwise, the values are data, such as the names of
     people.
     """
     if attribute != key[-1] or len(key) == 1:
@@ -246,7 +254,10 @@ def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
 
 
 def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
-    """Return the last literal word in each key attribute, or "", with True if a value follows the word."""
+    """Return the last literal word in each key attribute, with True if a value follows the word.
+
+    For a key attribute without a literal word, the result contains "" and False.
+    """
     words_found = []
     for _, *parts in signature:
         words = [at for at, part in enumerate(parts) if part not in {VALUE, ""}]
@@ -255,8 +266,10 @@ def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
 
 
 def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
-    """Return a different name for each kind, preferring the first candidate that is not the first candidate of another
-    kind.
+    """Return a different name for each kind of item.
+
+    The first candidates of other kinds are avoided if possible. If all candidates of a kind are in use, a number is
+    appended to the last one.
     """
     candidates = [list(_candidates(name, words)) for name, words in kinds]
     named: list[str] = []
@@ -288,7 +301,8 @@ def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
 def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> str:
     """Return the template of a key that looks like a plain value, such as Month-01-2018 or a single word.
 
-    Return "" if the form of the key is clear without a comparison, or if a value does not follow a word.
+    Return "" if the form of the key is clear from its items alone, if the key contains no literal word, or if a value
+    in it does not follow a word.
     """
     separator, *words = parts
     texts = [str(item.get(attribute, {}).get("S")) for item in items]

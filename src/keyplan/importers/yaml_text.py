@@ -87,7 +87,9 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
 
 
 def _whole(loader: _Loader, node: yaml.Node) -> int:
-    """Return an integer. Raises ValueError if it has too many decimal digits, which 0x and 0b notation can hide."""
+    """Return an integer. Raises ValueError if it has too many decimal digits, including integers in 0x or
+    0b notation.
+    """
     number: int = loader.construct_yaml_int(node)
     str(number)
     return number

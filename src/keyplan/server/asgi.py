@@ -29,7 +29,7 @@ class _DisconnectedError(Exception):
 
 
 class _Waiter:
-    """The queue of a single request, with a future for its response."""
+    """A queue that contains a single request, with a future that receives the response."""
 
     def __init__(self, work: ProtocolCall | Answer, loop: asyncio.AbstractEventLoop) -> None:
         self.works: deque[Work] = deque((work,))

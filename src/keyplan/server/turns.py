@@ -166,7 +166,8 @@ def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entr
     """Return the requests, starting at the index `start`, whose writes can share one commit (`engine.group()`).
 
     The result consists of the index after these requests, the requests to run before the group, and the requests in the
-    group. Entries that are already responses keep their position in their queue.
+    group. An entry that is already a response is in the group if a write of the same queue precedes it, so that each
+    queue gets its responses in order.
     """
     early: list[Entry] = []
     late: list[Entry] = []

@@ -1,9 +1,9 @@
 """Delivery of changes to a consumer, with retries, bisection of failing batches, and a destination for failed records.
 
 A page of records is divided into segments: single records or, for a consumer that accepts lists, batches of records.
-Only the first segment is delivered, and the consumer's position in the shard moves past it only after it has been
-handled. This module never sleeps. A failed segment has a time before which it is not retried. The caller must call
-`deliver` again after that time.
+Each call to `Delivery.deliver` delivers only the first segment of a shard. The consumer's position in the shard moves
+past the segment only after it has been handled. This module never sleeps. A failed segment has a time before which it
+is not retried. The caller must call `deliver` again after that time.
 """
 
 from __future__ import annotations
@@ -102,7 +102,11 @@ class Track:
     is_at_tip: bool = False
     """True if the last read of the shard returned no records."""
     last_at_s: float | None = None
-    """The time at which the current record, or the last delivered record, was written, in epoch seconds, or None."""
+    """The time at which a record was written, in epoch seconds, or None if no record has been read.
+
+    It is the record that is delivered now or was delivered last or, if no record of the last page has been delivered
+    yet, the last record that was read.
+    """
 
     @property
     def is_idle(self) -> bool:

@@ -149,10 +149,10 @@ class Leases:
         return acquired
 
     def keep(self, track: Track) -> None:
-        """Renew leases that will expire soon. Raises LeaseLostError if another runner has acquired this shard.
+        """Renew the leases of all shards that will expire soon.
 
         The leases of all shards are renewed, because the delivery of one shard's records can take a long time while the
-        other shards wait.
+        other shards wait. Raises LeaseLostError if another runner has acquired the shard of `track`.
         """
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:

@@ -293,7 +293,10 @@ class Runner:
         self._refreshed_s = self.clock.monotonic()
 
     def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
-        """Release acquired shards that a failed refresh left unread and that do not exist any longer."""
+        """Release shards that this runner has acquired but not started to read, and that do not exist any longer.
+
+        Such shards remain if the previous refresh failed after it had acquired them.
+        """
         listed = {shard.key for stream in streams for shard in stream.shards}
         for track in self._reading.unread(consumer):
             if track.lease.shard not in listed:

@@ -142,7 +142,12 @@ def _answered(
     context: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Generator[Step, Any, tuple[Any, Parsed]]:
-    """Return the engine's response. A failed attempt is repeated as often as the client's retry handler requests it."""
+    """Return the engine's response as the second element of a pair.
+
+    The first element is an HTTP response with an empty body, or None if the call succeeded.
+
+    A failed attempt is repeated as often as the client's retry handler requests it.
+    """
     attempts = 1
     while True:
         parsed = operation.answer(client, engine, params)

@@ -111,7 +111,8 @@ def _are_named(values: Any) -> bool:
 def _check(shape: Shape, above: tuple[str, ...]) -> Check | None:
     """Return a test for a value whose Python type is already known to be correct.
 
-    Return None if the value has no other requirements.
+    Return None if the value has no other requirements. `above` contains the names of the enclosing shapes. A shape that
+    contains itself is not checked again.
     """
     if shape.name == "AttributeValue":
         return lambda value: _are_single((value,))
