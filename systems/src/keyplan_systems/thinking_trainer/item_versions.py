@@ -29,7 +29,9 @@ def upgraded_values(kind: Kind, values: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """Return the value with field names converted to attribute names. All map keys in records are field names."""
+    """Return the value with all map keys converted from field names to attribute names, including those in
+    nested maps.
+    """
     if isinstance(value, Mapping):
         return {to_camel(name): _stored(part) for name, part in value.items()}
     return [_stored(part) for part in value] if isinstance(value, list) else value

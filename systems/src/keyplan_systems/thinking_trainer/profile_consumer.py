@@ -43,7 +43,7 @@ class ProfileConsumer:
     clock: Clock
 
     def follow(self, change: Inserted[StoredAttempt] | Modified[StoredAttempt]) -> None:
-        """Add the attempt that a change completed to its user's profile."""
+        """Add the attempt in a stream record to its user's profile."""
         self.add(change.new)
 
     def add(self, attempt: Attempt) -> bool:

@@ -152,7 +152,7 @@ class Service:
         return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
-        """Grade an attempt.
+        """Return the completed attempt with the answers in `texts` and their evaluation.
 
         Grading by a model costs money, so it counts toward the limit even if the evaluator fails.
         """
@@ -244,7 +244,7 @@ class Service:
     # Profiles.
 
     def profile(self, user_id: str) -> Profile | None:
-        """Return a user's latest profile, or None if no submitted attempt has been included yet."""
+        """Return a user's latest profile. Return None until the profile consumer has processed a submitted attempt."""
         latest = next(iter(self.db.run(design.latest_profile(user_id))), None)
         return None if latest is None else _current_profile(latest)
 

@@ -14,7 +14,9 @@ from keyplan_systems.web.system import UnfinishedError, Worker
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _UP_TO_DATE_S = 5.0
-"""Time in seconds, in addition to the pause between runs, after which a worker without new runs counts as behind."""
+"""Time in seconds, in addition to the worker's pause between runs, for which a worker counts as up to date after it had
+no pending tasks.
+"""
 _UNFINISHED_PAUSE_S = 5.0
 """Maximum pause in seconds after a partial failure. The pause is short, because other tasks can be completed.
 

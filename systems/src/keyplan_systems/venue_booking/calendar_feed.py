@@ -102,7 +102,7 @@ def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry
 
 
 def _public_id(event: Event) -> str:
-    """Return the ID of a public event for the feed, or a hash of the ID for a private event."""
+    """Return the ID under which the feed lists an event: the event's own ID, or a hash of it for a private booking."""
     if event.kind is EventKind.PRIVATE_BOOKING:
         return hashlib.sha256(f"reserved {event.event_id}".encode()).hexdigest()[:32]
     return event.event_id

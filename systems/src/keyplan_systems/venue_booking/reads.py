@@ -1,4 +1,4 @@
-"""The access patterns that read: the numbered ones from the published design, followed by additional ones."""
+"""The access patterns that read: first those that the design record of the system numbers, and then additional ones."""
 
 from __future__ import annotations
 

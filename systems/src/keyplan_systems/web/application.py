@@ -55,7 +55,7 @@ def web_application(
 
 
 class LazyRoute(APIRoute):
-    """A route that is built on its first request, or for the OpenAPI document.
+    """A route that is built when it receives its first request or when the OpenAPI document is generated.
 
     Building a route takes a few milliseconds, because FastAPI creates a validator for each parameter and result. An
     application therefore starts in a fraction of the time, and mistakes in a declaration are raised later.
@@ -71,7 +71,7 @@ class LazyRoute(APIRoute):
         self._building = threading.RLock()
 
     def __getattr__(self, attribute: str) -> Any:
-        """Build the route, because it does not have the attribute yet."""
+        """Return an attribute that only a built route has, and build the route first if necessary."""
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         with self._building:

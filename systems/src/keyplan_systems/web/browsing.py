@@ -112,7 +112,7 @@ def page_router(
     """Return a router for pages below `PREFIX`. If a route raises an error, the response is an HTML page that shows the
     error.
 
-    `problem` returns an error with a message for users, or None to use the API's message.
+    `problem` converts an exception to a `Problem` with a message for users, or returns None to use the API's message.
     """
 
     class PageRoute(LazyRoute):

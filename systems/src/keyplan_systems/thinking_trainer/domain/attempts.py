@@ -41,7 +41,7 @@ SILENCE = timedelta(hours=24)
 """Time without changes after which an attempt in progress counts as abandoned."""
 
 LONGEST_GRADING = timedelta(hours=1)
-"""Time that grading never exceeds. Three requests to a slow model and the pauses between them take minutes."""
+"""Upper bound for the duration of grading. Three requests to a slow model and the pauses between them take minutes."""
 
 
 class Status(StrEnum):

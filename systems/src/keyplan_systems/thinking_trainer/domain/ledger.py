@@ -3,8 +3,9 @@
 A profile could be computed from a query for the ten newest attempts, but that query uses an index, which can lag. If
 two attempts are submitted concurrently, each handler could see its own attempt and miss the other, and no later event
 would correct this. The ledger is a single item of the table. It is read with strong consistency, and written only if it
-is unchanged since it was read. The second writer reads it again and then finds both attempts. In addition, computing
-eighty small numbers does not require reading ten attempts of up to 300,000 bytes each.
+is unchanged since it was read. If the write of a handler fails for this reason, the handler reads the ledger again and
+finds the other attempt. In addition, a profile is computed from eighty small numbers, instead of reading ten attempts
+of up to 300,000 bytes each.
 
 The ledger contains more attempts than a profile's window, because attempts can arrive late. An attempt that is older
 than known attempts changes all later snapshots, which `snapshots` returns again. Therefore the snapshots do not depend

@@ -1,8 +1,8 @@
 """Exact mean, deviation and slope of integer scores, which are rounded once at the end.
 
-Scores are small integers, so all values except the square root are fractions. The square root is rounded without
-computing its value. The results do not depend on the order of additions or on binary floating point. Exact halves are
-rounded to even.
+Scores are small integers, so all values except the square root are fractions. The square root is rounded with integer
+arithmetic. The results do not depend on the order of additions or on binary floating point. Exact halves are rounded to
+even.
 """
 
 from __future__ import annotations

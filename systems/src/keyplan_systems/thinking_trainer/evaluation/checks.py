@@ -10,12 +10,14 @@ from . import lexicon
 from .features import Features
 
 ENOUGH_WORDS = 40
-"""Minimum number of words for checks of missing features. In shorter texts, a missing feature means little."""
+"""Minimum number of words with which an answer can meet a check for the absence of something, such as
+sweeping words.
+"""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check of a submission. `yes` and `no` are the reasons given with the score."""
+    """A check of a submission. `yes` is the reason given with the score if the check is met, and `no` if it is not."""
 
     dimension: Dimension
     met: Callable[[Features], bool]

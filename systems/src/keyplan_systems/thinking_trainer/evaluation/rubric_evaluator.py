@@ -34,8 +34,8 @@ class RubricEvaluator:
     """Evaluator that uses only the checks of the fixed rubric."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return the scores of all eight dimensions, each with the reasons for its points and for missing points. It
-        never fails.
+        """Return the scores of all eight dimensions, each with the reasons for its points and for missing points. The
+        evaluation never fails.
         """
         features = Features(submission)
         scores = tuple(_score(dimension, features) for dimension in DIMENSIONS)

@@ -48,7 +48,7 @@ _BODY: Final = {
         }
     },
 }
-"""OpenAPI description of the request body of the GraphQL route, which the library does not provide."""
+"""OpenAPI description of the request body of the GraphQL route. The GraphQL library does not describe the body."""
 
 
 def application(
@@ -121,7 +121,7 @@ def _calendar(service: Service, domain: str) -> APIRouter:
 
 
 def _is_among(etag: str, header: str) -> bool:
-    """Return True if an If-None-Match header contains the entity tag. Weak tags match, too (RFC 9110,
+    """Return True if an If-None-Match header contains the entity tag. A weak tag in the header matches, too (RFC 9110,
     section 13.1.2).
     """
     return header.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in header.split(",")}

@@ -42,8 +42,8 @@ class Endpoint(GraphQLRouter[Context, None]):
         return answer
 
     def decode_json(self, data: str | bytes) -> object:
-        """Return the parsed request body. Raises `Problem` if it is not a JSON object, which the library does not
-        check.
+        """Return the parsed request body. Raises `Problem` if the body is not a JSON object, because the library does
+        not check this.
         """
         try:
             body = orjson.loads(data)

@@ -39,7 +39,7 @@ MAX_VALUES: Final = 5_000
 MAX_INTROSPECTION_VALUES: Final = 400_000
 """Maximum number of introspection values, assuming that all lists have their full length.
 
-It allows tools to request the whole schema once.
+It is high enough for one query of the whole schema, as tools send it.
 """
 
 _INTROSPECTION_FIELDS: Final = frozenset(("__schema", "__type"))
@@ -57,7 +57,7 @@ _LISTS: Final[Mapping[str, int]] = {
     "audit": FIRST,
     "auditOf": FIRST,
 }
-"""Number of list elements that is assumed for a field without a `first` argument.
+"""Number of list elements that is assumed for a field without a `first` argument, by field name.
 
 For fields that do not accept `first`, this is the maximum length of the list.
 """
@@ -176,7 +176,7 @@ def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
 
 
 def refusal(measure: Measure) -> GraphQLError | None:
-    """Return the error for a query that exceeds a limit, or None."""
+    """Return the error for a query with this depth and number of values, or None if it exceeds no limit."""
     if measure.depth > MAX_DEPTH:
         message = f"The query is {measure.depth} levels deep; the maximum is {MAX_DEPTH}."
         return GraphQLError(message, extensions={"code": "too_deep"})

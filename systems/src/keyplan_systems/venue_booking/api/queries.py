@@ -55,7 +55,7 @@ class Query:
 
     @field("The valid codes for the email addresses that the caller has yet to verify.")
     async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
-        """Return the email addresses that the caller has claimed in the last hour."""
+        """Return the caller's claims to email addresses from the last hour."""
         return [EmailCodeShape.of(item) for item in await use(info.context.service.users.codes, info.context.actor)]
 
     @field("The caller's bookings, the latest date first.")

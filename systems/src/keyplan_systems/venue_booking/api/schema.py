@@ -53,7 +53,7 @@ class _ErrorReporting(SchemaExtension):
     """Extension that converts errors to the format that is returned to callers."""
 
     def on_operation(self) -> Iterator[None]:
-        """Convert the errors after the query has been executed."""
+        """Replace the errors in the result of the executed query by errors in that format."""
         yield
         result: Any = self.execution_context.result
         if isinstance(result, ExecutionResult | StrawberryResult) and result.errors:
@@ -61,13 +61,13 @@ class _ErrorReporting(SchemaExtension):
 
 
 class _OneOperation(SchemaExtension):
-    """Extension that rejects a document with several operations if no operation name is given.
+    """Extension that rejects a document with several operations if the request does not name the operation to run.
 
-    The library would run the first operation.
+    Without this extension, the library would run the first operation.
     """
 
     def on_operation(self) -> Iterator[None]:
-        """Add a validation rule that counts the operations."""
+        """Add the validation rule that rejects several operations, unless the request names an operation."""
         context = self.execution_context
         if context.operation_name is None:  # the query has not been parsed yet
             context.validation_rules = (*context.validation_rules, _OneOperationRule)

@@ -31,8 +31,8 @@ def hashed_code(code: str, salt: str) -> str:
 
 
 def is_code(text: str, salt: str, hashes: Sequence[str]) -> bool:
-    """Return True if the entered text matches one of the hashes of verification codes. The duration does not depend on
-    the text.
+    """Return True if the entered text matches one of the hashes of verification codes. The comparison takes the same
+    time for every text.
     """
     candidate = hashed_code(text, salt).encode()
     matches = [hmac.compare_digest(candidate, stored.encode()) for stored in hashes]

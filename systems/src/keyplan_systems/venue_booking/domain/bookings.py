@@ -229,7 +229,7 @@ def check_may_see(booking: Booking, actor: Actor) -> None:
 def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:
     """Return True if a pending booking cannot be approved.
 
-    This is the case if one of its slots is held, or if the venue no longer offers its duration.
+    This is the case if one of the given events holds one of its slots, or if the venue no longer offers its duration.
     """
     if booking.status is not Status.PENDING:
         return False

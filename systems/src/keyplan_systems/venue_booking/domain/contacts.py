@@ -35,7 +35,7 @@ def normalise_phone(text: str, country: str) -> str:
     """Return a telephone number in international format (E.164). A number without a + is interpreted in the given
     country.
 
-    Raises ValueError if the number is impossible.
+    Raises ValueError if the text is not a possible telephone number.
     """
     try:
         number = phonenumbers.parse(text, country)

@@ -100,8 +100,8 @@ class SlotState(StrEnum):
 
 @dataclass(frozen=True)
 class DayAvailability:
-    """The availability of a date: the state of each slot, the durations that fit, and whether the date can be
-    requested.
+    """The availability of a date: the state of each slot, the durations whose slots are all free, and whether the date
+    can be requested.
 
     For a date outside the booking window, `bookable` is False; the state of its slots is still correct.
     """
@@ -112,7 +112,7 @@ class DayAvailability:
     bookable: bool
 
     def is_free(self, slot: str) -> bool:
-        """Return True if the slot is free. The result is False for an unknown slot."""
+        """Return True if the slot is free and the date can be requested. The result is False for an unknown slot."""
         return self.bookable and self.slots.get(slot) is SlotState.FREE
 
 

@@ -81,7 +81,9 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class Unguarded:
-    """A write whose conditions, if it has any, cannot fail because of the caller. `name` is used in log messages."""
+    """A write that has no condition, or only conditions that cannot fail because of the caller's request. `name` is
+    used in log messages.
+    """
 
     name: str
 

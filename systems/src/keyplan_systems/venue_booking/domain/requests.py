@@ -135,7 +135,9 @@ def checked_event(request: EventRequest, venue: Venue, now: datetime) -> EventRe
 
 
 def checked_phone(text: str, venue: Venue) -> str:
-    """Return the telephone number in international format. Raises InvalidRequestError if the number is impossible."""
+    """Return the telephone number in international format. Raises InvalidRequestError if the text is not a possible
+    telephone number.
+    """
     try:
         return normalise_phone(text, venue.country)
     except ValueError as error:

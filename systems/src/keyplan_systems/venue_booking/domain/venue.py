@@ -187,7 +187,9 @@ def _check_slots(slots: tuple[Slot, ...]) -> None:
 
 
 def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str, ...]) -> None:
-    """Check that a duration's slots are contiguous, so that its start and end describe it completely."""
+    """Raise ValueError unless the slots of a duration are contiguous, so that its start and end describe it
+    completely.
+    """
     for start in range(len(slot_names)):
         if names and names == slot_names[start : start + len(names)]:
             return

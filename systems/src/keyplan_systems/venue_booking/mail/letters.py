@@ -208,8 +208,8 @@ def _mailbox(name: str, address: str) -> Address:
 def _facts(
     kind: NoticeKind, booking: Booking, values: Mapping[str, str], labels: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Return the table of details in an email. Administrators get all details, customers only those that
-    they entered.
+    """Return the details that an email lists, as pairs of a label and a value. Administrators get all details,
+    customers only those that they entered.
     """
     facts = {
         "code": values["code"],

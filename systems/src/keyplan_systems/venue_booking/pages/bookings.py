@@ -172,7 +172,9 @@ def path_of(actor: Actor, booking_id: str) -> str:
 
 
 def version_of(form: FormFields) -> int | None:
-    """Return the version of the booking that the page showed, or None."""
+    """Return the version that the booking had when the form was shown, or None if the form does not contain
+    a version.
+    """
     version = number_of(form.get("version", ""))
     return version if isinstance(version, int) else None
 

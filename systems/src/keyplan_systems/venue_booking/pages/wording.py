@@ -156,8 +156,8 @@ class Phrases:
 
 
 def _count(details: Mapping[str, object]) -> dict[str, int]:
-    """Return the arguments for a phrase that contain the number from an error's details. The number selects the plural
-    form.
+    """Return the number in an error's details as the argument `count` of a phrase, where it selects the plural form.
+    The result is empty if the details contain no number.
     """
     return {"count": int(str(details["triesLeft"]))} if "triesLeft" in details else {}
 
