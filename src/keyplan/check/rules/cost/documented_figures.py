@@ -125,8 +125,8 @@ _FORMER_FACTOR = 2.0
 def wrong_price(subject: Subject) -> Iterator[Finding]:
     """Claimed price is wrong
 
-    Finds claimed prices of a million requests that differ by more than 1 % from the prices included with keyplan
-    (on-demand capacity, Standard table class).
+    Finds claims about the price per million requests that differ by more than 1 % from the prices included with
+    keyplan (on-demand capacity, Standard table class).
 
     Why is this bad? In us-east-1, a million reads cost $0.25 and a million writes $1.25 until 31 October 2024. These
     prices were then halved. They are prices of units, not requests: a read unit covers a consistent read of up to 4 KB,

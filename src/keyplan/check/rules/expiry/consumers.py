@@ -80,8 +80,9 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
 
     Finds consumers without `on_failure=`. If KP708 reports missing `retries=`, its fix includes both options.
 
-    Why is this bad? After the last retry, or when the record leaves the stream, the change is dropped. The lost change
-    is not stored anywhere, and the aggregate, search index or data lake that the consumer maintains remains wrong.
+    Why is this bad? After the last retry, or when the record expires from the stream, the change is dropped. The lost
+    change is not stored anywhere, and the aggregate, search index or data lake that the consumer maintains remains
+    wrong.
 
     Fix: declare a destination with `on_failure="..."`: a queue, a topic or a folder. The records stored there can be
     delivered again.

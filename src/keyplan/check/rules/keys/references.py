@@ -200,8 +200,8 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     item can access this item. If the key starts with the tenant, an IAM policy with the condition key
     `dynamodb:LeadingKeys` isolates tenants, and the items of one tenant can be exported, deleted and measured.
 
-    Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), also in indexes, or suppress the
-    finding if all access goes through a service that checks the tenant.
+    Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), including in indexes, or suppress
+    the finding if all access goes through a service that checks the tenant.
 
     Source: developer guide, "Using IAM policy conditions for fine-grained access control", dynamodb:LeadingKeys.
     """

@@ -384,11 +384,12 @@ def _has_same_template(value: KeyValue, part: BoundKeyAttribute) -> bool:
 def entity_never_used(subject: Subject) -> Iterator[Finding]:
     """Entity is never written, or never read
 
-    Finds entities that no pattern writes, if patterns write other entities of the table. Also finds entities that no
-    pattern reads, if patterns read other entities. Conditions, checks, returned items and consumers count as reads. A
-    create whose key can already exist also counts as a read, because it keeps a value unique. Entities in a table with
-    a stream and no declared consumer are not reported as never read. Entities are not reported as never written if a
-    transaction replaces their items with items of another entity.
+    Finds entities that no pattern writes, provided that a pattern writes at least one other entity of the table. Also
+    finds entities that no pattern reads, provided that a pattern reads at least one other entity of the table.
+    Conditions, checks, returned items and consumers count as reads. A create whose key can already exist also counts as
+    a read, because it keeps a value unique. Entities in a table with a stream and no declared consumer are not reported
+    as never read. Entities are not reported as never written if a transaction replaces their items with items of
+    another entity.
 
     Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a program
     cannot read or write data that it needs. A pattern that is added when the table is already in use can require a new
