@@ -152,7 +152,11 @@ def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
-    """Yield the permissions for patterns. Print which patterns can access the partitions of every principal."""
+    """Yield the permissions for patterns, and print notes on them.
+
+    If values are bound to the principal, a note lists the patterns that can access the partitions of every principal.
+    Exit with 2 if a binding is not used by any pattern.
+    """
     from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 
     by_pattern = {pattern.name: list(of_pattern(pattern, bindings)) for pattern in patterns}
@@ -172,7 +176,7 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
 
 
 def _nothing(_table: Table) -> tuple[Grant, ...]:
-    """Return an empty tuple, because programs that neither create nor compare tables need no permissions for this."""
+    """Return an empty tuple. Programs that neither create nor compare tables need no permissions for these tasks."""
     return ()
 
 

@@ -141,8 +141,10 @@ def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, 
 
 
 def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
-    """Return the call whose pages are read: the given pattern call, or an ad-hoc query from entities and a key
-    condition.
+    """Return the call whose pages are read.
+
+    This is the pattern call in `terms`, or an ad-hoc query from the entities and key condition in `terms`. `method` is
+    the name of the called method for error messages.
     """
     if len(terms) != 1 or options:
         return query_call(terms, options, method=method)

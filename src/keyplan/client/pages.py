@@ -189,7 +189,8 @@ class RangeReader:
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
         """Return the index entries whose full items are read from the table afterwards.
 
-        Entries that have expired or belong to other entities are excluded.
+        Entries that have expired or belong to other entities are excluded. Each entry is returned twice in a pair, so
+        that the result has the same form as that of `entities`.
         """
         if not self._identifies:
             return [(item, item) for item in items]
@@ -352,8 +353,9 @@ class _Partition:
         return response
 
     def take(self) -> Any:
-        """Return the next entity, or the next index entry whose full item is read afterwards, and advance
-        the position.
+        """Remove and return the next result, and advance the position.
+
+        The result is an entity or, if full items are read after a query on an index, an index entry.
         """
         item, entity = self.waiting.popleft()
         if self.waiting:

@@ -76,9 +76,10 @@ class Action:
 def actions_of(
     context: Context, number: int, call: WriteCall[Any], arguments: Arguments, skipped: frozenset[Any]
 ) -> Program[list[Action]]:
-    """Return the actions of a transaction that a call requires.
+    """Return the actions of a transaction that a call requires: the write of its item, and writes of guard items.
 
-    The guard items in `skipped` are not deleted, because other items own them.
+    `number` is the index of the call in the transaction. The guard items in `skipped` are not deleted, because other
+    items own them.
     """
     plan = call.pattern.plan
     compiled = write_request(plan)
@@ -233,7 +234,8 @@ def _owner(own: Action) -> Item:
 def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
     """Return an action that puts a guard item, on the condition that the values are not reserved for another item.
 
-    A reservation by an expired guard item does not prevent the write.
+    `own` is the write of the item that has the values. A reservation by an expired guard item does not prevent the
+    write.
     """
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
@@ -249,8 +251,9 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return an action that deletes a guard item, on the condition that the guard item does not belong to
-    another item.
+    """Return an action that deletes a guard item, on the condition that the guard item does not belong to another item.
+
+    `own` is the write of the item that had the values.
     """
     members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
     return _sentinel(own, "release", rule, values, members)
@@ -411,7 +414,10 @@ def first_attempt_time(context: Context, token: str | None) -> float:
 
 
 def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> bool:
-    """Return True if a transaction failed because an item changed after it was read. A retry can then succeed."""
+    """Return True if a transaction failed only because items or guard items changed after they were read.
+
+    A retry can then succeed.
+    """
     raced = False
     for action, reason in zip(actions, reasons, strict=False):
         code = reason.get("Code", "None")

@@ -117,7 +117,10 @@ def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
 
 
 def _plain(item: Item) -> dict[str, Any]:
-    """Return an item's values as Python values, so that differences in number format and set order are ignored."""
+    """Return an item's attribute values as Python values.
+
+    Compared in this form, two items are equal even if they differ in number format or in the order of set elements.
+    """
     return {name: decode_value(value) for name, value in item.items()}
 
 

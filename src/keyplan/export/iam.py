@@ -206,8 +206,9 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
-    """Combine statements for which `same` returns equal values into one statement with all their actions
-    and resources.
+    """Combine the statements for which `same` returns equal values, and return the resulting statements.
+
+    Each of them allows all actions on all resources of the statements that it replaces.
     """
     by_form: dict[Any, PolicyStatement] = {}
     for statement in statements:

@@ -113,7 +113,10 @@ def _index(index: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]
 
 
 def _samples(entity: EntitySpec) -> list[dict[str, Any]]:
-    """Return the sample items of an entity, except those with the same key or without valid values."""
+    """Return the sample items of an entity, preceded by a row that shows the templates of its index keys.
+
+    An item is omitted if no valid example values exist, or if an earlier item has the same key.
+    """
     items = [item for scope in _SCOPES if not isinstance(item := example_item(entity, scope), str)]
     return list(_unique(map(plain, [*_template_row(entity, items), *items]), entity.schema.key))
 

@@ -261,7 +261,11 @@ class _Reader:
     def _add_key(
         self, pattern: Node, part: str, node: Node, fields: dict[str, SourceField], templates: dict[str, str]
     ) -> None:
-        """Add the template of a key attribute, unless the attribute stores a field unchanged."""
+        """Add the template of a key attribute to `templates`.
+
+        If the attribute stores a field unchanged, nothing is added. If its key contains values that are neither strings
+        nor numbers, the attribute is added to `fields` instead, as a string field.
+        """
         attribute = node.need("field").text()
         pieces = self._pieces(pattern, part, node)
         names = [name for _, name in pieces if name]

@@ -215,7 +215,8 @@ class _Planner:
     def _known_templates(self) -> dict[str, Template]:
         """Return the key templates that the source contains, by attribute.
 
-        Aliases such as USER#{user_id}, and keys of sample items, can also be templates.
+        These are the templates that the source determines, aliases such as USER#{user_id}, and attribute values in the
+        rows that show templates.
         """
         templates = {attribute: parse(text) for attribute, text in self._source.templates.items()}
         stated = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
@@ -232,7 +233,9 @@ class _Planner:
         return templates
 
     def _are_of(self, template: Template, attribute: str) -> bool:
-        """Return True if all sample items match a template, with values of the required types for its fields."""
+        """Return True if `attribute` matches a template in all sample items, and its fields have values of suitable
+        types.
+        """
         parts = [part for part in template.parts if isinstance(part, Placeholder)]
         kinds: dict[str, type] = {}
         for part in parts:
@@ -249,8 +252,9 @@ class _Planner:
         )
 
     def _kind_of(self, part: Placeholder, attribute: str) -> type:
-        """Return the type that a field needs for a placeholder. If a date is formatted from timestamps, this is
-        datetime.
+        """Return the type that a field needs for the placeholder `part` of a key attribute's template.
+
+        For a placeholder with a date format, this is datetime if the sample items contain timestamps in the field.
         """
         kind = next((kind for spec, kind in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
         values = self._values(self._attribute_of(part.field, attribute))

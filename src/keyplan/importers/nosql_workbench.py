@@ -200,7 +200,11 @@ def _shows_templates(item: Item, table: SourceTable) -> bool:
 def _kinds(
     samples: Sequence[Item], found: SourceTable, others: Mapping[str, str], guesses: list[str]
 ) -> Iterator[SourceEntity]:
-    """Yield an entity for each form that the keys of the sample items have."""
+    """Yield an entity for each form that the keys of the sample items have.
+
+    Add a sentence to `guesses` for each assumption. If all keys have the same form, yield a single entity without a
+    name.
+    """
     if not samples:
         guesses.append(
             "no facets and no sample items: all items are one entity with plain keys;"

@@ -270,7 +270,8 @@ def _stamp(epoch_s: float) -> str:
 def _credential(credential: str, stamp: str) -> tuple[str, str]:
     """Return the access key ID and the scope (date/region/service/terminator) of a credential.
 
-    Raises IncompleteSignatureError for a malformed credential, and InvalidSignatureError for a wrong scope.
+    `stamp` is the time of the request. Raises IncompleteSignatureError for a malformed credential. Raises
+    InvalidSignatureError for a wrong scope, for example if its date is not that of the request.
     """
     parts = credential.rstrip("/").split("/")
     if len(parts) != 5:

@@ -72,7 +72,11 @@ class Leases:
         return self._close_lost_shards(consumer, state, streams) + self._report_trimmed(consumer, state, streams)
 
     def _take(self, consumer: BoundConsumer, state: ConsumerState, ready: Sequence[Shard], count: int) -> None:
-        """Acquire up to `count` free shards for the consumer. Each runner starts at a different shard."""
+        """Acquire up to `count` free shards in `ready` for the consumer.
+
+        Shards that this runner held before are acquired first. The order of the others starts at a shard that depends
+        on the runner's name, so that runners rarely compete for the same shard.
+        """
         shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
         ours = {lease.shard for lease in state.leases.values() if lease.owner == self.runner}
@@ -128,7 +132,7 @@ class Leases:
         return buried
 
     def _report_trimmed(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
-        """Report records that were trimmed from acquired shards before any record of the shard was read.
+        """Report acquired shards in which records were trimmed before any record of the shard was read.
 
         Return the number of these shards. Consumers that started with the latest changes are excluded, because the
         trimmed records may be older than their start.

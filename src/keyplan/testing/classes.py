@@ -131,9 +131,10 @@ def _is_fixture(function: Callable[..., Any]) -> bool:
 def _wrapped(
     function: Callable[..., Any], entered: Callable[[tuple[Any, ...]], AbstractContextManager[Any]]
 ) -> Callable[..., Any]:
-    """Return a function, or a coroutine function, that runs in the block that `entered` returns for its arguments.
+    """Return a function that runs `function` in a block. For a coroutine function, return a coroutine function.
 
-    If a decorated base class has already wrapped the function, the earlier block is replaced.
+    `entered` is called with the arguments of each call and returns the context manager of the block. If a decorated
+    base class has already wrapped the function, the earlier block is replaced.
     """
     inner = function.__wrapped__ if getattr(function, _MARK, None) is function else function
     wrapper: Callable[..., Any]

@@ -118,7 +118,8 @@ def _stubbed(
 ) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
     """Emit botocore's event before-call.
 
-    Return the response of a listener that answers the request, as Stubber does, or None.
+    If a listener answers the request, as Stubber does, return its pair of an HTTP response and a parsed response.
+    Otherwise, return None.
     """
     request = client._serializer.serialize_to_request(params, operation.model)
     prepare_request_dict(request, endpoint_url=client.meta.endpoint_url, context=context)
