@@ -86,11 +86,11 @@ def _is_select(statement: Any) -> bool:
     return isinstance(statement, str) and _SELECT.match(statement) is not None
 
 
-class Guarded(Protocol):
-    """Interface of the pages that are shown for rejected requests."""
+class ErrorPages(Protocol):
+    """Renderer of the error pages for rejected requests."""
 
     def refused(self, request: Request, status: int, title: str, message: str) -> Response:
-        """Return the page for a request that is rejected."""
+        """Return the error page for a rejected request."""
 
 
 class Access:
@@ -121,7 +121,7 @@ class Access:
         self._names = frozenset(name.lower() for name in names)
         self._local = LocalHosts(self._names) if is_loopback(host) else None
 
-    def guard(self, pages: Guarded, app: ASGIApp) -> ASGIApp:
+    def guard(self, pages: ErrorPages, app: ASGIApp) -> ASGIApp:
         """Wrap an application with the access checks. `pages` renders the pages of rejected requests."""
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,8 +133,11 @@ class Access:
 
         return guarded
 
-    def _refusal(self, request: Request, pages: Guarded) -> Response | None:
-        """Return the response to a rejected request, or None if the request is allowed."""
+    def _refusal(self, request: Request, pages: ErrorPages) -> Response | None:
+        """Return the response to send instead of the requested page, or None if the request is allowed.
+
+        The response is an error page or, if the URL contains a token, the result of its exchange for a cookie.
+        """
         reason = self._cross_site_reason(request)
         if reason is not None:
             return pages.refused(request, 403, "This address is not the console's", reason)
@@ -177,8 +180,10 @@ class Access:
             return False
         return True
 
-    def _exchanged(self, request: Request, pages: Guarded) -> Response:
-        """Exchange the token in the URL for a session cookie."""
+    def _exchanged(self, request: Request, pages: ErrorPages) -> Response:
+        """Return a redirect that sets a session cookie in exchange for the token in the URL, or an error page if the
+        token is wrong.
+        """
         if not hmac.compare_digest(request.query_params["token"].encode(), self.token.encode()):
             return pages.refused(
                 request,

@@ -81,7 +81,7 @@ class Console:
         await self._inner(scope, receive, send)
 
     def _use(self, design: Design) -> None:
-        """Show a design that was loaded again."""
+        """Replace the design that the pages show, after it was loaded again."""
         self.frame.stop_work()
         self.frame.design = design
         self.load.use([design, *self._designs.values()])

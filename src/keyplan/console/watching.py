@@ -44,8 +44,9 @@ class WatchedDesign:
                 use(self.design)
 
     def _read(self, before: _Stamps, loaded: LoadedDesign | None = None) -> None:
-        """Load the design. `before` contains the stamps of the files from before the load, because a file may change
-        during the load.
+        """Load the design, unless `loaded` already contains it.
+
+        `before` contains the stamps of the files from before the load, because a file may change during the load.
         """
         loaded = loaded or self._load()
         self.design: Design = loaded.design
@@ -59,7 +60,8 @@ class WatchedDesign:
     def _stamped(self) -> _Stamps:
         """Return the current modification time and size of each file.
 
-        If a change could not be loaded, the cause may be in a new file, so all modules next to the files are included.
+        If the latest change could not be loaded, the cause may be in a new file, so all modules in the same folders are
+        included.
         """
         near = {source_file for file in self._files for source_file in file.parent.glob("*.py")} if self.problem else ()
         return {file: _stamp(file) for file in {*self._files, *near}}

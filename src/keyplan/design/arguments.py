@@ -151,7 +151,9 @@ def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool
 
 
 def check_count(word: str, values: int, most: int) -> None:
-    """Raise DesignError unless the number of values is from 1 to `most`."""
+    """Raise DesignError unless `values`, a number of values, is from 1 to `most`. `word` names the option in the
+    message.
+    """
     if not 1 <= values <= most:
         refuse(f"{word} is given {values} values", f"give from 1 to {most} of them")
 

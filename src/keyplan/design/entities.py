@@ -152,7 +152,7 @@ class EntitySpec:
 
     @cached_property
     def sentinels(self) -> tuple[BoundUnique, ...]:
-        """The unique constraints that are enforced with uniqueness guard items."""
+        """The unique constraints that are enforced by guard items. Each guard item reserves one unique value."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")
 
     @overload

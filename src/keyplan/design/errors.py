@@ -137,7 +137,7 @@ def show_place(place: Place) -> str:
 
 
 def _find(place: Place) -> tuple[int, str, int, int]:
-    """Return the line number, source, column and caret width for the marked text of a location."""
+    """Return the line number, source line, column and caret width for the marked text of a location."""
     if place.text:
         looked_for = _as_a_word(place.text)
         for number, source, start, end in _lines(place):
@@ -154,7 +154,7 @@ def _as_a_word(text: str) -> re.Pattern[str]:
 
 
 def _find_call(place: Place) -> tuple[int, str, int, int]:
-    """Return the line number, source, column and caret width for the call at a location.
+    """Return the line number, source line, column and caret width for the call at a location.
 
     If the position of the call is unknown, the caret marks the whole line.
     """

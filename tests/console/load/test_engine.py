@@ -205,7 +205,7 @@ def test_a_key_that_is_too_hot_for_a_partition_is_reported_although_the_engine_s
     assert heat.exceeding > 0
     assert "heat-over" in heat.svg
     assert window.total.throttled == 0, "the engine itself refused nothing"
-    assert heat.evenness == 1.0
+    assert heat.busiest_share == 1.0
 
 
 def test_an_engine_that_throttles_shows_its_own_partitions(clock: ManualClock) -> None:

@@ -82,7 +82,7 @@ def _chain(first: list[Mapping[str, Any]], pages: Iterator[list[Mapping[str, Any
 
 
 def _encoded(parts: Iterator[str]) -> Iterator[bytes]:
-    """Combine small strings into larger chunks of bytes."""
+    """Combine small strings into larger chunks, encoded as UTF-8."""
     waiting: list[str] = []
     size = 0
     for part in parts:

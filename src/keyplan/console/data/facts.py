@@ -45,7 +45,7 @@ class IndexKeys:
 
 @dataclass
 class TableFacts:
-    """The description of a table, with its other settings."""
+    """The description of a table, with its time to live, backups and tags."""
 
     name: str
     description: Mapping[str, Any]
@@ -178,7 +178,7 @@ def describe(source: Source, name: str) -> TableFacts:
 
 def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFacts:
     """Return a table's description with its time to live, backups and tags. Errors of the operations that read them are
-    stored in `missing`.
+    stored in the attribute `missing` of the result.
     """
     facts = describe(source, name)
     ttl = attempt(source, facts.missing, "DescribeTimeToLive", {"TableName": name})

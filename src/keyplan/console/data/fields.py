@@ -53,7 +53,9 @@ class AttributeField:
 
 
 def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PLR0911 - one for each type
-    """Return the form field for a value. Its text is unchanged if the browser sends it back unedited."""
+    """Return the form field for a value. If the browser sends the field's text back unedited, it represents the same
+    value.
+    """
     kind, content = next(iter(value.items()))
     if kind == "S" and "\r" not in content:
         return AttributeField(name, kind, content)

@@ -126,7 +126,10 @@ def _run(console: Frame, operation: str, call: dict[str, Any], start: str, *, is
 
 
 def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
-    """Return the table of each statement whose results are stored items."""
+    """Return the description of the table that each statement reads or updates, by statement.
+
+    Statements whose results are not stored items are omitted.
+    """
     known_tables: dict[str, TableFacts | None] = {}
     tables = {}
     for statement in statements:
@@ -141,7 +144,8 @@ def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
 
 
 def _source_of(statement: str) -> tuple[str, set[str]]:
-    """Return the table of a statement that returns stored items, and the result names that refer to nested values.
+    """Return the table of a statement that returns stored items, and the names of results that are members of nested
+    attributes.
 
     The table is an empty string for other statements, and for statements in another engine's own syntax.
     """

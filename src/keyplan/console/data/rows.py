@@ -40,7 +40,7 @@ class ItemGroup:
     """Cell with the partition key, or None if rows are not grouped."""
     rows: list[Row]
     pk: str = ""
-    """Partition key in the form that the query form accepts."""
+    """Partition key as text for the search form."""
 
 
 @dataclass(frozen=True)

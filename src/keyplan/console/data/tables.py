@@ -312,8 +312,10 @@ class _TablePages:
 
 
 def _restore_time(text: str) -> dict[str, Any]:
-    """Return the parameter for a time in UTC, or for the latest time if the text is empty. Raises FieldError for an
-    invalid time.
+    """Return the request parameter that selects the time to restore: a time in UTC, or the latest possible time if the
+    text is empty.
+
+    Raises FieldError for an invalid time.
     """
     try:
         return {"RestoreDateTime": utc(text).timestamp()} if text.strip() else {"UseLatestRestorableTime": True}

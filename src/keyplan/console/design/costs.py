@@ -27,7 +27,9 @@ BARS: Final = 12
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Factors for the declared load, numbers of items and item sizes, and rates of individual patterns."""
+    """A user's choices: factors for the declared load, numbers of items and item sizes, and rates of individual
+    patterns.
+    """
 
     load: float = 1.0
     items: float = 1.0
@@ -52,7 +54,7 @@ class WhatIf:
         return cls(load, items, size, tuple(rates))
 
     def as_load(self, design: Design, load: float | None = None) -> Load:
-        """Return the changes to the declared load. `load` replaces the factor for all rates."""
+        """Return these choices as a Load, which estimates accept. `load` replaces the chosen factor for all rates."""
         scale = self.load if load is None else load
         declared = {pattern.name: pattern.facts.rate or Rate(1.0) for pattern in design.patterns}
         rates = {name: declared[name].scaled(value * scale) for name, value in self.rates}
@@ -90,7 +92,7 @@ class RateChoice:
 
 @dataclass(frozen=True)
 class Costs:
-    """Monthly costs, as the pages show them."""
+    """Monthly costs of a design with a user's choices and with the declared values."""
 
     what_if: WhatIf
     month: Estimate
@@ -107,7 +109,9 @@ class Costs:
 
     @property
     def rates(self) -> list[RateChoice]:
-        """Return the rate of each pattern. Patterns that are most expensive at the declared rates come first."""
+        """Return the form field for the rate of each pattern. Patterns that are most expensive at the declared rates
+        come first.
+        """
         total = sum(cost.requests for cost in self.month.patterns) or 1.0
         prices = {cost.name: cost.requests for cost in self.month.patterns}
         chosen = dict(self.what_if.rates)
@@ -133,7 +137,10 @@ class Costs:
 
     @property
     def parts(self) -> list[tuple[str, float]]:
-        """Return the monthly cost by table and index: requests or capacity, and storage."""
+        """Return the name and the monthly cost of each table and index.
+
+        The cost is the price of requests or provisioned capacity, plus the price of storage.
+        """
         return [
             (part.name, (part.on_demand if table.billing == "on demand" else part.provisioned) + part.storage)
             for table in self.month.tables

@@ -301,7 +301,7 @@ def _message(error: ValueError) -> str:
 
 
 def texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the form fields, with their texts, that represent these arguments."""
+    """Return the text of each form field for these arguments, by field name."""
     return dict(_texts(parameters, arguments))
 
 
@@ -324,7 +324,7 @@ def text_of(field: Input, value: Any) -> str:
 
 
 def defaults(parameters: list[ParameterFields]) -> dict[str, str]:
-    """Return the form fields, with their texts, that represent the default arguments."""
+    """Return the text of each form field for the default arguments, by field name."""
     return {field.name: text_of(field, field.default) for parameter in parameters for field in parameter.inputs}
 
 

@@ -187,7 +187,7 @@ def _spots(plan: Plan) -> Iterator[Spot]:
 
 
 def _entries(pattern: Pattern[..., Any], table: Table) -> Iterator[Spot]:
-    """Yield the index entries that a pattern writes."""
+    """Yield the rows of the picture for the index entries that a pattern writes."""
     plan = pattern.plan
     if plan.reading:
         return

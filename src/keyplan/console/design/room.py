@@ -208,7 +208,7 @@ class DesignResults:
 
     @cached_property
     def consumers(self) -> list[tuple[Consumer, Table, str, str]]:
-        """Return each consumer with its table, its explanation and the severity of its findings."""
+        """Return each consumer with its table, its explanation and the severity of its most severe finding."""
         worst = worst_by_subject(self.report.findings)
         return [
             (consumer, table, explain_consumer(consumer, table), worst.get(consumer.name, ""))
@@ -262,7 +262,7 @@ def place_of(pattern: Pattern[..., Any]) -> str:
 
 
 def units_text(expectation: Expected) -> str:
-    """Return the predicted units of a call."""
+    """Return the predicted units of a call as text, such as "0.5 RCU + 1.0 WCU"."""
     units = expectation.units
     parts = [f"{units.read:,.1f} RCU"] if units.read or not units.written else []
     parts += [f"{units.written:,.1f} WCU"] if units.written else []
@@ -275,7 +275,9 @@ def rule_of(code: str) -> Rule[Any] | None:
 
 
 def rule_page(rule: Rule[Any]) -> Markup:
-    """Return the page of a rule as HTML. The text is part of keyplan. Raw HTML in it is not rendered."""
+    """Return the documentation page of a rule, converted from Markdown to HTML. Raw HTML in the page is not
+    rendered.
+    """
     return Markup(_RULES_MARKDOWN.render(rule.text))  # noqa: S704 - rendered without raw HTML
 
 

@@ -97,7 +97,9 @@ def _since_ms(started: float) -> float:
 
 
 def _consumed_units(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
-    """Return the units that a response reports. Other engines may report none, or only some of them."""
+    """Return the units that a response reports. Databases other than keyplan's engine may report no units, or only
+    some.
+    """
     try:
         return of_receipts(operation, response)
     except (KeyError, TypeError):

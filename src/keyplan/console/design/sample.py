@@ -25,7 +25,9 @@ _DAY_S: Final = 86_400
 
 
 class Sample:
-    """Generated items of a design. They are the same all day, so that links to them remain valid."""
+    """Generated items of a design. Items generated on the same day are identical, so that links to them
+    remain valid.
+    """
 
     def __init__(self, design: Design, now_s: float, items: int = ITEMS) -> None:
         """Generate about `items` items. Raises MissingGeneratorError if the extra `verify` is not installed."""

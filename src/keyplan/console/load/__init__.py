@@ -1,3 +1,3 @@
-"""Load pages of the console: recording of load, and its pages. The recorder and the observer of an engine need no web
-framework.
+"""Load pages of the console, and the recording of the load that they show. The recorder and the observer of an engine
+do not require a web framework.
 """

@@ -202,15 +202,18 @@ class EngineLoad:
 
 
 def _bookkeeping(items: Sequence[Touched]) -> str | None:
-    """Return a label for requests that access keyplan's own tables, such as the checkpoints of consumers, or None."""
+    """Return a label for a request that accesses only keyplan's own tables, such as the checkpoints of consumers.
+
+    Return None for any other request.
+    """
     tables = {access.table for access in items}
     is_own = tables and all(table.startswith(_OWN_TABLES) for table in tables)
     return f"bookkeeping in {min(tables)}" if is_own else None
 
 
 def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:
-    """Return a description, without values, of a request that matches no pattern. Also return its details
-    with values.
+    """Return a short and a detailed description of a request that matches no pattern. Requests with the same short
+    description are counted together.
     """
     if operation in _STATEMENTS:
         statement = str(request.get("Statement", ""))[:400]
@@ -238,7 +241,9 @@ class _PartitionNames(Mapping[str, Sequence[str]]):
 
 
 def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float) -> bool:
-    """Return True if the service would throttle a request with these units. Otherwise, count the units as consumed."""
+    """Return True if the service would throttle a request with these units. Otherwise, count the units as consumed and
+    return False.
+    """
     if resource.refusal(charge, now) is not None:
         return True
     resource.take(charge)
@@ -246,9 +251,7 @@ def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float)
 
 
 def _own_place(place: str, index: Index | None) -> str:
-    """Return the table or index whose partitions contain the rows. The rows of a local index are in its table's
-    partitions.
-    """
+    """Return `place` or, if it is a local index, the name of its table, whose partitions contain the index entries."""
     return place if index is None or index.is_global else place.partition("/")[0]
 
 

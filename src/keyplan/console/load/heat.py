@@ -33,8 +33,8 @@ class Heat:
     """Units per second in the partition and time bucket that used the largest share of the throughput limit."""
     exceeding: int
     """Number of requests that exceed the throughput limit of a partition or of the table."""
-    evenness: float
-    """Share of all units in the window that the busiest partition consumed."""
+    busiest_share: float
+    """The busiest partition's share of all units in the window."""
     svg: Markup
 
 
@@ -69,7 +69,9 @@ def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
 
 
 def _use(counts: LoadCounts, seconds: float) -> float:
-    """Return the share of a partition's throughput limit that is used."""
+    """Return the share of a partition's throughput limit that the counts use, for reads or writes,
+    whichever is larger.
+    """
     return max(counts.read / PARTITION_UNITS["Read"], counts.write / PARTITION_UNITS["Write"]) / seconds
 
 

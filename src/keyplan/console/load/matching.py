@@ -28,7 +28,11 @@ Values: TypeAlias = Mapping[str, Any]
 
 _CACHED: Final = 2000
 _INCIDENTAL: Final = 1_000_000
-"""Penalty for patterns that read only before they write. A pattern that is declared as a read takes precedence."""
+"""Added to the number of a write pattern that reads the item before the write, when it is matched with the read
+request.
+
+A pattern that is declared as a read therefore takes precedence.
+"""
 _BATCH: Final = "BatchWriteItem"
 _TRANSACTION: Final = "TransactWriteItems"
 _MEMBERS: Final = {"filter": "FilterExpression", "condition": "ConditionExpression", "update": "UpdateExpression"}

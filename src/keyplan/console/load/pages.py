@@ -105,7 +105,7 @@ class _Pages:
         return window if self._tables is None else window.within(self._shows)
 
     def _shows(self, name: Name) -> bool:
-        """Return True if a name belongs to the tables that are shown."""
+        """Return True if a counted name, such as a pattern, belongs to the tables that the page shows."""
         kind, text = name
         if self._tables is None:
             return True

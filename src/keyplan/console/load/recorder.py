@@ -129,7 +129,7 @@ class _Ring:
         return bucket
 
     def last(self) -> tuple[int, Bucket] | None:
-        """Return the number and content of the latest bucket, if any."""
+        """Return the number and content of the latest bucket, or None if no bucket exists."""
         return self._buckets[-1] if self._buckets else None
 
     def __iter__(self) -> Iterator[tuple[int, Bucket]]:
@@ -176,7 +176,7 @@ class _TopKeys:
 
 @dataclass(frozen=True)
 class LoadPart:
-    """The share of one request that is counted under a name, such as that of a pattern."""
+    """The part of a request that is counted under one name, such as the name of a pattern."""
 
     name: Name
     read: float = 0.0
@@ -199,7 +199,7 @@ class UndeclaredUse:
 
 @dataclass(frozen=True)
 class LoadWindow:
-    """The counts of requests in a span of time, as of a point in time."""
+    """The counts of requests in a span of time that ends at the time `now`."""
 
     span: LoadSpan
     now: float
@@ -218,11 +218,13 @@ class LoadWindow:
 
     @property
     def seconds(self) -> float:
-        """Return how many seconds of the window were recorded, at least one."""
+        """Return the number of recorded seconds in the window, but at least 1."""
         return max(1.0, self.now - max(self.since, self.times[0]))
 
     def within(self, keeps: Callable[[Name], bool]) -> LoadWindow:
-        """Return the window with only the names that `keeps` accepts. The total also counts only their requests."""
+        """Return the window with only the names that `keeps` accepts. The total then counts only the requests under
+        these names.
+        """
         buckets = []
         for bucket in self.buckets:
             counts_kept = {name: counts for name, counts in bucket.items() if name != TOTAL and keeps(name)}

@@ -30,7 +30,9 @@ def refuse_truth() -> NoReturn:
 
 
 def refuse_join(word: str, other: object) -> NoReturn:
-    """Raise DesignError because an operator, such as &, combines `pk(...)` or `item(...)` with another object."""
+    """Raise DesignError because a pattern body combines `pk(...)` or `item(...)` with another object by an operator
+    such as &.
+    """
     if isinstance(other, Condition):
         method = "filter" if word == "pk" else "condition"
         refuse("a condition on fields is combined with an operator", f"write {word}(...).{method}(F.field == value)")
@@ -76,7 +78,9 @@ def check_key_text(word: str, words: object) -> None:
 
 
 def merge_fields(first: dict[str, Source], second: dict[str, Source]) -> dict[str, Source]:
-    """Merge the fields of two parts of a method chain. Raises DesignError if a field is in both parts."""
+    """Merge the field values from two parts of a method chain. Raises DesignError if both parts contain the
+    same field.
+    """
     for name in second:
         if name in first:
             refuse(f"the pattern states {name} twice", "state it once")
@@ -482,7 +486,7 @@ def _parts_of(write: ItemWrite) -> dict[str, Any]:
 
 
 class ItemKey(ItemWrite):
-    """The full primary key of one item."""
+    """The result of `item(...)` with key fields: the full primary key of one item."""
 
 
 @overload

@@ -72,7 +72,7 @@ def _parts(kind: type[AndCondition] | type[OrCondition], condition: Condition) -
 
 
 class Operand:
-    """An operand of a comparison."""
+    """An operand of a comparison: the path of a field, or the size of a field."""
 
     # Comparisons return a condition, although object.__eq__ is declared to return bool.
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
@@ -269,7 +269,7 @@ class OrCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class NotCondition(Condition):
-    """A condition that is true if its part is false."""
+    """The negation of a condition."""
 
     part: Condition
 

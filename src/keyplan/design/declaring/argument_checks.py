@@ -151,9 +151,10 @@ def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
 
 
 def declared_type(source: Param, other: Any, *, each: bool) -> Any:
-    """Return the annotated type of a parameter. If it cannot be checked, return `other`, the type of the field.
+    """Return the annotated type of a parameter.
 
-    With `each`, the fallback is the type of an iterable of `other`.
+    If this type cannot be checked, return `other`, the type of the field that the parameter is compared with or
+    assigned to. With `each`, return the type of an iterable of `other` instead.
     """
     annotation = annotation_of(source)
     if annotation is not None and type_check(annotation) is not None:
@@ -194,9 +195,10 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
 
 
 def _one_or_several(collection: Any, several: Any) -> Any:
-    """Return a type that accepts one member of a list or set, or several members.
+    """Return a type that accepts either one member of a list or set, or a collection of such members.
 
-    Return `object` if the type of the members is unknown.
+    `collection` is the type of the list or set, and `several` is the generic type of the collection of members. Return
+    `object` if the type of the members is unknown.
     """
     bare, _ = without_none(collection)
     parts = get_args(bare)
@@ -325,7 +327,7 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 def _or_placeholder(accept: TypeCheck) -> TypeCheck:
     """Return a check that also accepts None, and the stand-ins for parameters in the body of a transaction.
 
-    Separate checks exist for both.
+    None and stand-ins are checked elsewhere.
     """
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 

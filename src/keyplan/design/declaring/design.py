@@ -138,7 +138,7 @@ def is_file_path(target: str) -> bool:
 
 
 def _name(module: ModuleType) -> str:
-    """Return the module's `name`.
+    """Return the name of the design that a module declares: the value of the module's variable `name`.
 
     If the module does not set it, return the name of its file, or of the folder if the file is design.py.
     """

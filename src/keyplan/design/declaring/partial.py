@@ -25,7 +25,7 @@ class Refusal:
     """A declaration that raised DesignError and was therefore skipped."""
 
     name: str
-    """The name that the invalid declaration would have assigned in its module."""
+    """The first name that the skipped declaration would have defined in its module, or an empty string."""
     error: DesignError
 
 

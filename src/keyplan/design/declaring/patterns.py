@@ -194,7 +194,7 @@ class Page(Sequence[T]):
     """
 
     def of(self, entity: type[U], /) -> list[U]:
-        """Return the items of one entity, in order.
+        """Return the items of this page that belong to one entity, in order.
 
         A base class that is not an entity selects the items of all its subclasses.
         """
@@ -400,7 +400,7 @@ class Pattern(Generic[P, R]):
 
     @property
     def called(self) -> str:
-        """The text with which error messages refer to a call of the pattern, such as `tasks_due()`."""
+        """The text that error messages use for a call to the pattern, such as `tasks_due()`."""
         return f"{self.name}()"
 
     @cached_property

@@ -86,7 +86,7 @@ class UndeclaredPattern(Pattern[..., Any]):
 
     @property
     def called(self) -> str:
-        """The text with which error messages refer to a call, such as `get(Task)`."""
+        """The text that error messages use for a call, such as `get(Task)`."""
         return self.name
 
     def call(self, arguments: Mapping[str, Any]) -> Call[Any]:

@@ -376,7 +376,9 @@ def Updated() -> Any:  # noqa: N802
 
 
 def _write_time_field(event: WriteEvent) -> Any:
-    """Return a field with the default None, so that the constructor does not require a value."""
+    """Return the pydantic field for a write time. Its default is None, so that the constructor does not require a
+    value.
+    """
     info: Any = Field(default=None, validate_default=False, json_schema_extra=_as_read_only)
     info.metadata.append(WriteTime(event))
     return info
@@ -487,9 +489,9 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""Pairs of some types and another type that is stored in the same way.
+"""Pairs of a tuple of types and another type, whose values are stored in the same way.
 
-If a union contains one of these types and the other type, all stored values would be read back as the other type.
+If a union contains a type of the tuple and the other type, all stored values would be read back as the other type.
 """
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
 """Types of dict keys that can be restored from map keys, which are strings."""

@@ -177,7 +177,8 @@ def _constructs_plainly(model: type[BaseModel]) -> bool:
 def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) -> str | None:
     """Return the source expression that converts the content of an attribute to a field value.
 
-    Return None if pydantic must validate the value.
+    Objects that the expression refers to are added to `scope`, under names that end with the number `place`. Return
+    None if pydantic must validate the value.
     """
     annotation, _, marks = unwrap(field.info.annotation)
     if not all(isinstance(mark, Attribute) for mark in (*marks, *field.info.metadata)):
@@ -274,7 +275,7 @@ _IMMUTABLE = (str, int, float, bool, Decimal, bytes, UUID, date, Enum, type(None
 
 
 class _Absent(NamedTuple):
-    """How generated code creates the value of a field whose attribute is absent."""
+    """The value that generated code creates for a field whose attribute is absent."""
 
     value: str
     """The source expression that creates the field value."""
@@ -283,7 +284,11 @@ class _Absent(NamedTuple):
 
 
 def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | None:
-    """Return the value of a field whose attribute is absent, or None if generated code cannot decode such an item."""
+    """Return the value that generated code creates for a field whose attribute is absent.
+
+    Objects that the generated code refers to are added to `scope`. Return None if generated code cannot decode an item
+    without the attribute.
+    """
     info = field.info
     if field.is_set and not field.optional:
         return _Absent("frozenset()" if get_origin(field.annotation) is frozenset else "set()", is_given=True)

@@ -417,7 +417,7 @@ class StoredField:
 
     @cached_property
     def declared(self) -> DeclaredField:
-        """The declared type with its choices and constraints, for use in key templates."""
+        """The declared type of the field, with its choices and constraints, for use in key templates."""
         return DeclaredField.of(self.name, self.info.annotation, self.info)
 
     def encode_up(self, value: Any) -> AttributeValue:

@@ -106,10 +106,10 @@ class Encoding:
     precise values are rounded down. `choices` are all possible strings, if there are few. `min_bytes` and `max_bytes`
     are UTF-8 lengths, or None for unlimited.
 
-    `language` contains the strings of all valid values. `pattern`, a regular expression, matches the strings of all
-    values of the type, and `reachable` contains their characters. They differ from `language` if it is `declared`:
-    narrowed by lengths, a pattern or a range, which rendering does not check. `inline` is source code that encodes most
-    values, for the generated functions of templates.
+    `language` contains the strings of all valid values. `pattern` is a regular expression that matches the strings of
+    all values of the type, including invalid values, and `reachable` contains the characters of these strings. If
+    `declared` is True, `language` is narrowed by declared lengths, a pattern or a range, which rendering does not
+    check. `inline` is source code that encodes most values, for the generated functions of templates.
     """
 
     name: str

@@ -122,8 +122,10 @@ def _part_text(part: BoundPart) -> tuple[str, str, str]:
 def _first_captured(
     parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], known_prefix: Prefix, other: BoundTemplate
 ) -> Overlap | None:
-    """Return a key of `other` that starts with a string of `parts` and a string of the language that `then` appends, or
-    None.
+    """Return a key of the template `other` that starts with a string of `parts`, followed by a string of the language
+    that `then` appends to the automaton. Return None if no such key exists.
+
+    If possible, the result is a key that the template `known_prefix` cannot produce.
     """
     punctuation = _punctuation((*parts, *other.parts))
     parts_template = BoundTemplate(other.template, parts)
@@ -280,7 +282,9 @@ def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: Ch
 
 
 def _known_parts(prefix: Prefix, known_fields: Collection[str]) -> tuple[BoundPart, ...]:
-    """Return the leading parts of a template whose fields are all known, or a literal prefix as one part."""
+    """Return the parts of a template that precede its first unknown field. If `prefix` is a string, return it as a
+    single part.
+    """
     if isinstance(prefix, str):
         return (Text(prefix),) if prefix else ()
     for index, part in enumerate(prefix.parts):

@@ -289,9 +289,7 @@ class BoundPlaceholder:
 
     @property
     def language(self) -> Language:
-        """The language of the strings that valid field values produce. Only choices that contain the delimiter are
-        excluded.
-        """
+        """The language of the strings that valid field values produce, excluding choices that contain the delimiter."""
         encoding = self.encoding
         if encoding.choices is None or not self.guarded:
             return encoding.language
@@ -349,7 +347,7 @@ def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
 
 
 def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
-    """Return the strings that, followed by the delimiter, start with another of the strings and the delimiter."""
+    """Return each string for which `string + delimiter` starts with another of the strings and the delimiter."""
     return {
         text
         for text in texts
@@ -389,7 +387,7 @@ def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable
 
 
 def holds(text: str, delimiter: str) -> bool:
-    """Return True if a parser would find the delimiter in a string before the delimiter that follows the string."""
+    """Return True if a search for the delimiter in `text + delimiter` finds it before the end of `text`."""
     return (text + delimiter).find(delimiter) < len(text)
 
 

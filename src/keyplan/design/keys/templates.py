@@ -250,7 +250,7 @@ class BoundTemplate:
 
         The prefix includes the literal text after the last known field ("STATUS#open#" instead of "STATUS#open"), so
         that begins_with does not match "STATUS#opening#". If nothing follows the last placeholder and every field is
-        known, use equality instead.
+        known, the prefix is the complete key, and callers must compare keys for equality.
         """
         pieces, used = [], []
         for part in self.parts:

@@ -223,7 +223,7 @@ def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Enco
 
 
 def _lost_letters(fold: Callable[[str], str]) -> CharSet:
-    """Return the ASCII letters that case conversion removes."""
+    """Return the ASCII characters that a case conversion changes, such as all uppercase letters for `str.lower`."""
     return CharSet.of("".join(chr(point) for point in range(0x80) if fold(chr(point)) != chr(point)))
 
 
@@ -292,8 +292,10 @@ def _open_encoding(
 
 
 def _capped(field: DeclaredField, language: Language, most: int | None) -> int | None:
-    """Return the maximum length in bytes of a field's strings, from the language or from `max_length` and the widest
-    character.
+    """Return the maximum length in bytes of a field's strings, or None for unlimited.
+
+    `most` is the maximum length according to the field's language. For a field with a pattern and a `max_length`, the
+    result is at most `max_length` times the bytes of the widest character in the language.
     """
     if field.max_length is None or field.pattern is None:
         return most

@@ -145,14 +145,21 @@ def _sources_at_creation(bound: BoundKey, change: ItemWrite) -> dict[str, Source
 
 
 def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
-    """Return True if an update leaves the item in the index under the same key."""
+    """Return True if an update leaves the item in a sparse index under the same key.
+
+    `touched` are the changed fields that affect the index. `before` and `after` contain the possible field values
+    before and after the update.
+    """
     if bound.only_if is None or touched & (_key_fields(bound, entity) | set(bound.fields)):
         return False
     return all(holds(bound.only_if, values) is True for values in (*before, *after))
 
 
 def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
-    """Return all possible combinations of field values: the known values with each of the listed choices."""
+    """Return all possible combinations of field values: the known values with each of the listed choices.
+
+    If there are too many combinations, return only the known values.
+    """
     open_to = {name: choices[name] for name in choices.keys() - values.keys()}
     if prod(map(len, open_to.values())) > _MOST_CASES:
         return [values]
@@ -160,7 +167,9 @@ def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...
 
 
 def _values_after(change: ItemWrite) -> dict[str, Source]:
-    """Return the field values that are known after an update. A changed field with another value is UNKNOWN."""
+    """Return the field values that are known after an update. A changed field whose new value is not known
+    is UNKNOWN.
+    """
     values: dict[str, Source] = {**change.assumed, **change.key}
     for action in change.actions:
         if len(action.path.parts) > 1 or action.name not in {"set", "remove"}:
@@ -188,7 +197,7 @@ def _fields_with_unknown_value(change: ItemWrite) -> set[str]:
 
 
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], present: set[str]) -> list[str]:
-    """Return the fields whose values must be known to compute an index key, but are not.
+    """Return the fields that a plan must know to compute an index key, but whose values are unknown.
 
     `present` are the fields that are certain to have a value.
     """
@@ -207,9 +216,11 @@ def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, So
 def _default_entry_fields(
     bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: ItemWrite
 ) -> list[str]:
-    """Return the unknown fields of an index key for an item that an upsert creates.
+    """Return the fields whose unknown values prevent an upsert from storing the index key of a new item.
 
-    With the defaults of these fields, the new item could belong in the index, although the update does not set the key.
+    This function is for an index key that the update does not set. The list is empty if the new item does not belong in
+    the index, considering the known values and the defaults of all other fields. `values` are the values after the
+    update.
     """
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
     if holds(bound.only_if, created) is False or any(created[name] is None for name in bound.fields):
@@ -219,7 +230,10 @@ def _default_entry_fields(
 
 
 def _default(entity: EntitySpec, name: str) -> Source:
-    """Return the value that is read for an absent field: its default, or None if the field is required."""
+    """Return the value that is read for an absent field: its default, or None if the field is required.
+
+    Return UNKNOWN if a function creates the default.
+    """
     info = entity.fields[name].info
     if info.is_required():
         return None
@@ -297,7 +311,11 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
 
 
 def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
-    """Return the fields of an entity that a query or scan on an index needs but cannot get."""
+    """Return the fields that a query or scan on an index must return for an entity, but that the index does not
+    contain.
+
+    The list is empty for a hydrated read, which reads all fields from the table.
+    """
     if plan.index is None or plan.hydrated:
         return []
     read = set(plan.fields_read(entity))

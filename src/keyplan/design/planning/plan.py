@@ -96,7 +96,7 @@ class KeySelection:
 
     @property
     def values(self) -> tuple[KeyValue, ...]:
-        """The values of the key attributes. For a range, this is the lower bound."""
+        """The values of the key attributes. For a range with two bounds, only the lower bound is included."""
         return (*self.partition, *(condition.low for condition in self.sort))
 
 

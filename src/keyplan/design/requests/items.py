@@ -235,7 +235,7 @@ def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], 
 def prefix_text(part: BoundPlaceholder, value: Any) -> str:
     """Return the string that the last value of a key prefix contributes to the prefix.
 
-    A str for a field of another type is used unchanged, and a date stands for all timestamps of that day.
+    A str for a field of another type is used unchanged. A date for a datetime field matches all timestamps of that day.
     """
     if isinstance(value, str) and (part.field.type is not str or (part.field.choices is not None and not part.spec)):
         return value
@@ -292,9 +292,10 @@ def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
 
 
 def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
-    """Return a function that lists the values that require separate keys or requests, from the arguments of a call.
+    """Return a function that lists the values for which a call needs separate keys or requests.
 
-    These are the values of each(...), or the partition keys of all shards.
+    The values are those of each(...) or, for every_shard(), the partition keys of all shards. The function accepts the
+    arguments of the call.
     """
     if isinstance(source, Each):
         return all_values(source)

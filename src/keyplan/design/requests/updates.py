@@ -39,7 +39,7 @@ from keyplan.design.requests.writer import (
 )
 
 NewWriter = Callable[[], ExpressionWriter]
-"""A function that creates an expression writer for each variant of a clause."""
+"""A function that returns a new expression writer. Each variant of a clause is written by a separate writer."""
 
 
 @dataclass
@@ -177,7 +177,10 @@ def _append(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Enc
 
 
 def _members(part: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Return a function that creates clauses which add members to a set or delete them, depending on `part`."""
+    """Return a function that creates clauses for members of a set.
+
+    `part` is "adds" for clauses that add the members, or "deletes" for clauses that delete them.
+    """
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
         writer = new_writer()
@@ -298,8 +301,8 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Return the index keys that an upsert can compute for a new item, although the update does not change their
-    fields.
+    """Return an effect for each index key whose fields an upsert does not change, but whose value is known for a new
+    item.
     """
     key_sources = _key_sources(plan)
     for action in plan.actions:
@@ -346,14 +349,14 @@ class _IndexEffects:
 
     @property
     def sure(self) -> list[str]:
-        """The clauses of the update expression that do not depend on a sparse index condition.
+        """The assignments to index key attributes that do not depend on a sparse index condition.
 
-        Every call in which all fields have values contains these clauses.
+        Every call in which all fields have values contains these assignments.
         """
         return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
 
     def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:
-        """Add the clauses that a call requires to `clauses`."""
+        """Add the clauses that set or remove index key attributes in a call to `clauses`."""
         attributes: dict[str, AttributeValue | None] = {}
         for index, sources, check_leaves in self._effects:
             values = {}
@@ -380,8 +383,8 @@ class _IndexEffects:
 
 
 def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that converts a field value to the value that would be read back. Index keys contain this
-    value.
+    """Return a function that converts a field value to the value that a read of the item would return. Index keys
+    contain this value.
     """
     return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
@@ -396,8 +399,11 @@ def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
 
 
 def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
-    """Raise ValueError if a parameter is None although its annotation excludes None. The plan relies on the
-    annotation.
+    """Raise ValueError if a call passes None for a parameter whose annotation excludes None, and the index key has
+    unknown fields.
+
+    According to the annotation, the item would leave the index. With None, it belongs in the index, but its key cannot
+    be computed without the fields in `unknown`.
     """
     nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
     if unknown and nothing:

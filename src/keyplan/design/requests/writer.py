@@ -115,7 +115,7 @@ class Fragment:
     found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
     """Placeholders for path parts that are parameters, each with a function that returns the member name or list index.
 
-    A list index is written as "[...]".
+    The placeholder of a list index starts with "[", and the index itself replaces it in the text.
     """
     is_choice: bool = False
     """Whether the fragment is a condition with OR, which needs parentheses inside a longer condition."""
