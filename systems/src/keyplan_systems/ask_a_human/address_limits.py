@@ -58,7 +58,9 @@ class AddressLimits:
 
     @classmethod
     def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
-        """Return limits that never reject a request, for callers within this process."""
+        """Return limits that never reject a request, for a service that is called within this process instead of over
+        HTTP.
+        """
         unlimited = SharedLimit(connection, clock, None)
         return cls(unlimited, unlimited, unlimited, None)
 

@@ -85,7 +85,7 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
 
 
 def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
-    """Return the routes for agents: registration, asking and polling."""
+    """Return the routes for agents: registration, secret rotation, and submitting, reading and listing questions."""
     router = api_router(prefix="/agent", tags=["agents"])
     authenticated = Authenticated(service.agents)
     polling: Any = Depends(Polling(service.base, authenticated))

@@ -132,7 +132,9 @@ class Authenticated:
 
 
 class Polling:
-    """Dependency that authenticates an agent, counts the request as a poll, and returns the agent's ID."""
+    """Dependency that authenticates an agent, counts the request against the agent's limit on polls, and returns the
+    agent's ID.
+    """
 
     def __init__(self, base: Base, authenticated: Authenticated) -> None:
         self._base, self._authenticated = base, authenticated

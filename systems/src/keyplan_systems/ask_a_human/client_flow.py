@@ -96,9 +96,10 @@ class Polling:
     """The intervals between polls while an agent waits for answers. They start at 30 s and increase by a factor of 1.5
     up to 5 minutes.
 
-    The requirements mention these intervals and shorter ones (5 s to 60 s). The longer intervals are used because half
-    of all first answers take longer than several minutes, and because 600 polls per hour must suffice for up to 100
-    open questions. Each interval has 10% jitter, so that agents that start together do not poll together.
+    The published design of Ask-a-Human (see `TRACE.md`) mentions both these intervals and shorter ones (5 s to 60 s).
+    The longer intervals are used because half of all first answers take longer than several minutes, and because 600
+    polls per hour must suffice for up to 100 open questions. Each interval has 10% jitter, so that agents that start
+    together do not poll together.
     """
 
     first_s: float = 30.0

@@ -114,9 +114,9 @@ def answer_question(
     """Store an answer, and update the question, the user's record, the leaderboard rows and the flags.
 
     `first` contains the user's record if this is their first answer; otherwise `later` contains it. `flags` contains
-    one flag per reason for suspicion. If the answer closes the question, `ended` contains the agent and `done` the
-    question. `windows` contains the key of the counter of answers to the question from one network address. The counter
-    must not exceed `allowed`.
+    one flag per reason for suspicion. If the answer closes the question, `ended` contains the agent's ID and `done` the
+    question's ID. `windows` contains the key of the counter of answers to the question from one network address. The
+    counter must not exceed `allowed`.
     """
     return [
         add_response(response),

@@ -111,7 +111,7 @@ def deactivate(subscription_id: str, token_digest: str, updated_at: Timestamp) -
 
 @subscriptions.put(Notice)
 def note_notice(notice: Notice) -> ItemWrite:
-    """Store the time at which a user was notified about a question. A later push replaces the record."""
+    """Store the time at which a user was notified about a question, replacing the record of an earlier notification."""
     return item(notice)
 
 
@@ -147,7 +147,8 @@ def due_deliveries(now: Timestamp) -> KeyCondition:
 
 @subscriptions.delete(Delivery, rate=Rate(average=0.1, peak=50))
 def claim_delivery(question: str, subscription: str, seen: int) -> ItemWrite:
-    """Claim the right to retry a push, by deleting the record of the retry. If several workers try, only
-    one succeeds.
+    """Claim the right to retry a push, by deleting the record of the retry.
+
+    `seen` is the number of attempts that the worker read. If several workers try, only one succeeds.
     """
     return item(question=question, subscription=subscription).condition(F.attempt == seen)

@@ -160,8 +160,9 @@ def due_errands(kind: str, now: Timestamp) -> KeyCondition:
 
 @questions.update(Errand, rate=Rate(average=3, peak=30))
 def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, due_at: Timestamp) -> ItemWrite:
-    """Claim the right to send the next round of push notifications for a question. If several workers try, only one
-    succeeds.
+    """Claim the right to send the next round of push notifications for a question.
+
+    `seen` is the number of completed rounds that the worker read. If several workers try, only one succeeds.
     """
     return (
         item(kind=kind, question=question)
@@ -175,7 +176,7 @@ def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, d
 def claim_last_round(kind: str, question: str, seen: int) -> ItemWrite:
     """Claim the right to send the last round of push notifications for a question, by deleting its worker task.
 
-    If several workers try, only one succeeds.
+    `seen` is the number of completed rounds that the worker read. If several workers try, only one succeeds.
     """
     return item(kind=kind, question=question).condition(F.rounds_done == seen)
 

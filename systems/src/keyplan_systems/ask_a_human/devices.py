@@ -35,8 +35,8 @@ class Devices:
         self._base, self._connection = base, base.connection
 
     def register(self, fingerprint: str) -> str:
-        """Register a device for a fingerprint and return the device's token. The first request with the token sets the
-        device's user.
+        """Register a device for a fingerprint and return the device's token. The first request with the token assigns a
+        user to the device.
         """
         token = credentials.new_secret("device")
         device = Device(

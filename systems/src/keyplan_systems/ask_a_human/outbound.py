@@ -1,4 +1,6 @@
-"""Sending of push messages for ordinary threads. An event loop in a separate thread sends the messages concurrently."""
+"""Sending of push messages from synchronous code. An event loop in a separate thread sends the messages
+concurrently.
+"""
 
 from __future__ import annotations
 

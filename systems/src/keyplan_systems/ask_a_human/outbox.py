@@ -1,5 +1,5 @@
-"""A local outbox that is used without push credentials. It writes push messages as JSON lines to a file that only its
-owner can read.
+"""A local outbox for push messages, used if no push credentials are configured. It writes the messages as JSON lines to
+a file that only its owner can read.
 
 Each message is one line, which is appended with a single write, so readers and other writers do not see partial lines.
 If the machine crashes, the last line may be truncated, so a new writer first ends an unfinished line. If another

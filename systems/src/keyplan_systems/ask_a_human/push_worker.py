@@ -130,7 +130,9 @@ class PushWorker:
     def _dealt(
         self, people: Sequence[Subscription], claimed: Sequence[Question]
     ) -> list[tuple[Subscription, Question]]:
-        """Assign the users to the questions at random, up to the number of users to notify about each question."""
+        """Return pairs of a user and the question about which to notify the user. The questions are assigned at random.
+        Each question is assigned to at most as many users as its round should notify.
+        """
         slots = [question for question in claimed for _ in range(notifications.target(question))]
         self._base.clock.random.shuffle(slots)
         return list(zip(people, slots, strict=False))

@@ -29,7 +29,7 @@ from keyplan_systems.web.request_context import with_unreadable
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
 PLATFORM: Final = "platform"
-"""Role of the platform's backend, which reports attempts, submissions and grades."""
+"""Role of the learning platform's backend, which reports attempts, submissions and grades."""
 
 MESSAGES_DEFAULT, MESSAGES_MOST = 10, 20
 MAX_SEQ: Final = 10**10 - 1

@@ -1,7 +1,7 @@
 """The table of the forum: the event log of threads, their watchers and followers, and notifications.
 
-The table has the names from the published design: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. It differs from
-the published design in these points:
+The names `PK`, `time`, THREADEV# and THREADSUB# come from the published design that the forum implements, whose
+requirements are listed in `TRACE.md`. The table differs from the published design in these points:
 
 * `time` is a string. For an event, it contains the time with thirteen digits, `#`, and the event's number in the
   thread, so that two events of the same millisecond are stored as two items. For a subscription, it contains the

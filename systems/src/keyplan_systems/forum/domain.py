@@ -70,7 +70,7 @@ NOT_STARTED: Final = "not_started"
 
 
 class View(IntEnum):
-    """The permission of a group to view an item."""
+    """The levels of a group's permission to view an item."""
 
     NONE = 0
     INFO = 1
@@ -80,7 +80,7 @@ class View(IntEnum):
 
 
 class GrantView(IntEnum):
-    """The permission of a group to grant others the permission to view an item."""
+    """The levels of a group's permission to grant others the permission to view an item."""
 
     NONE = 0
     ENTER = 1
@@ -91,7 +91,7 @@ class GrantView(IntEnum):
 
 
 class Watch(IntEnum):
-    """The permission of a group to view other users' work on an item."""
+    """The levels of a group's permission to view other users' work on an item."""
 
     NONE = 0
     RESULT = 1

@@ -31,7 +31,9 @@ Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
 
 
 class EventType(StrEnum):
-    """The types of events in a thread. The first five come from the published design."""
+    """The types of events in a thread. All except GRADE_UPDATED come from the published design that the forum
+    implements.
+    """
 
     THREAD_OPENED = "thread_opened"
     ATTEMPT_STARTED = "attempt_started"

@@ -31,7 +31,9 @@ WatcherChange = Inserted[Subscription] | Removed[Subscription] | Expired[Subscri
 
 POLL_S: Final = 0.1
 HANDING_OVER_S: Final = 30.0
-"""Maximum time in seconds that the reader waits for the event loop to accept changes."""
+"""Maximum time in seconds that the stream's reader waits until the event loop has passed a batch of changes
+to the hub.
+"""
 
 
 class Feed:
@@ -115,7 +117,9 @@ class Feed:
         self._notify(self.hub.statuses, [change.new for change in changes])
 
     def _notify(self, listen: Callable[[Any], None], news: list[Any]) -> None:
-        """Call `listen` in the event loop and wait until it returns, so that the reader cannot get far ahead."""
+        """Call `listen` with the changes `news` in the event loop, and wait until it returns. The reader therefore
+        cannot get far ahead of the event loop.
+        """
         assert self._loop is not None, "the reader runs within the lifespan"
 
         async def deliver() -> None:

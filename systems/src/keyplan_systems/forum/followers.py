@@ -24,7 +24,7 @@ CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 MAX_COUNTED: Final = 100
-"""Smallest number of unread notifications that the badge does not show exactly."""
+"""Number of unread notifications from which on the badge shows "100+" instead of the exact number."""
 MAX_READ: Final = 1_000
 """Number of a user's newest notifications that are searched for unread notifications."""
 _READ_PAGE: Final = 100
@@ -52,7 +52,8 @@ class Followers:
     # Follows.
 
     def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
-        """Make a user follow a thread. If `ends` is True, because the thread is closed, the follow record expires.
+        """Make a user follow a thread. With `ends`, which is meant for a closed thread, the follow record expires after
+        CLOSED_FOLLOW_SECONDS; otherwise, it does not expire.
 
         If the user already follows the thread, nothing changes.
         """

@@ -151,7 +151,9 @@ def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
 
 
 def _helpers_granted(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:
-    """Return the groups that help grants permit the user to ask for help on the item."""
+    """Return the helper groups in the help grants that apply to the user and the item. The user may also ask the groups
+    below them.
+    """
     mine = groups_of(facts, user_id)
     propagating = ((edge.child_id, edge.parent_id) for edge in facts.item_edges if edge.request_help_propagation)
     items = upward(edges_of(propagating), (item_id,))

@@ -66,7 +66,9 @@ _HELD: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Create the users, and Ann's question with its answers. Existing data stays unchanged."""
+    """Create users, and a thread in which the user Ann asks a question and gets answers. Existing data
+    stays unchanged.
+    """
     load_school(service.database)
     if service.thread(ANN, THREAD).status == NOT_STARTED:
         service.update(ANN, THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, TUTORS))

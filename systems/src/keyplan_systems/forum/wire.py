@@ -20,7 +20,7 @@ _OPTIONAL: Final = ("attempt_id", "answer_id", "score", "validated", "score_impr
 
 
 def event_body(event: Event) -> dict[str, Any]:
-    """Return an event for an HTTP response. Fields that are None are omitted."""
+    """Return an event as a JSON object for an HTTP response. Fields that are None are omitted."""
     body: dict[str, Any] = {
         "type": str(event.type),
         "participant_id": event.participant_id,
@@ -42,7 +42,7 @@ def event_action(event: Event) -> dict[str, Any]:
 
 
 def notification_body(notification: Notification) -> dict[str, Any]:
-    """Return a notification for an HTTP response."""
+    """Return a notification as a JSON object for an HTTP response."""
     return {
         "id": notification_id(notification),
         "participant_id": notification.participant_id,

@@ -77,12 +77,14 @@ Cursor: TypeAlias = Annotated[
 def request_of(
     http: HttpRequest, person: Person, key: str, body: Any = None, seen_version: str | None = None
 ) -> Request:
-    """Return the request with a fingerprint of its content, by which a repeated request is recognized."""
+    """Return the service's `Request` for an HTTP request. It contains the idempotency key, and a fingerprint of the
+    method, path, body and expected version, by which a repeated request is recognized.
+    """
     return Request(person.user_id, key, fingerprint(http.method, http.url.path, [body, seen_version]))
 
 
 def version_of(seen_version: str | None) -> int | None:
-    """Return the version in the If-Match header, or None without the header."""
+    """Return the version number in the If-Match header, or None if the header is missing."""
     return None if seen_version is None else int(seen_version.strip('"'))
 
 

@@ -18,7 +18,9 @@ CategoryInput = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#
 
 
 def _written_out(value: object) -> object:
-    """Reject a date that is not a string, because pydantic also accepts numbers and timestamps."""
+    """Return the text of a date unchanged. Raises ValueError unless it is a string in the format YYYY-MM-DD, because
+    pydantic also accepts numbers and timestamps as dates.
+    """
     if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         return value
     raise ValueError("write a date as 2025-11-30")

@@ -70,7 +70,9 @@ def user_routes(service: Service) -> APIRouter:
 
 
 def administration_routes(service: Service) -> APIRouter:
-    """Return the routes that scan the whole table, as the published design does. They require an administrator."""
+    """Return the routes for administrators. They scan the whole table, as specified in the published design that the
+    to-do system implements.
+    """
     administrators = Depends(require_role(ADMINISTRATORS))
     router = api_router(prefix=f"{PREFIX}/admin", tags=["administration"], dependencies=[administrators])
 

@@ -1,6 +1,7 @@
 """The design of the to-do system: one table with four indexes by user, its access patterns and its load.
 
-The table, keys and key formats are those of the published design. The differences are:
+The table, keys and key formats are those of the published design that the system implements, whose requirements are
+listed in `TRACE.md`. The differences are:
 
 * `expiration_timestamp` is the TTL attribute of all entities, because a table has only one TTL attribute.
 * An email address is reserved by a uniqueness guard item, which is written and deleted in one transaction with its
@@ -42,8 +43,8 @@ from keyplan import (
 from keyplan_systems.todo.entities import Deletion, Idempotency, Priority, Status, Task, User, app
 
 FEW = Claim("1-5 RCU", "access pattern table")
-"""The published cost of several access patterns, which the measurements confirm. The README compares the other
-published costs with measured ones.
+"""The cost that the published design states for several access patterns. The measurements confirm it. The README
+compares the other published costs with measured ones.
 """
 
 USER_WRITES = ("create_user", "replace_user", "remove_user")
@@ -139,7 +140,7 @@ def tasks_by_priority(user_id: str) -> KeyCondition:
 
 @app.query(Task, index="GSI3", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
 def tasks_with_priority(user_id: str, priority: Priority) -> KeyCondition:
-    """Fetch the tasks of a user with a priority. Four queries in sequence return a list by urgency."""
+    """Fetch the tasks of a user with a priority. To list all tasks by urgency, run one query for each priority."""
     return pk(user_id=user_id).sk(priority=priority)
 
 
@@ -175,18 +176,18 @@ def search_of_user(user_id: str, text: str) -> KeyCondition:
 
 @app.scan(Task, rate=Rate.monthly(30), expected_items=50, expected_scanned=1_000_000)
 def search_of_all(text: str) -> KeyCondition:
-    """Search the tasks of all users by title or description, with a scan of the table as in the published design.
+    """Search the tasks of all users by title or description, with a scan of the whole table.
 
-    Querying the lake is cheaper.
+    The published design that the to-do system implements contains this scan. Querying the lake is cheaper.
     """
     return everything().filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(4), expected_items=1_000_000)
 def all_tasks() -> KeyCondition:
-    """Read the tasks of all users by reading the whole table, as in the published design.
+    """Read the tasks of all users by reading the whole table.
 
-    Querying the lake is cheaper.
+    The published design that the to-do system implements contains this scan. Querying the lake is cheaper.
     """
     return everything()
 
@@ -280,10 +281,9 @@ def answer_given(user_id: str, request_key: str) -> ItemKey:
 
 @app.create(Idempotency, rate=Rate(average=13, peak=170))
 def remember_answer(record: Idempotency) -> ItemWrite:
-    """Store the response to a request unless a response is already stored, so that the first of two identical requests
-    wins.
+    """Store the response to a request unless a response is already stored. An expired response is overwritten.
 
-    An expired response is overwritten.
+    The response to the first of two identical requests is therefore kept.
     """
     return item(record)
 

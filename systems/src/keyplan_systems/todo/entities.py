@@ -27,7 +27,7 @@ app = Table(
 )
 
 Timestamp = Annotated[datetime, Attribute(stored="epoch_s")]
-"""Timestamp stored as Unix seconds, as in the published design."""
+"""Timestamp stored as Unix seconds, as specified in the published design that the to-do system implements."""
 UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._|:@+-]+$")]
 TaskId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$")]
 Category = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#]+$")]

@@ -30,7 +30,9 @@ current items.
 
 
 class IdempotencyKeys(idempotency.IdempotencyKeys):
-    """The idempotency keys of requests, each of which is executed once. Threads and processes can share the table."""
+    """Storage of idempotency keys, which ensures that each request is executed only once. Threads and processes can
+    share the table.
+    """
 
     refusals = RefusalError
 
@@ -67,11 +69,11 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return design.remember_answer(_record(request, work, now))
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - all requests are repeated in the same way
-        """Raise the cause of a failed transaction, unless all causes are concurrent changes. In that case, the caller
-        repeats the work with the current items.
+        """Raise the cause of a failed transaction, or return if the only causes are concurrent changes. In the second
+        case, the caller repeats the work with the current items.
 
-        Raises AddressTakenError if the email address is in use, and otherwise the first cause that is not a concurrent
-        change.
+        Raises AddressTakenError if the email address is in use. Otherwise, raises the first cause that is not a
+        concurrent change.
         """
         for reason in failed.reasons:
             if isinstance(reason, UniqueTakenError):

@@ -99,7 +99,9 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """The list of tasks that a user has selected."""
+    """The user's selection on the page of tasks: a view or filters, the cursor of the page, and the user's time zone
+    and current day.
+    """
 
     view: str
     filters: Mapping[str, str]
@@ -108,7 +110,7 @@ class Choice:
     day: date
 
     def sections(self, lists: Lists, user_id: str) -> Sequence[tuple[str, Page[Task]]]:
-        """Return lists of tasks, each with a title. Each list is a page of one index query."""
+        """Return the selected lists of tasks, as pairs of a title and a page of tasks."""
         if self.view == "open":
             titles = {Status.IN_PROGRESS: "In progress", Status.PENDING: "To do"}
             return [(title, self._page(lists, user_id, TaskSelection(status))) for status, title in titles.items()]

@@ -49,8 +49,8 @@ class Deletions:
         return finished
 
     def _finish(self, deletion: Deletion) -> int:
-        """Remove the user's tasks, then the user, the email reservation and the job. Return 0 if another worker has
-        finished the deletion.
+        """Delete the user's tasks, then the user, the reservation of the email address, and the job. Return 1, or 0 if
+        another worker has finished the deletion.
         """
         try:
             self._remove_tasks(deletion)
@@ -77,8 +77,8 @@ class Deletions:
                 at_once = len(task_ids) // 2
 
     def _some_tasks(self, user_id: str, at_once: int) -> list[str]:
-        """Return the IDs of up to `at_once` remaining tasks. If a task is unreadable, return only its ID, which its key
-        contains.
+        """Return the IDs of up to `at_once` remaining tasks of a user. If an unreadable task is found, return only its
+        ID, which is read from its key.
         """
         try:
             page = self._connection.run(design.every_task_of_user(user_id), limit=at_once)

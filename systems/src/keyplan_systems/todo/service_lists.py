@@ -137,7 +137,7 @@ class Lists:
     def _filtered_page(
         self, call: Call[Page[Task]], selection: TaskSelection, limit: int, cursor: str | None
     ) -> Page[Task]:
-        """Return matching tasks from a call's results.
+        """Return up to `limit` tasks that the query `call` returns and that match the selection.
 
         After `_READS_AT_MOST` requests to the table, the page is returned even if it is shorter than requested.
         """

@@ -24,5 +24,8 @@ def secret_hash(secret: str) -> str:
 
 
 def is_secret_of(given_hash: str, stored_hash: str | None) -> bool:
-    """Compare two hashes in constant time. Return False if no hash is stored."""
+    """Return True if the hash of a given secret equals the stored hash, and False if it differs or no hash is stored.
+
+    The comparison takes constant time, so that response times do not reveal parts of the stored hash.
+    """
     return stored_hash is not None and hmac.compare_digest(given_hash, stored_hash)

@@ -100,7 +100,7 @@ def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) 
 
 
 def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
-    """Return a deactivated copy of the subscription, for an owner who has unsubscribed or a token that has become
+    """Return a deactivated copy of the subscription, after its owner has unsubscribed or its push token has become
     invalid.
     """
     return replace(subscription, active=False, updated_at_ms=now_ms)
@@ -162,7 +162,9 @@ class Reservoir(Generic[Entry]):
         self._seen = 0
 
     def offer(self, page: Iterable[Entry]) -> None:
-        """Consider each entry of a page for the sample, so that every entry has the same chance."""
+        """Add the entries of a page to the population from which the sample is drawn. All entries offered so far have
+        the same chance to be in the sample.
+        """
         for entry in page:
             self._seen += 1
             if len(self._kept) < self._size:

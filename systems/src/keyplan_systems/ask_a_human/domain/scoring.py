@@ -4,7 +4,7 @@
 is conditional. If two answers of a user are concurrent, one write fails, and its answer is applied again to the newer
 record.
 
-The requirements leave some questions open. They are decided as follows:
+The requirements (listed in `TRACE.md`) leave some questions open. They are decided as follows:
 
 * The cap of 500 points applies per UTC day, like the daily leaderboard. The client sends its time zone, so a client
   could evade a cap per local day by changing the zone. Streak rewards also count toward the cap.
@@ -250,7 +250,7 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
 
 
 def _newest_days(days: dict[date, Day]) -> dict[date, Day]:
-    """Return the newest DAYS_KEPT days, so that a user's record stays small."""
+    """Return the DAYS_KEPT newest entries of `days`, so that a user's record stays small."""
     return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
 
 

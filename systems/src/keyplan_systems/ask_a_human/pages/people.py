@@ -83,7 +83,7 @@ class Card:
 
 @dataclass(frozen=True)
 class _Parts:
-    """The objects that the routes need."""
+    """The objects that the routes share: the page renderer, the service, and the identification of users by cookies."""
 
     pages: Pages
     service: Service
@@ -212,8 +212,10 @@ def _answered(request: Request, parts: _Parts, person: Identity, form: FormField
 
 
 def _duration(form: FormFields, now_ms: int) -> int | None:
-    """Return the milliseconds from opening to sending the form. The page's script measures them, or the server if the
-    script did not.
+    """Return the number of milliseconds between opening and sending the form, or None if it is unknown.
+
+    The page's script measures this time. Without a measured value, it is the difference between `now_ms` and the time
+    at which the server rendered the form.
     """
     given, opened = form.get("response_time_ms", ""), form.get("opened", "")
     if given.isdecimal():

@@ -16,7 +16,9 @@ Body = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """`POST /agent/questions`. `ref` identifies the question within the simulation, even for a repeated key."""
+    """`POST /agent/questions`. `ref` identifies the question within the simulation. A request that repeats an
+    idempotency key has the `ref` of the original request.
+    """
 
     at_ms: int
     ref: int

@@ -69,7 +69,7 @@ class Workers:
 
 
 class SimulatedDay:
-    """A simulated day of traffic, which sends the requests and collects measurements."""
+    """Driver of a simulated day, which sends the requests, runs the workers, and collects measurements."""
 
     def __init__(
         self, client: httpx.Client, clock: DayClock, workers: Workers, *, push_every_ms: int = HOUR_MS

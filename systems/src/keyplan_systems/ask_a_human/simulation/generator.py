@@ -119,7 +119,9 @@ def _question(chance: random.Random, ref: int) -> Body:
 
 
 def _repeats(chance: random.Random, asks: list[Ask]) -> Iterator[Ask]:
-    """Yield requests that repeat an idempotency key, mostly with the same body, from one second to 25 hours later."""
+    """Yield requests that repeat the idempotency key of an earlier request, one second to 25 hours later. Most of them
+    also repeat its body.
+    """
     for ask in asks:
         if "idempotency_key" in ask.body and chance.random() < 0.15:
             other = {"prompt": f"Another question under the key of {ask.ref}"} if chance.random() < 0.2 else {}

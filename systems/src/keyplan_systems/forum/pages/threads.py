@@ -257,7 +257,7 @@ def _users(events: Any) -> set[str]:
 
 
 def _first_unread(events: list[Event], event_ids: set[str]) -> int:
-    """Return the number of the first event on the page that belongs to an unread notification, or 0."""
+    """Return the number of the first event whose ID is in `event_ids` (the events with unread notifications), or 0."""
     return next((event.seq for event in events if event.event_id in event_ids), 0)
 
 

@@ -150,7 +150,9 @@ def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | Non
 
 
 def permission_levels(mine: CTE) -> CTE:
-    """Return the query for the items whose content the user may view, with the user's level of `can_watch`."""
+    """Return the query for the items whose content a user may view, with the user's level of `can_watch`. `mine` is the
+    query for the user and all groups above the user.
+    """
     row = ItemPermissionRow
     view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))
     watch = func.max(case((row.is_owner, int(Watch.ANSWER_WITH_GRANT)), else_=type_coerce(row.can_watch, SmallInteger)))

@@ -106,13 +106,15 @@ _READERS: dict[str, dict[str, tuple[Any, Reader]]] = {
     },
 }
 _DATES = {"users": {"created_on": "created_at"}, "tasks": {"created_on": "created_at", "completed_on": "completed_at"}}
-"""For each kind, the columns with UTC dates, and the columns with Unix seconds from which the dates are derived."""
+"""For users and for tasks, the columns with UTC dates and the columns with Unix seconds from which the dates are
+derived.
+"""
 
 FIELDS = {
     kind: [*((name, form) for name, (form, _) in readers.items()), *((name, pa.date32()) for name in _DATES[kind])]
     for kind, readers in _READERS.items()
 }
-"""Names and types of the columns that are read from the image, by kind."""
+"""Names and types of the columns that are read from an item's image, for users and for tasks."""
 
 
 def read(kind: str, image: str | None) -> dict[str, Any]:

@@ -107,7 +107,9 @@ class Housekeeper:
                     yield path
 
     def _merge(self, group: list[DataFile]) -> tuple[Snapshot, int]:
-        """Replace small files by one large file, unless another compactor has replaced them first."""
+        """Replace small files by one large file. Return the resulting version and the number of new files: 1, or 0 if
+        another compactor has replaced the files first.
+        """
         table: pa.Table | None = None
         new_files = 0
 

@@ -81,7 +81,9 @@ def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event |
 
 
 def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
-    """Return the entity, user ID and task ID from the keys."""
+    """Return the kind of an item (`user`, `task`, `email` or `unknown`), its user ID and its task ID, given its PK and
+    SK. An ID that the kind does not have is None.
+    """
     prefix, _, rest = pk.partition("#")
     if prefix == "USER" and rest and sk == "METADATA":
         return "user", rest, None

@@ -32,7 +32,9 @@ _SECOND_US = 1_000_000
 Key = tuple[str, str]
 """User ID and task ID. For a user, the task ID is empty."""
 Position = tuple[int, str, str]
-"""A position in the history of a user or task: era, stream and sequence number."""
+"""A position in the history of a user or task: the number of earlier full exports (the era), the stream, and the
+sequence number.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def merge(first: Fact, second: Fact) -> Fact:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a user or task, based on its facts and the exports."""
+    """The state of a user or task, derived from its merged events and the full exports."""
 
     state: str
     """State: `current`, `deleted` or `expired`."""

@@ -1,4 +1,5 @@
-"""The gold layer, with the statistics of the published design, computed from silver and committed together with it.
+"""The gold layer, with the statistics from the published design that the to-do system implements. They are computed
+from the silver layer and committed together with it.
 
 Totals count only existing items. Deleted users and tasks do not count, and tasks that expired after their retention
 period are counted separately as archived.

@@ -1,7 +1,7 @@
 """Conversion between Arrow tables and the lake's Parquet files.
 
-A file name contains the first position or the bucket, a digest of the content, and the generation of the lake. If the
-same rows are written again, the same file is used.
+The name of a file contains a digest of its content and the generation of the lake, and for a bronze file also the first
+position of its events. If the same rows are written again, the same file is used.
 """
 
 from __future__ import annotations

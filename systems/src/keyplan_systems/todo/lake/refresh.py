@@ -113,7 +113,13 @@ class Refresher:
     def _commit(
         self, make: Callable[[Snapshot], _Work | None], still_fits: Callable[[Snapshot, Snapshot], bool]
     ) -> Snapshot:
-        """Commit the result of `make`, calling it again only if the version that it used as a basis has changed."""
+        """Call `make` with the newest version, and commit its result. Return the resulting version, or the newest
+        version if `make` returns None.
+
+        If another writer commits first, `still_fits` is called with the version that `make` used and the newest
+        version. If it returns True, the same result is committed on top of the newest version; otherwise, `make` is
+        called again.
+        """
         work: _Work | None = None
 
         def change(newest: Snapshot) -> Snapshot | None:
@@ -125,8 +131,8 @@ class Refresher:
         return self._versions.commit(change)
 
     def _fold_next(self, base: Snapshot) -> _Work | None:
-        """Return the silver layer with the next pending events merged in. The bronze files of a version are merged
-        together.
+        """Return new contents of the silver and gold layers that also include the next group of pending events, or None
+        if no events are pending and the gold layer exists.
         """
         if not base.pending() and base.of("kpis"):
             return None
@@ -136,8 +142,8 @@ class Refresher:
         return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
 
     def _rebuild(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
-        """Rebuild the silver layer from the exports and the bronze layer. `extra` are the files of a new export, which
-        are added to the version.
+        """Return new contents of the silver and gold layers, computed from all exports (`baselines`) and the whole
+        bronze layer. `extra` are the files of a new export, which are added to the version.
         """
         buckets = Buckets(self._storage, base, baselines, rebuild=True)
         for file in (*base.of("baseline"), *extra):
@@ -226,7 +232,9 @@ class Refresher:
 
 
 def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
-    """Yield groups of bronze files in order. The files of one version stay together."""
+    """Yield groups of bronze files in order, each with about _EVENTS_AT_ONCE events. The files that were added by one
+    version stay together.
+    """
     chunk: list[DataFile] = []
     for _, group in itertools.groupby(files, key=lambda file: file.added):
         chunk += group
@@ -266,7 +274,9 @@ def _baseline(as_of: datetime, sequence: str, stream: str) -> Baseline:
 
 
 def _batches(items: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield batches of users and tasks among the items. At least one batch is yielded, even for an empty export."""
+    """Convert the users and tasks among the items to rows, and yield the rows in batches. At least one batch is
+    yielded, even for an empty export.
+    """
     rows: list[dict[str, Any]] = []
     for index, item in enumerate(items):
         row = _baseline_row(item, index)

@@ -1,4 +1,4 @@
-"""The reports of the published design, by name."""
+"""The reports from the published design that the to-do system implements, by name."""
 
 # ruff: noqa: S608 - SQL composed only of text in this file
 

@@ -21,13 +21,17 @@ class DataFile:
 
     path: str
     kind: str
-    """Kind: `bronze`, `users`, `tasks`, `baseline`, `staged`, or the name of a gold table."""
+    """Kind: `bronze`, `users` or `tasks` (silver layer), the name of a gold table, `baseline` (items of an applied full
+    export), or `staged` (items of a full export that is not applied yet).
+    """
     partition: str
     """Date (UTC) of a bronze file, bucket of a silver file, or time of a baseline. Empty for gold."""
     rows: int
     size_bytes: int
     added: int
-    """Version that added the events of the file. For a compacted file, the latest version of its parts."""
+    """Version that added the events of the file. For a compacted file, the latest of the versions that added the merged
+    files.
+    """
     first: str = ""
     """Smallest position of the events in a bronze file."""
     last: str = ""

@@ -29,7 +29,7 @@ class Storage(Protocol):
 
     @property
     def arrow(self) -> Any:
-        """The same files as a pyarrow filesystem."""
+        """A pyarrow filesystem with the lake's files."""
 
     @property
     def is_native(self) -> bool:
@@ -73,7 +73,7 @@ def open_storage(url: str | Path, options: Mapping[str, Any] | None = None) -> S
 
 
 class Folder:
-    """A lake in a local folder. The filesystem must support hard links, as all common ones do."""
+    """Storage of a data lake in a local folder. The filesystem must support hard links, as all common ones do."""
 
     is_native = True
 
@@ -156,7 +156,9 @@ class Folder:
 
 
 class Bucket:
-    """A data lake in a bucket of Amazon S3, or of a compatible service that supports conditional writes."""
+    """Storage of a data lake in a bucket of Amazon S3 or of an S3-compatible service. The service must support
+    conditional writes.
+    """
 
     is_native = False
 

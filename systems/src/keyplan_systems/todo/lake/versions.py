@@ -72,6 +72,8 @@ class Versions:
     def commit(self, change: Change) -> Snapshot:
         """Apply a change to the newest version, and return the resulting version.
 
+        If `change` returns None, nothing is committed, and the newest version is returned.
+
         Raises LakeBusyError if other writers keep committing first, or FileNotFoundError if the newest version refers
         to a missing file.
         """
@@ -89,13 +91,13 @@ class Versions:
                 continue  # the next read shows whether the lake is still empty
             number = base.version + 1
             changed = replace(changed, version=number, committed_at=self._clock.now())
-            if self._storage.create(name_of(number), dump(changed)) and self._counts(base, number):
+            if self._storage.create(name_of(number), dump(changed)) and self._is_successor(base, number):
                 self._last = changed
                 return changed
         raise LakeBusyError(f"other writers were faster {_ATTEMPTS} times; nothing was changed")
 
-    def _counts(self, base: Snapshot, number: int) -> bool:
-        """Return True if a version that was just created is a valid successor of `base`, as described in the module."""
+    def _is_successor(self, base: Snapshot, number: int) -> bool:
+        """Return True if a new version is a valid successor of `base`, as described in the module's documentation."""
         names = self._storage.names(FOLDER)
         return name_of(base.version) in names or names[-1] == name_of(number)
 
