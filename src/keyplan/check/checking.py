@@ -104,7 +104,8 @@ def _report(
 ) -> Report:
     """Return a report on the findings, in which suppressed findings are separate.
 
-    For each suppression in `judged` that is unused or has no reason, a finding is added.
+    A finding is added for each suppression in `judged` that is unused or has no reason. `more_names` are names outside
+    the design to which a suppression can refer.
     """
     findings = _without_implied(findings)
     suppressed = [(finding, by) for finding in findings if (by := _suppression(finding, design)) is not None]
@@ -115,7 +116,10 @@ def _report(
 
 
 def _without_implied(findings: list[Finding]) -> list[Finding]:
-    """Remove each finding whose subject is also reported by a rule for the same cause (`implied_by`)."""
+    """Return the findings without those that another finding already explains.
+
+    A finding is omitted if one of the rules in `implied_by` of its rule has a finding with the same subject.
+    """
     reported = {(finding.code, finding.subject) for finding in findings}
     return [
         finding
@@ -151,7 +155,9 @@ def _about_suppressions(
 
 
 def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return the problem with an unused suppression, and how to fix it."""
+    """Return a text that says why a suppression has no effect, and an instruction for fixing it. `names` are the names
+    to which a suppression can refer.
+    """
     suppressed = f"{by.code} is suppressed{' for ' + by.on if by.on else ''}"
     if by.code not in PAGES:
         return f"{suppressed}, but no such rule exists", "use a code that `keyplan rule` lists"

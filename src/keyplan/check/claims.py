@@ -51,7 +51,7 @@ SINGLE_DIGIT_MS = 10
 
 def units_of(text: str) -> ClaimedUnits | None:
     """Parse the capacity units in the text of a claim, such as "0.5 RCU", "~1-5 RCU", "1.5 WCU per item" or "2 write
-    units".
+    units". Return None if the text contains none.
     """
     match = _UNITS.search(text)
     if match is None:
@@ -63,7 +63,9 @@ def units_of(text: str) -> ClaimedUnits | None:
 
 
 def price_of(text: str) -> ClaimedPrice | None:
-    """Parse the price of a million requests in the text of a claim, such as "$0.25 per million reads"."""
+    """Parse the price of a million requests in the text of a claim, such as "$0.25 per million reads". Return None if
+    the text contains none.
+    """
     match = _PRICE.search(text)
     if match is None:
         return None
@@ -71,7 +73,9 @@ def price_of(text: str) -> ClaimedPrice | None:
 
 
 def milliseconds_of(text: str) -> float | None:
-    """Return the maximum latency in the text of a claim, in milliseconds, or None. "single-digit ms" counts as 10."""
+    """Return the maximum latency in the text of a claim, in milliseconds, or None if the text contains none.
+    "single-digit ms" counts as 10.
+    """
     match = _LATENCY.search(text)
     if match is None:
         return None
@@ -79,7 +83,9 @@ def milliseconds_of(text: str) -> float | None:
 
 
 def year_and_month_of(text: str) -> tuple[int, int] | None:
-    """Parse the year and month in the source of a claim. If only a year is given, the month is December."""
+    """Parse the year and month in the source of a claim. If only a year is given, the month is December. Return None
+    without a year.
+    """
     match = _DATE.search(text)
     return None if match is None else (int(match[1]), int(match[2] or 12))
 

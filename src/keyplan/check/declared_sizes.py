@@ -40,7 +40,9 @@ def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
 
 
 def least_item_bytes(entity: EntitySpec) -> int:
-    """Return a lower bound of an item's size in bytes: the names of required attributes and the shortest key."""
+    """Return the minimum size of an entity's items in bytes: the names of the required attributes and the shortest
+    possible key.
+    """
     always = {part.attribute for part in entity.key.attributes}
     for name, field in entity.fields.items():
         if not field.optional and not field.is_set and name not in entity.is_in_key_only:
@@ -142,7 +144,7 @@ def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
 def too_long(
     rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, limit: int
 ) -> Iterator[Finding]:
-    """Yield a finding if the declared lengths of a key attribute allow more bytes than the limit."""
+    """Yield a finding if the declared lengths of the fields in a key attribute allow more than `limit` bytes."""
     most = _most_bytes(part)
     if most is not None and most > limit:
         longest = _longest_field(part, entity)
@@ -203,9 +205,10 @@ def _is_free_text(field: StoredField) -> bool:
 
 
 def _fitting_length(template: BoundTemplate, limit: int) -> int:
-    """Return the maximum length in characters of a key's unbounded fields at which the key does not exceed the limit.
+    """Return a maximum length in characters for each unbounded field of a key, with which the key has at most `limit`
+    bytes.
 
-    The length is a multiple of 10 and assumes four bytes per character.
+    Each character is assumed to need four bytes. The result is rounded down to a multiple of 10, but is at least 1.
     """
     open_ends = sum(1 for placeholder in template.placeholders if placeholder.encoding.max_bytes is None)
     return max(1, (limit - template.min_bytes) // (4 * max(1, open_ends)) // 10 * 10)

@@ -31,8 +31,8 @@ _FUTURE = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w
 _SEQUENCE = re.compile(r"(^|_)(seq|sequence|serial)(_(no|nr|number))?$")
 _TIME_ORDERED_ID = re.compile(r"(^|_)(ulid|ksuid)$")
 _ULID_ALPHABET = re.compile(r"A-HJ-?KM-?NP-TV-Z", re.IGNORECASE)
-"""A regular expression that finds the letters of a ULID in another regular expression: Crockford's alphabet, without I,
-L, O and U.
+"""A regular expression that finds the alphabet of ULIDs in the text of another regular expression. This is Crockford's
+alphabet, without I, L, O and U.
 """
 _TIME_ORDERED_UUIDS = frozenset({6, 7})
 """UUID versions that start with the time (RFC 9562)."""
@@ -97,7 +97,9 @@ def increases_with_time(field: StoredField) -> bool:
 
 
 def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> str | None:
-    """Return the first field of a sort key if its values increase with each new item, such as a time or a ULID."""
+    """Return the first field of a sort key if its values increase with each new item, such as a time or a ULID.
+    Otherwise, return None.
+    """
     name = next(iter(parts[0].fields), None) if parts else None
     if name is None:
         return None

@@ -246,7 +246,9 @@ class _Source:
             raise _RefusedError("project is not a literal")
 
     def _quoted(self, name: str, like: ast.expr | None) -> str:
-        """Return a name as a string literal, with the same quotes as the literals in another expression."""
+        """Return a name as a string literal, with the same kind of quotes as the string literals in the expression
+        `like`.
+        """
         texts = [node for node in ast.walk(like) if _is_text(node)] if like is not None else []
         quote = self.text[self._start(texts[0])] if texts else '"'
         return f"{quote}{name}{quote}" if quote in {"'", '"'} and name.isidentifier() else repr(name)

@@ -94,16 +94,16 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 @lru_cache(_CACHED)
 def begins(prefix: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
-    """Return a key of `other` that starts with the first part of `prefix`, or None.
+    """Return a key of `other` that a begins_with query for the keys of `prefix` would also return, or None.
 
-    The first part ends before the first field that is not in `known_fields`.
+    The query compares the part of the keys before the first field that is not in `known_fields`.
     """
     return None if are_disjoint(prefix, other) else captured(prefix, other, known_fields)
 
 
 @lru_cache(_CACHED)
 def in_range(template: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> str | None:
-    """Return a key of `other` that a range query on the keys of `template` selects, or None.
+    """Return a key of `other` that a range query for the keys of `template` would also return, or None.
 
     The range is on the first field that is not in `known_fields`.
     """
@@ -111,7 +111,9 @@ def in_range(template: BoundTemplate, other: BoundTemplate, known_fields: frozen
 
 
 def is_unlikely(overlap: Overlap) -> bool:
-    """Return True if two keys overlap only if an ID contains punctuation, which generated IDs do not contain."""
+    """Return True if two keys are equal only when an ID contains punctuation, because generated IDs do not
+    contain any.
+    """
     if overlap.plain:
         return False
     odd = [
@@ -225,8 +227,9 @@ def _between(condition: SortCondition, queried: BoundTemplate, stored: BoundTemp
 
 
 def _between_texts(low: BoundTemplate, high: BoundTemplate | None, theirs: BoundTemplate) -> Capture | None:
-    """Return a key between the bounds of a BETWEEN condition, based on their common prefix or first characters, or
-    None.
+    """Return a key of the template `theirs` that might be between the bounds of a BETWEEN condition, or None.
+
+    Only the common prefix of the bounds is compared or, if they have none, the first characters.
     """
     if high is None:
         return None

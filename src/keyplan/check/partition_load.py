@@ -41,10 +41,10 @@ def is_constant(source: Source) -> bool:
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return the share of the most frequent value of each field in a counter's key, from the declarations of other
-    entities.
+    """Return the share of the most frequent value of each key field of a counter, as declared by other entities.
 
-    For example, if a third of all votes are for one poll, a third of the additions go to the counter of that poll.
+    The result is empty unless the plan adds to a number. For example, if a third of all votes are for one poll, a third
+    of the additions go to the counter of that poll.
     """
     counter = plan.entity
     counts = plan.operation == "UpdateItem" and any(action.name == "add" for action in plan.actions)
@@ -89,7 +89,11 @@ def _placeholder_share(placeholder: BoundPlaceholder, entity: EntitySpec) -> flo
 def _field_shares(
     parts: Sequence[BoundKeyAttribute], entity: EntitySpec, sources: Mapping[str, Source], skews: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """Return the share of the load on the most frequent value of each key field. Unknown shares are None."""
+    """Return, for each key field, the share of the load on its most frequent value, or None if it is unknown.
+
+    `sources` contains the parameter or constant from which a call takes the value of a field. `skews` contains the
+    shares that other entities declare.
+    """
     shares: dict[str, float | None] = {}
     for part in parts:
         placeholders = part.template.placeholders if part.template is not None else ()
@@ -118,7 +122,8 @@ def key_share(
 
     The share is 1 for a constant key and 1/n for n keys with equal load. If the key contains all key fields of the
     entity, or of one of `others`, and the distribution of their values is unknown, the load is assumed to be equal for
-    all items of that entity. `skews` contains the shares of the most frequent field values that other entities declare.
+    all items of that entity. `sources` contains the parameter or constant from which a call takes the value of a field.
+    `skews` contains the shares of the most frequent field values that other entities declare.
     """
     shares = _field_shares(parts, entity, sources, skews)
     total = 1.0
@@ -236,7 +241,10 @@ def _sources(plan: Plan) -> dict[str, Source]:
 
 
 def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
-    """Map each key field that contains the current period in all new items to the source "now"."""
+    """Map each key field that contains the current period, such as the day, in all new items to "now".
+
+    A value that does not depend on the call is treated as a constant, so all writes at one time go to the same key.
+    """
     if plan.item is None:
         return {}
     specs: dict[str, set[str]] = {}
@@ -259,7 +267,7 @@ def _table_loads(
 ) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
     """Yield each pattern's load on the keys of a table, including its local indexes, which share its partitions.
 
-    If `items` is True, whole primary keys are counted, and queries are skipped.
+    The keys are partition keys. If `items` is True, they are complete primary keys, and queries are skipped.
     """
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
     for work in works:

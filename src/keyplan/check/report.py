@@ -80,7 +80,9 @@ def _line(place: Place) -> str:
 
 
 def _differing(finding: Finding, first: Finding) -> str:
-    """Return the problem of a finding, without the text after the colon if it is the same in the first finding."""
+    """Return the problem of a finding, shortened if it has the same text after the first colon as the problem of
+    `first`. In this case, return only the text before the colon.
+    """
     head, _, tail = finding.problem.partition(": ")
     return head if tail == first.problem.partition(": ")[2] else finding.problem
 

@@ -35,8 +35,8 @@ class Subject:
         return self.design.tables
 
     def is_notable(self, write_units_per_second: float) -> bool:
-        """Return True if a load is worth a finding: at least 25 write units per second that cost at least
-        `cost_floor`.
+        """Return True if a load is large enough for a finding: at least 25 write units per second, with a monthly cost
+        of at least the design's `cost_floor` in dollars.
         """
         price = monthly_price(write_units_per_second)
         return write_units_per_second >= NOTABLE_UNITS and price >= self.design.cost_floor

@@ -180,7 +180,10 @@ def _lost_set(
 def _guarded_transition(
     subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec, name: str
 ) -> Pattern[..., Any] | None:
-    """Return another pattern that changes a field with choices only under a condition on this field, or None."""
+    """Return another pattern that sets the field `name` only under a condition on this field, or None.
+
+    The result is None for a field without declared choices.
+    """
     if choices_of(entity.fields[name]) is None or entity.fields[name].type_code == "BOOL":
         return None
     for other in subject.design.patterns:
@@ -218,7 +221,10 @@ def _unguarded_transition(
 
 
 def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
-    """Return the optional field in which the write stores an assignee without a condition on it, or None."""
+    """Return the optional field in which an update stores an assignee, such as the worker of a job, or None.
+
+    Fields in `looked_at`, which the condition of the update compares, are ignored.
+    """
     for action in plan.actions:
         stored = plan.entity.fields[action.path.field]
         is_parameter = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1

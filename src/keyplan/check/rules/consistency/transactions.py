@@ -76,7 +76,9 @@ def _declared_length(each: Each) -> int | None:
 
 
 def _actions_of(plan: Plan) -> int:
-    """Return the number of actions for a write, including those on the items that reserve unique values."""
+    """Return the number of transaction actions for a write, including the actions on the items that reserve unique
+    values.
+    """
     replaces = plan.operation == "PutItem" and plan.reads_first
     return 1 + (2 * len(plan.entity.sentinels) if replaces else sentinel_writes(plan))
 

@@ -68,7 +68,8 @@ def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> flo
     """Return the size of an entity's largest item collection in bytes, including the copies of its items in local
     indexes.
 
-    The size is None if it is unknown.
+    The size is None if it is unknown. `others` are other entities, from which the number of partition keys can be
+    derived.
     """
     items, share = entity.volume, key_share(entity.key.partition, entity, {}, others)
     if items is None or share is None:

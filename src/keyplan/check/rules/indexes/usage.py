@@ -88,7 +88,11 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _replaces(table: Table, index: Index, other: Index | None, redundant: set[str]) -> bool:
-    """Return True if, for every entity, the key in `index` is the start of its key in another index or in the table."""
+    """Return True if `other` can replace `index`. If `other` is None, the table can replace it.
+
+    For every entity in `index`, its key in `index` must be the start of its key in the replacement. Indexes in
+    `redundant` are not used as a replacement.
+    """
     if other is index or (other is not None and other.name in redundant):
         return False
     if other is not None and index.kind == "LSI" and other.kind == "GSI":
@@ -116,7 +120,9 @@ def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool
 def _is_same_attribute(
     first: BoundKeyAttribute, other: BoundKeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
 ) -> bool:
-    """Return True if two key attributes store the same field or have equivalent templates, according to `templates`."""
+    """Return True if two key attributes store the same field, or if the function `templates` returns True for their
+    templates.
+    """
     ours, theirs = as_template(first), as_template(other)
     if ours is None or theirs is None:
         return first.field is not None and first.field is other.field

@@ -208,7 +208,7 @@ def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
 
 
 def _has_literal(entity: EntitySpec) -> bool:
-    """Return True if a key attribute contains literal letters or digits."""
+    """Return True if the primary key of an entity contains literal letters or digits, such as USER in USER#{id}."""
     return any(
         isinstance(part, Text) and any(character.isalnum() for character in part.text)
         for attribute in entity.key.attributes

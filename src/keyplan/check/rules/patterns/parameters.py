@@ -109,8 +109,10 @@ def optional_param(annotation: Any) -> bool:
 
 
 def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
-    """Return how the type of a parameter differs from the type of the field, or None if it matches or cannot be
-    compared.
+    """Return a description of how the type of a parameter differs from the type of a field, or None if it matches or
+    cannot be compared.
+
+    If `each` is True, the parameter is a list, and the type of its elements is compared.
     """
     if each:
         members = get_args(without_none(annotation)[0])

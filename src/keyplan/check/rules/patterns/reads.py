@@ -171,10 +171,10 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> bool:
-    """Return True if the rates suggest that a program gets each item separately after a query that returns partial
-    items.
+    """Return True if the declared rates suggest that a program calls `many` and then calls `one` for each result.
 
-    The query can also return items that refer to the items to get.
+    The query `many` returns partial items, or items that refer to the items that `one` gets. `gets` is the number of
+    calls to `one` per second.
     """
     target, rate = one.plan.entity, many.facts.rate
     index = many.plan.index

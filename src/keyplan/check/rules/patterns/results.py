@@ -323,7 +323,10 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
 
 
 def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
-    """Return a key that starts with the bound, or None if no key does or the bound itself is a complete key."""
+    """Return a key that starts with the bound `end` of a range and continues after it, or None.
+
+    The result is None if a stored key can be equal to the bound, or if no key starts with it.
+    """
     queried, stored = template_of(end), as_template(part)
     if queried is None or stored is None or end.template is part.template:
         return None
@@ -396,7 +399,7 @@ def _random_start(plan: Plan) -> str:
 
 
 def _has_range_parameters(plan: Plan) -> bool:
-    """Return True if the query has a range or a sort key condition with values from the caller."""
+    """Return True if a query has a range on the sort key, or a sort key condition that contains fields."""
     return plan.key is not None and any(
         condition.low.sources or condition.high is not None for condition in plan.key.sort
     )
@@ -496,8 +499,9 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
 
 
 def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTemplate, BoundPlaceholder]]:
-    """Yield the placeholders of a partition key that reduce a timestamp parameter to its period, with their
-    templates.
+    """Yield the placeholders in a partition key that shorten a timestamp parameter to a period, such as a month.
+
+    Each result contains the value of the key condition, its template, and the placeholder.
     """
     for value in key.partition:
         template = value.template
@@ -508,7 +512,7 @@ def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTempl
 
 
 def _is_range_end(source: Source, key: KeySelection, field: str) -> bool:
-    """Return True if a value is one end of a range over the field, but not both ends."""
+    """Return True if `source` is the value of only one end of a range over the field, not of both ends."""
     ranges = (condition for condition in key.sort if condition.op not in {"=", "begins_with"})
     ends = [
         repr(end.sources[field])

@@ -145,7 +145,11 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
 
 
 def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -> str:
-    """Return a description of how the declaration of a field allows an empty value. If it does not, return ""."""
+    """Return a description of how the declaration of a field allows an empty value, or "" if it does not.
+
+    `whole` is True if the field's value is the whole key attribute, which must not be empty. Otherwise, the field is a
+    part of a template.
+    """
     if field.choices is not None:
         empty = "" in field.stored_choices
         return 'has "" among its choices' if empty and whole else ""
@@ -210,7 +214,7 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
 
 
 def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]:
-    """Return the type of each key attribute, with the entity and key that declare it."""
+    """Return the type of each key attribute by its name, with the entity and the key that declare it."""
     types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]] = {}
     for entity in table.entities:
         for bound in (entity.key, *entity.indexes):
