@@ -205,8 +205,8 @@ def _is_free_text(field: StoredField) -> bool:
 
 
 def _fitting_length(template: BoundTemplate, limit: int) -> int:
-    """Return a maximum length in characters for each unbounded field of a key, with which the key has at most `limit`
-    bytes.
+    """Return the maximum length in characters to declare for each unbounded field of a key, so that the key has at most
+    `limit` bytes.
 
     Each character is assumed to need four bytes. The result is rounded down to a multiple of 10, but is at least 1.
     """

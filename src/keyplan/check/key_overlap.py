@@ -111,8 +111,8 @@ def in_range(template: BoundTemplate, other: BoundTemplate, known_fields: frozen
 
 
 def is_unlikely(overlap: Overlap) -> bool:
-    """Return True if two keys are equal only when an ID contains punctuation, because generated IDs do not
-    contain any.
+    """Return True if an overlap is unlikely in practice: it exists only for IDs that contain punctuation, which
+    generated IDs do not contain.
     """
     if overlap.plain:
         return False

@@ -243,7 +243,7 @@ def _sources(plan: Plan) -> dict[str, Source]:
 def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
     """Map each key field that contains the current period, such as the day, in all new items to "now".
 
-    A value that does not depend on the call is treated as a constant, so all writes at one time go to the same key.
+    "now" counts as a constant, because all calls at about the same time write to the same key.
     """
     if plan.item is None:
         return {}

@@ -175,7 +175,9 @@ def _pattern(pattern: Pattern[..., object], book: PriceBook, load: Load) -> Patt
 
 
 def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: PriceBook) -> float:
-    """Return the on-demand price of one call. Each step of a transaction is priced for the table class of its table."""
+    """Return the on-demand price of one call to a pattern. For a transaction, each step is priced for the table class
+    of its own table.
+    """
     plan = pattern.plan
     steps = [(step.schema.table_class, units) for step, _, units in steps_of(plan, pattern.facts)]
     by_class: dict[TableClass, list[Units]] = {}
@@ -243,7 +245,7 @@ def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook
 
 @dataclass(frozen=True)
 class _Load:
-    """A load in capacity units per second."""
+    """The average and peak load on a table or index, in capacity units per second."""
 
     read: float
     write: float

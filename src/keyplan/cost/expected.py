@@ -42,7 +42,7 @@ class Expected:
     """The read units for whole items that are read from the table after a query on an index (`hydrate=True`)."""
 
     def read_from(self, plan: Plan, index: Index | None) -> float:
-        """Return the read units that a call uses on an index, or on the table if `index` is None."""
+        """Return the part of a call's read units that is used on an index, or on the table if `index` is None."""
         read = self.units.read - self.hydrated if plan.index is index else 0.0
         return read + self.hydrated if index is None else read
 
@@ -253,14 +253,16 @@ def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
 
 
 def _in_one_partition(plan: Plan, matching_items: float, requests: float) -> float:
-    """Return the number of items in each partition that a query on several partitions reads. A limit applies to each
-    partition.
+    """Return the number of items that a query on several partitions reads in each of them.
+
+    `matching_items` is the number for each partition if the caller passes the partitions, and otherwise the number for
+    all partitions together.
     """
     return matching_items if _is_named(plan) else matching_items / requests
 
 
 def _is_named(plan: Plan) -> bool:
-    """Return True if the caller passes the partitions of a query."""
+    """Return True if the caller passes the list of partitions that a query reads."""
     source = None if plan.walk is None else plan.walk[1]
     return isinstance(source, Each) and not isinstance(source.values, tuple)
 
@@ -298,9 +300,11 @@ def _write(plan: Plan, *, enclosed: bool = False) -> Units:
 
 
 def _reads(plan: Plan, *, enclosed: bool) -> int:
-    """Return how many times a write reads its item.
+    """Return how many additional times a write reads its item: 0, 1 or 2.
 
-    Transactions do not return items, so an item that the pattern returns is read separately.
+    The item is read before the write if the items that reserve its unique values might have to change. It is then also
+    read after the write if the pattern returns it, but not in a step of a transaction (`enclosed`), which returns no
+    item.
     """
     if not plan.reads_first:
         return 0
@@ -394,7 +398,7 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
 
 
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
-    """Yield each index of the entity with the expected number of index writes for one update."""
+    """Yield each index of the updated entity, with the expected number of writes to this index per update."""
     entity = plan.entity
     changed = {
         action.path.field

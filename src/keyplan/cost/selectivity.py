@@ -214,7 +214,9 @@ def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
 
 
 def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
-    """Map each field for which the key condition of a query requires equality to the required parameter or constant."""
+    """Return the values that the key condition of a query requires with =, by field name. Each value is a parameter or
+    a constant.
+    """
     bound = entity.key_in(plan.index)
     if plan.key is None or bound is None:
         return {}
@@ -232,7 +234,9 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
 
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the field values in a key that a pattern specifies as text, such as STATE#open."""
+    """Return the field values in a partition or sort key that a pattern specifies as text, by field name. For example,
+    STATE#open contains the value open of the field state.
+    """
     sources: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
         if value.template is not None and not value.template.fields:
@@ -261,7 +265,11 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
 
 
 def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
-    """Return the fields whose values a sort key condition specifies: those before the start of a range."""
+    """Return the fields for which a sort key condition requires exactly one value.
+
+    For a range, these are the fields before the one on which the range is. For begins_with, a field of which only a
+    prefix is compared is not included.
+    """
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:
         return (
@@ -310,8 +318,10 @@ def _shards(value: KeyValue, name: str) -> int:
 
 
 def _literal_partitions(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
-    """Yield each literal partition key such as STATUS#OPEN, as its field, its text and the key attribute with that
-    field.
+    """Yield each partition key that a query specifies as a literal text, such as STATUS#OPEN, for a key attribute with
+    one field.
+
+    Each result contains the name of the field, the text, and the key attribute.
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and not value.template.fields and len(part.fields) == 1:
@@ -330,7 +340,12 @@ def _constants(source: Source) -> tuple[object, ...] | None:
 
 
 def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None) -> float | None:
-    """Return the share of items with the requested values of a field, or None if shares are not declared."""
+    """Return the share of items that have one of the requested values in a field, or None if the shares of values are
+    not declared.
+
+    Only items that can satisfy the condition `when` are counted. If the caller passes the value, all values are assumed
+    to be equally likely.
+    """
     shares = shares_of(entity, name, when)
     if shares is None:
         return None
@@ -342,10 +357,10 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """The divisor by which a query's condition on one field reduces the number of items.
+    """The factor by which a query's condition on one field reduces the number of matching items.
 
     `number` is the number of distinct values of the field divided by the number of required values, or None if it is
-    unknown.
+    unknown. The number of items is divided by it.
     """
 
     number: float | None
@@ -441,11 +456,12 @@ def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
 
 
 def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
-    """Return the number of combinations of field values.
+    """Return how many combinations the values of several fields have. `alike` contains the number of values of each
+    field.
 
     All combinations are assumed to occur, except for fields that form the whole key of an entity: they have at most as
     many combinations as the entity has items. For example, a repository has an owner and a name, and most names occur
-    only once.
+    only once. Assumptions are added to `guesses`.
     """
     left, product = dict(alike), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):

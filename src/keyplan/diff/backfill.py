@@ -26,10 +26,12 @@ _SENTINEL_BYTES = 200
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
 ) -> float | None:
-    """Return how many seconds a table and its indexes need for a number of write units, or None without spare capacity.
+    """Return how many seconds a table and its indexes need for a number of write units, or None if one of them has no
+    spare capacity.
 
     `written` is the number of units on the table, and `indexes` contains the units on each index. Local indexes use the
-    capacity of the table. `before` is the table in the old design, whose provisioned capacity is used if it is higher.
+    capacity of the table. `month` contains the declared load, which reduces the spare capacity. `before` is the table
+    in the old design, whose provisioned capacity is used if it is higher.
     """
     of_table, of_indexes = written, {}
     for name, units in indexes.items():
@@ -206,9 +208,7 @@ def _share(works: Iterable[Rewrite]) -> float:
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
-    """Return the entity in the new design, or None if the pass deletes its items or the items that reserve its unique
-    values.
-    """
+    """Return the entity in the new design, or None if none of the changes has one, because they only delete items."""
     return next((work.new for work in works if work.new is not None), None)
 
 
@@ -225,9 +225,7 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
 
 
 def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
-    """Return the changes that affect an entity's items in an index, or all changes if none of them affects
-    the index.
-    """
+    """Return the changes that write an entity's items in the index `name`. If none of them does, return all changes."""
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"

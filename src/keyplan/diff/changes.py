@@ -82,9 +82,10 @@ class RolloutStep:
 def form_steps(
     *, accept: str = "", write: str = "", backfill: str = "", by: str = "UpdateItem", read: str = ""
 ) -> tuple[RolloutStep, ...]:
-    """Return the steps that change programs and stored items to a new form. Steps whose text is empty are omitted.
+    """Return the rollout steps that change the stored form of a value, such as a key, from an old form to a new one.
 
-    `by` is the operation with which the backfill writes.
+    Each argument except `by` is the text of the step for the phase with the same name. Steps without a text are
+    omitted. `by` is the operation with which the backfill writes.
     """
     texts: dict[Phase, str] = {"accept": accept, "write": write, "backfill": backfill, "read": read}
     return tuple(RolloutStep(phase, text, by if phase == "backfill" else "") for phase, text in texts.items() if text)

@@ -291,7 +291,9 @@ def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tu
 
 
 def already_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Return True if all stored items that belong in an index, and no others, already have its key attributes."""
+    """Return True if stored items already have the key attributes of an index: all items that belong in the index, and
+    no others.
+    """
     return all(_is_stored(pair, bound, part) for part in bound.attributes)
 
 
@@ -329,9 +331,11 @@ def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
 
 
 def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
-    """Yield the attributes and key attributes that stored items have, as key attributes.
+    """Yield the attributes that stored items have for their fields, primary key and index keys, each as a key
+    attribute.
 
-    Keys of indexes are included only if they have the same condition as `bound`.
+    Keys of indexes are included only if they have the same condition as `bound`. If `bound` has a condition, fields and
+    the primary key are omitted.
     """
     condition = condition_form(bound.only_if)
     if condition is None:
@@ -349,7 +353,9 @@ def never_stored(pair: Entities, bound: BoundKey) -> bool:
 
 
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the attributes of an index key that are not used for a field or another key in the new design."""
+    """Return the attributes of an index key that the new design uses for nothing else: neither for a field nor for
+    another key.
+    """
     attributes = {stored.attribute for stored in _attributes(pair.new)}
     attributes |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in attributes]

@@ -34,7 +34,10 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
 
 def removed_share(spec: EntitySpec, field: str, field_losses: Sequence[Loss]) -> float | None:
-    """Return the share of items with a value that a field no longer accepts, or None if it is unknown."""
+    """Return the share of items whose value a field no longer accepts, or None if it is unknown.
+
+    `field_losses` contain the values that were removed from the choices of the field.
+    """
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in field_losses):
         return None
@@ -49,8 +52,8 @@ class Entities:
     old: EntitySpec
     new: EntitySpec
     drops_unknown: tuple[str, ...] = ()
-    """The patterns of the old design that put whole items. Such a put removes attributes that the old version does not
-    know.
+    """The names of the old design's patterns that put whole items. A put by the old version of a program removes the
+    attributes that only the new version knows.
     """
 
     @property
@@ -165,9 +168,11 @@ def _default(field: StoredField) -> str:
 def _lossy(
     pair: Entities, old: StoredField, new: StoredField, removed: list[Loss], *, is_read: bool
 ) -> Iterator[DesignChange]:
-    """Yield a change for a different type, a change for missing values, and a change for rejected values.
+    """Yield up to three changes for a field whose stored values might be unreadable in the new design.
 
-    `is_read` is True if the old version of the program can read items that the new version writes.
+    They are a change for a different type, a change for missing values, and a change for values that the new design
+    rejects. `removed` contains the losses. `is_read` is True if the old version of the program can read items that the
+    new version writes.
     """
     path = f"{pair.new.name}.{new.name}"
     by_kind = {kind: [loss for loss in removed if loss.kind in kinds] for kind, kinds in _KINDS.items()}
@@ -261,8 +266,8 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Design
 
 
 def _from_keys(pair: Entities) -> set[str]:
-    """Return the fields of the new design that are parsed from keys, if the keys of stored items already
-    contain them.
+    """Return the fields of the new design that can be parsed from the primary keys of stored items, because the form of
+    the keys does not change.
     """
     names: set[str] = set()
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):

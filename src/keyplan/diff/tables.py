@@ -325,7 +325,9 @@ def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator
 
 
 def _stored_and_incomplete(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
-    """Return the entities whose stored items already have the key of an index, and those whose items must get it."""
+    """Return two lists for a new index: the entities whose stored items already have its key attributes, and the
+    entities whose stored items must be rewritten to have them.
+    """
     stored, incomplete = [], []
     for before, after in match_entities(old, new).pairs:
         bound = after.key_in(index)

@@ -248,7 +248,9 @@ def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object
 
 
 def _is_ordered(plan: Plan) -> bool:
-    """Return True if the condition compares a field with the field's new value, so that an older write fails."""
+    """Return True if the condition of an update compares a field with the value that the update sets, so that an older
+    value cannot overwrite a newer one.
+    """
     parts = plan.condition.parts if isinstance(plan.condition, AndCondition) else (plan.condition,)
     sources = {action.path.field: action.source for action in plan.actions if action.name == "set"}
     return any(all(_is_compared_with_new(condition, sources) for condition in _disjuncts(part)) for part in parts)
