@@ -48,11 +48,9 @@ class KeyTest:
     low: Source
     high: Source = None
     encoded: BoundPlaceholder | None = None
-    """The placeholder that encodes values for the comparison. If None, values are compared without encoding."""
+    """The placeholder with which both sides of the comparison are encoded. If None, unencoded values are compared."""
     written: BoundPlaceholder | None = None
-    """The placeholder of the compared parameter in the text, if a pattern specifies a key prefix as text. Otherwise,
-    None.
-    """
+    """The placeholder of the compared parameter in a key that a pattern specifies as text, or None for other keys."""
 
     def text(self, arguments: Arguments) -> str:
         """Return a description of the comparison with the argument values of a call."""
@@ -78,7 +76,7 @@ class ReadMeaning:
     """
 
     def key_tests_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
-        """Return the comparisons of the key condition, with the field names that an entity uses."""
+        """Return the comparisons that the key condition consists of, with the field names of the given entity."""
         return _key_tests_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
@@ -98,7 +96,7 @@ class ReadMeaning:
         return False if False in verdicts else None if None in verdicts else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return the entity objects whose fields equal the constants in the pattern."""
+        """Return those of the given entity objects whose fields equal the constants in the pattern's key condition."""
         fixed = [
             key_test
             for key_test in self.key_tests_of(spec)
@@ -113,8 +111,9 @@ class ReadMeaning:
         ]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-        """Return True if the pattern's table or index contains an entity object, and reads do not omit it
-        as expired.
+        """Return True if a read of the pattern's table or index can find an entity object.
+
+        The result is False if the object is not in the index, or if reads omit it because its expiry time has passed.
         """
         if self.plan.index is not None:
             bound = spec.key_in(self.plan.index)
@@ -204,8 +203,8 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return placeholders of the key condition that encode only a part of a value, such as the month of a date, by
-    field.
+    """Return, by field, the placeholders of the key condition that encode only a part of a value, such as the month of
+    a date.
     """
     if plan.key is None:
         return {}
@@ -316,7 +315,10 @@ def _is_as(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
 
 
 def _makes(key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
-    """Return True if the encoded form of a field's value passes the test, or None if this is unknown."""
+    """Return True if the encoded form of a field's value passes the comparison `key_test`, or None if this is unknown.
+
+    `encode` returns the encoded form of a value. `low` is the value that the call compares with the field.
+    """
     if key_test.op in _ORDERING:
         high = None if key_test.high is None else encode(_value(key_test.high, arguments))
         return _OPS[key_test.op](encode(value), encode(low), high)
@@ -428,7 +430,9 @@ def _name(spec: EntitySpec, entity: ReadModel) -> str:
 
 
 def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) -> str:
-    """Return a description of what all missing items have in common, or an empty string."""
+    """Return a description of what all missing results have in common, to append to an error message, or an empty
+    string.
+    """
     for number, key_test in enumerate(meaning.key_tests):
         if key_test.op != "between" or not missing:
             continue

@@ -103,17 +103,20 @@ class ArgumentGenerator:
         return meaning_of(pattern).of(spec, target, arguments, int(self._value_generator.now_s)) is not False
 
     def _chosen_item(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
-        """Choose an item that a read can return, bind the parameters to its values, and return the item, or None."""
+        """Choose a stored item that a read can return, and bind the read's parameters to the item's values.
+
+        Return the item with its entity, or None if no item can be returned.
+        """
         chosen = self._pick(meaning_of(pattern))
         if chosen is not None:
             self._parameter_values.bind(*chosen, uses_of(pattern, chosen[0]), binding, pattern)
         return chosen
 
     def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """Return arguments for a read if none of the stored items passes its filter.
+        """Return arguments for a read whose filter rejects the stored items.
 
-        One item is changed so that it passes the filter. If this is not possible, the read returns nothing, which is a
-        valid result.
+        A stored item that matches the key condition is changed so that it passes the filter. If this is not possible,
+        the arguments are still valid, but the read returns nothing.
         """
         binding, now_s = Binding(), int(self._value_generator.now_s)
         item = self._chosen_item(pattern, binding)
@@ -172,7 +175,8 @@ class ArgumentGenerator:
         return len({repr(value) for value in values}) == len(values)
 
     def _write(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
-        """Choose arguments for a pattern that writes. Return False if no suitable arguments were found.
+        """Choose arguments for a pattern that writes, and add them to `binding`. Return False if no suitable arguments
+        were found.
 
         `sources` are the parameters and constants that a transaction passes to the pattern.
         """
@@ -197,7 +201,9 @@ class ArgumentGenerator:
         return self._targets.allowed(plan, target, self._known(pattern, sources, binding))
 
     def _put(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
-        """Choose the item, or the list of items, that a pattern puts. Return False if no suitable item was found."""
+        """Choose the item, or the list of items, that a pattern puts, and bind the pattern's parameter to it. Return
+        False if no suitable item was found.
+        """
         plan = pattern.plan
         source = substitute(plan.item, sources)
         if binding.find(source)[0]:
@@ -219,15 +225,17 @@ class ArgumentGenerator:
         )
 
     def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if the stored item with this key satisfies the pattern's condition, or was changed so that it
-        does.
+        """Return True if a put of an item can succeed. The item that is stored under the same key is changed if
+        necessary.
+
+        Return False if the stored item does not satisfy the pattern's condition and cannot be changed so that it does.
         """
         stored = self._stored_entities.at(pattern.plan.entity, item)
         return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
 
     def _known(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
-        """Return the arguments that the pattern would have with the values chosen so far, without binding
-        more values.
+        """Return arguments for a pattern from the values in `binding`. Missing values are generated, but not added to
+        `binding`.
         """
         trial = binding.copy()
         return {name: self._source(substitute(param, sources), trial) for name, param in pattern.parameters.items()}
@@ -265,9 +273,10 @@ class ArgumentGenerator:
 
 
 def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
-    """Sort the steps of a transaction. Steps that are repeated for each item in an attribute of a parameter come first.
+    """Return the steps of a transaction in the order in which their arguments are chosen.
 
-    These steps determine the items in the attribute.
+    Steps that are repeated for each member of a list in an attribute of a parameter come first, because their arguments
+    become the members of the list.
     """
     return sorted(
         steps, key=lambda step: not (step.repeated is not None and _is_parameter_member(step.repeated.values))

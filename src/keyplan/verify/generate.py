@@ -49,7 +49,9 @@ class EntityGenerator:
         self._keys: set[str] = set()
 
     def refer_to(self, others: Sequence[Keys]) -> None:
-        """Use existing keys of other entities as the values of fields that refer to them."""
+        """Use existing keys of other entities as the values of the fields that refer to these entities. `others` are
+        the keys.
+        """
         fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
         self._references = References(self.spec, others, fixed, self.value_generator.random)
         self._sizer.keep(self._references.names)
@@ -78,19 +80,23 @@ class EntityGenerator:
         raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {why}")
 
     def value(self, name: str) -> Any:
-        """Return a generated value for one field, or None for some objects if the field is optional."""
+        """Return a generated value for a field of a new object. If the field is optional, the value is None in some
+        calls.
+        """
         number = self._made
         self._made += 1
         return self._columns[name](number)
 
     def some(self, name: str) -> Any:
-        """Return a generated value for one field, even if the field is missing in most objects."""
+        """Return a generated value for a field of a new object, which is not None even if most objects have no value in
+        the field.
+        """
         number = self._made
         self._made += 1
         return self._makes[name](number)
 
     def all(self) -> Iterator[Entity]:
-        """Yield all entity objects that are needed for this entity."""
+        """Generate and yield all objects of the entity. Their number is `amount.count`."""
         return (self.make() for _ in range(self.amount.count))
 
     def _build(self, number: int, attempt: int) -> Entity:
@@ -168,7 +174,9 @@ class EntityGenerator:
         return lambda _number: chance.random()
 
     def _decided(self, stored: StoredField) -> Column | None:
-        """Return a generator of a field's values if the design determines them, or None if any value is possible."""
+        """Return a generator of a field's values if the design restricts them, or None if any value of the type is
+        possible.
+        """
         spec, name, value_generator = self.spec, stored.name, self.value_generator
         if stored.type_code == "N" and any(ttl.attribute == stored.attribute for ttl in spec.schema.ttls):
             return _expiry(stored, value_generator)
@@ -191,7 +199,9 @@ class EntityGenerator:
         return (free or names)[-1]
 
     def _free(self, name: str) -> Column:
-        """Return a generator of arbitrary values for a field, or of the values in the model's examples."""
+        """Return a function that generates values of a field's type, or chooses one of the values in the model's
+        examples.
+        """
 
         def make(_number: int) -> Any:
             values = [value for example in self._examples if (value := getattr(example, name)) is not None]
@@ -208,7 +218,7 @@ class EntityGenerator:
         return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
-        """Return a generator of different values. If the type has too few values, they are repeated.
+        """Return a generator of different values for a field. If the type has too few values, values are repeated.
 
         In this case, the other fields of the key distinguish the items.
         """
@@ -216,9 +226,10 @@ class EntityGenerator:
         return lambda number: self.value_generator.up_to(*row, number, fits)
 
     def _row(self, name: str) -> tuple[type[BaseModel], str]:
-        """Return the model and field whose sequence of generated values a field uses.
+        """Return the model and the field that identify the sequence from which a field's values are generated.
 
-        If the field refers to an owner that gives its key field another name, this is the owner's field.
+        If the field refers to the key field of another entity under a different name, they are that entity's model and
+        key field, so that the values are equal.
         """
         owner = self._owners.get(name)
         if owner is None or name in owner[0].fields or not same_type(owner[0], self.spec.fields[name]):
@@ -337,9 +348,10 @@ def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
 
 
 def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
-    """Return the key field that gets a different value in each item, or None.
+    """Return the key field that gets a different value in each item, or None if there is no suitable field.
 
-    This is the last key field with enough values that has no choices, declared number of values or owner.
+    The last key field is preferred. Fields with choices, fields with a declared number of values, and fields that refer
+    to other entities are not suitable, unless the key has only one field. `owners` contains these references.
     """
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]

@@ -260,7 +260,7 @@ class StoredEntities:
         return self._lists[spec]
 
     def at(self, spec: EntitySpec, entity: Entity) -> Entity | None:
-        """Return the stored object with the same key as the given one, or None."""
+        """Return the stored object that has the same key as `entity`, or None."""
         return self._live[spec].get(place_of(spec, entity))
 
     def alike(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:

@@ -66,7 +66,7 @@ class Binding:
         return other
 
     def adopt(self, other: Binding, but: str) -> None:
-        """Copy the chosen values of all parameters except `but` from another object."""
+        """Copy the chosen values of all parameters except `but` from `other`."""
         self.whole.update({name: value for name, value in other.whole.items() if name != but})
         self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
 
@@ -75,8 +75,8 @@ class Binding:
         return source._name in self.whole or source._name in self.parts
 
     def find(self, source: Source) -> tuple[bool, Any]:
-        """Return True and the value of a parameter, of its attribute, or of a constant. Return False and None if it is
-        unknown.
+        """Return True and the value of a parameter, of a parameter's attribute, or of a constant. Return False and None
+        if no value has been chosen.
         """
         if not isinstance(source, Param):
             return True, source
@@ -89,7 +89,9 @@ class Binding:
         return source._path in values, values.get(source._path)
 
     def set(self, source: Source, value: Any) -> None:
-        """Set the value of a parameter or of its attribute, unless it already has one. Constants are ignored."""
+        """Set the value of a parameter, or of an attribute of a parameter, unless it already has one. Constants are
+        ignored.
+        """
         if isinstance(source, Param) and not self.find(source)[0]:
             if source._path:
                 self.parts.setdefault(source._name, {})[source._path] = value
@@ -111,14 +113,18 @@ class ParameterUse:
     role: Role
     field: str
     nested: bool = False
-    """True if the parameter is used for a value within the field, not for the whole field."""
+    """True if the parameter is compared with, or stored as, a value within the field, not the whole field."""
     within: tuple[object, ...] = ()
-    """The path from the field to the compared value: names, list positions, or parameters."""
+    """The path from the field to the value within it that the parameter is used for: names, list positions, or
+    parameters.
+    """
     certain: bool = False
-    """True if every requested item must have this value. Constants used in this way are also returned by `uses_of`."""
+    """True if the field must equal the parameter in every requested item. `uses_of` returns such uses also for
+    constants.
+    """
     encoded: BoundPlaceholder | None = None
-    """The placeholder that encodes the field in the entity's key, if the parameter is compared with the
-    encoded form.
+    """The placeholder that encodes the field in the entity's key if the parameter is compared with the encoded form,
+    otherwise None.
     """
 
 
@@ -219,7 +225,9 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
 
 
 class ParameterValues:
-    """Generator of parameter values that match a chosen item."""
+    """Generator of values for parameters, with which a call matches a chosen item (the argument `target` of the
+    methods).
+    """
 
     def __init__(
         self,
@@ -242,7 +250,9 @@ class ParameterValues:
         binding: Binding,
         pattern: Pattern[..., Any],
     ) -> None:
-        """Choose a value for each use of a parameter, and set it if the parameter has no value yet."""
+        """Choose a value for each use of a parameter so that the call matches the item `target`. Parameters that
+        already have a value keep it.
+        """
         equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
         for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
             if use.field in spec.fields:
@@ -254,20 +264,22 @@ class ParameterValues:
             binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
 
     def equal(self, spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the value of the field in the item, or another value if the item does not have the field."""
+        """Return the value that the item `target` has in the field of the use, or generate one if the item has no value
+        there.
+        """
         value = _followed(getattr(target, use.field), use)
         return self.new(spec, target, use) if value is None else value
 
     def own(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the value of the field in the item, even if it is None."""
+        """Return the value that the item `target` has in the field of the use, even if it is None."""
         return getattr(target, use.field)
 
     def many(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
     ) -> Any:
-        """Return several values of the field, starting with its value in the item.
+        """Return a list of values for the field of the use. The first is the value in the item `target`.
 
-        The other values come from items that have the same values in the fields `equal`.
+        The others are values in stored items that have the same values as `target` in the fields `equal`.
         """
         alike = self._stored_entities.alike(spec, equal, target)
         values = list(dict.fromkeys([getattr(target, use.field), *(getattr(entity, use.field) for entity in alike)]))
@@ -277,7 +289,10 @@ class ParameterValues:
     def listed(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return several values of the field, including its value in the item."""
+        """Return a list of values for the field of the use, including the value in the item `target`.
+
+        The others are values in stored items that have the same values as `target` in the fields `equal`.
+        """
         several = (
             _followed(getattr(entity, use.field), use)
             for entity in (target, *self._stored_entities.alike(spec, equal, target))
@@ -288,9 +303,12 @@ class ParameterValues:
     def range(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return a bound of a range that contains the value of the field in the item.
+        """Return a bound for a range over the field of the use, so that the range contains the value in the item
+        `target`.
 
-        If possible, the bound is the value of an item that has the same values in the fields `equal`.
+        The role of the use is "low", "high", "above" or "below", and determines which bound is returned. If possible,
+        the bound is a value in a stored item that has the same values as `target` in the fields `equal`. For a field
+        with choices, the bound is any choice.
         """
         own = _followed(getattr(target, use.field), use)
         if own is None:
@@ -306,10 +324,10 @@ class ParameterValues:
         return value if self._is_accepted(spec, use, value) else self._within(spec, target, use, fits)
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
-        """Return a bound that the constraints of the parameter accept.
+        """Return a bound for a range that both the parameter and the field accept as a value.
 
-        If none of the values in `fits` is accepted, generate values and prefer one for which the range contains the
-        item.
+        The bound is one of `fits` if possible. Otherwise, values are generated, and one is preferred for which the
+        range contains the value in the item `target`.
         """
         accepted = next((value for value in fits if self._is_accepted(spec, use, value)), None)
         if accepted is not None:
@@ -324,8 +342,10 @@ class ParameterValues:
         return all(_takes(annotation, value) for annotation in declared if annotation is not None)
 
     def prefix(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a prefix of the field's value or of its encoded form. For a datetime field and a date parameter,
-        return the day.
+        """Return the first half of the value that the item `target` has in the field of the use, or of the value's
+        encoded form.
+
+        For a datetime field and a date parameter, return the day.
         """
         value, kind = getattr(target, use.field), without_none(annotation_of(use.source))[0]
         if kind is str and use.encoded is not None:
@@ -335,7 +355,9 @@ class ParameterValues:
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
     def part(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a substring of the field's string, a member of its set or list, or a key of its map."""
+        """Return a part of the value that the item `target` has in the field of the use: the start of a string, a
+        member of a set or list, or a key of a map.
+        """
         value = getattr(target, use.field)
         if isinstance(value, str):
             return value[:5]
@@ -344,11 +366,15 @@ class ParameterValues:
         return self._chance.choice(members) if members else self.any(str, use.field)
 
     def version(self, spec: EntitySpec, target: Entity, *_rest: Any) -> Any:
-        """Return the value of the version field in the item."""
+        """Return the version of the item `target`."""
         return getattr(target, spec.version or "")
 
     def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Generate a value for a parameter that a write stores in a field of an item."""
+        """Generate a value for a parameter whose value a write stores in the field of the use.
+
+        If the parameter has the same type and constraints as the field, the value is generated like the field's values
+        in new items. Otherwise, it is generated for the type of the parameter.
+        """
         annotation, info = annotation_of(use.source), spec.fields[use.field].info
         same = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
         if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:
@@ -363,7 +389,9 @@ class ParameterValues:
         return 1
 
     def any(self, annotation: Any, name: str) -> Any:
-        """Return a generated value of a type, or a word if the type is unknown."""
+        """Generate a value of the type `annotation`, or a word if it is None. `name` is the name of the parameter or
+        field.
+        """
         return self._value_generator.word() if annotation is None else self._value_generator.of_type(annotation, name)
 
 
@@ -376,9 +404,9 @@ def _takes(annotation: Any, value: Any) -> bool:
 
 
 def _followed(value: Any, use: ParameterUse) -> Any:
-    """Return the value at the path of a use, starting at the field's value, or None.
+    """Return the value to which the path `use.within` leads from the value of a field, or None.
 
-    A parameter in the path stands for any map key or list position, so the first one is used.
+    If a part of the path is a parameter, which can be any map key or list position, the first member is used.
     """
     for part in use.within:
         if isinstance(value, BaseModel):

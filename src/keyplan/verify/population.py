@@ -38,8 +38,9 @@ AT_LEAST = 50
 """The minimum number of items to generate for an entity, unless the design declares fewer."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
-"""The owner of each field, by field name. It is an entity whose key consists of this field, with its number
-of items.
+"""The entity to which each field of an entity refers, by field name, with the number of items of the referenced entity.
+
+The key of a referenced entity consists of only one field.
 """
 
 
@@ -109,8 +110,10 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _followed(amounts_by_entity: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Return the amounts, in which undeclared numbers of items are replaced with the number of values that refer to the
-    entity.
+    """Replace the undeclared numbers of items in `amounts_by_entity`, and return the mapping.
+
+    The new number of an entity's items is the largest number of distinct values that another entity generates for the
+    key field.
     """
     for spec, amount in amounts_by_entity.items():
         if amount.declared is None and len(spec.key.fields) == 1:
@@ -150,15 +153,19 @@ def _partition(bound: BoundKey) -> Iterator[str]:
 
 
 def same_type(owner: EntitySpec, stored: StoredField) -> bool:
-    """Return True if a field has the type of the owner's field with the same name, or of the owner's key field."""
+    """Return True if a field has the same type as the field of the entity `owner` to which it refers.
+
+    This is the owner's field with the same name or, if it has no such field, the owner's first key field.
+    """
     own = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
     return bool(own.annotation == stored.annotation)
 
 
 def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners:
-    """Return the owners of an entity's fields, including fields to which the owner gives another name.
+    """Return the entities to which the fields of an entity refer, by field name. They are called owners.
 
-    The position in the partition key determines the reference: with `TXN#{id}` and `TXN#{transaction_id}`,
+    An owner has a key with one field. A field refers to it if it has the same name as this key field, or if it is at
+    the same position of a partition key with the same text. For example, with `TXN#{id}` and `TXN#{transaction_id}`,
     transaction_id refers to id, even if the entity has another field named `id`.
     """
     single = {owner: amount.count for owner, amount in by_owner.items() if len(owner.key.fields) == 1}
@@ -172,7 +179,10 @@ def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners
 
 
 def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
-    """Yield the entity's field at the position of the owner's key field, if it has a different name."""
+    """Yield each field of an entity that refers to the key field of `owner` but has a different name.
+
+    The two fields must be at the same position of equal partition key templates.
+    """
     if spec is owner or spec.schema is not owner.schema:
         return
     for bound in (spec.key, *spec.indexes):
@@ -245,9 +255,11 @@ class References:
         self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
     def resolve(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
-        """Return the values of an item, in which the fields that refer to other entities contain existing keys.
+        """Return field values for an item, in which the fields that refer to other entities are replaced with existing
+        keys.
 
-        The values of the fields `settled` do not change.
+        `values` are the values so far, and `number` is the number of the item. The values of the fields `settled` do
+        not change.
         """
         settled = set(settled)
         own = set(self._spec.key.fields)
@@ -262,8 +274,9 @@ class References:
         return values
 
     def _candidates(self, target: Keys, values: Values, settled: Collection[str], number: int) -> Sequence[Values]:
-        """Return the keys to which an item can refer: those with the values that the item must keep,
-        otherwise any key.
+        """Return the keys of `target` to which an item can refer.
+
+        They have the values that the item must keep. If no value must be kept, they are all keys.
         """
         once = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
         if any(set(target.names) == set(names) for names in once):  # one for each item, so their numbers are equal
@@ -277,7 +290,8 @@ class References:
         return alike or target.having(None).get(None, [])
 
     def _fixed_field(self, target: Keys) -> str | None:
-        """Return the field whose value must not change when a key is chosen, or None if any key can be chosen.
+        """Return the field whose value in the item must not change when a key of `target` is chosen, or None if any key
+        can be chosen.
 
         This is a field with declared shares of values, otherwise the last key field if its number of values is
         declared.
@@ -309,7 +323,7 @@ def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[
 
 
 def _names(spec: EntitySpec, other: EntitySpec) -> bool:
-    """Return True if an entity has all key fields of another entity, with the same names and types."""
+    """Return True if an entity has all key fields of the entity `other`, with the same names and types."""
     return spec is not other and all(
         name in spec.fields and same_type(other, spec.fields[name]) for name in other.key.fields
     )

@@ -467,7 +467,11 @@ def _grows(pattern: Pattern[..., Any]) -> bool:
 
 
 def _first_problem(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
-    """Return the first problem of several calls as a discrepancy, with the number of calls that have a problem."""
+    """Return a list with one discrepancy for the first text that is not None, or an empty list.
+
+    Each text describes the problem of one call. If `calls` is greater than 1, the message includes how many calls have
+    a problem.
+    """
     problems = [text for text in texts if text is not None]
     if not problems:
         return []

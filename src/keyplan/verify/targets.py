@@ -97,7 +97,9 @@ def _changes_to_fail(
 def _changes_of_test(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes, each of which can make a comparison or function of a top-level field true."""
+    """Yield sets of field changes, each of which can make a condition true. The condition is a comparison or function
+    of a top-level field.
+    """
     first, *others = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
@@ -132,7 +134,10 @@ def _size(condition: Condition, operand: Any) -> int:
 
 
 def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
-    """Return a string or collection with `size` characters or members, or None if this is not possible."""
+    """Return `value` as a string or collection with `size` characters or members, or None if this is not possible.
+
+    Members are removed from the end, or `more` is called to generate additional ones.
+    """
     value = more() if value is None else value
     if isinstance(value, str):
         return (value + "x" * size)[:size]
@@ -147,8 +152,10 @@ def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
 
 
 def adjacent_value(value: Any, by: int) -> Any:
-    """Return the next larger value if `by` is 1, or the next smaller value if it is -1. If none exists, return the
-    value.
+    """Return a slightly larger value if `by` is 1, or a slightly smaller one if `by` is -1.
+
+    A number differs by 1, a datetime by one second, a date by one day, and a string by one character. Other values are
+    returned unchanged, and also any value if `by` is 0.
     """
     if not by or isinstance(value, (bool, Enum)):
         return value
@@ -198,7 +205,11 @@ class WriteTargets:
         return True
 
     def of(self, plan: Plan, known_values: Known) -> Entity | None:
-        """Return a suitable item for a write and mark it as used, or return None."""
+        """Return an item for a write, and mark it as used in this call. Return None if no item is suitable.
+
+        For a create, this is a new item that is not stored. Otherwise, it is a stored item with the values in
+        `known_values` or, if none exists, a new item with these values.
+        """
         entity = self._of(plan, known_values)
         return entity if entity is not None and self.use(plan.entity, entity) else None
 
@@ -235,7 +246,9 @@ class WriteTargets:
         return [entity for entity in chosen if (spec.schema.name, place_of(spec, entity)) not in self._used]
 
     def item(self, plan: Plan, *, changes: bool) -> Entity:
-        """Return an item to put: a new one, or with `changes` a stored one with some changed fields."""
+        """Return an item for a put. By default, it is a new item. If `changes` is True, it is a copy of a stored item
+        with up to two changed fields.
+        """
         spec, generator = plan.entity, self._entity_generators[plan.entity]
         candidates = self._some(spec, self._stored_entities.all(spec)) if changes else ()
         if not candidates and plan.exists == "must":
@@ -255,7 +268,11 @@ class WriteTargets:
         return candidates[0]
 
     def allowed(self, plan: Plan, target: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if an item satisfies the pattern's condition, or was changed so that it does."""
+        """Return True if the stored item `target` satisfies the condition of a write. If it does not, this method tries
+        to change the item so that it does.
+
+        Return False if the item cannot be changed in this way.
+        """
         if plan.condition is None:
             return True
         condition = fill(plan.condition, arguments)

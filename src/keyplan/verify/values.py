@@ -364,7 +364,11 @@ def _constraints(marks: Sequence[Any], name: str) -> list[Any]:
 
 
 def _lengths(marks: Sequence[Any], spread: int) -> tuple[int, int]:
-    """Return the minimum and maximum length of values to generate. They are zero only if the type requires it."""
+    """Return the minimum and maximum length of the values to generate. The maximum exceeds the minimum by at most
+    `spread`.
+
+    Both are at least 1, unless the maximum length of the type is 0.
+    """
     least = max([1, *_constraints(marks, "min_length")])
     most = min([least + spread, *_constraints(marks, "max_length")])
     return min(least, most), most
