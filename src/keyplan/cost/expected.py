@@ -117,7 +117,7 @@ def _range(plan: Plan, facts: Facts) -> Expected:
         evaluated, returned = _filtered(plan, evaluated)
     requests = _requests(plan, evaluated, sum(matches.values()))
     if others and facts.expected_scanned is None:
-        passed = sum(others.values()) * (requests if _is_named(plan) else 1)
+        passed = sum(others.values()) * (requests if _has_given_partitions(plan) else 1)
         evaluated += passed * (evaluated / max(evaluated, sum(matches.values())) if limit is not None else 1)
     page = _page(plan, facts)
     evaluated, returned = min(evaluated, page), min(returned, page)
@@ -258,10 +258,10 @@ def _in_one_partition(plan: Plan, matching_items: float, requests: float) -> flo
     `matching_items` is the number for each partition if the caller passes the partitions, and otherwise the number for
     all partitions together.
     """
-    return matching_items if _is_named(plan) else matching_items / requests
+    return matching_items if _has_given_partitions(plan) else matching_items / requests
 
 
-def _is_named(plan: Plan) -> bool:
+def _has_given_partitions(plan: Plan) -> bool:
     """Return True if the caller passes the list of partitions that a query reads."""
     source = None if plan.walk is None else plan.walk[1]
     return isinstance(source, Each) and not isinstance(source.values, tuple)
@@ -428,7 +428,7 @@ def _entries(
     if was is False or stays is False:
         return 0.0 if was is stays else 1.0
     moves = bool(changed & set(bound.fields))
-    in_place = 2.0 if moves else float(_shows(entity, bound, changed))
+    in_place = 2.0 if moves else float(_projects_changed(entity, bound, changed))
     share = 1.0 if was else share_in_index(entity, bound)
     if not changed & _deciding(entity, bound):
         return in_place if moves else share * in_place
@@ -444,7 +444,7 @@ def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
     }
 
 
-def _shows(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
+def _projects_changed(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
     """Return True if the index projects a changed attribute."""
     return any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
 

@@ -218,13 +218,13 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
     names = {bound.index.name for side in (old, new) if side is not None for bound in side.indexes}
     entries = {}
     for name in sorted(names):
-        units = stored * _share(_touching(works, name)) * _entry_units(works, name)
+        units = stored * _share(_changes_in_index(works, name)) * _entry_units(works, name)
         if units:
             entries[name] = units
     return entries
 
 
-def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
+def _changes_in_index(works: list[Rewrite], name: str) -> list[Rewrite]:
     """Return the changes that write an entity's items in the index `name`. If none of them does, return all changes."""
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)

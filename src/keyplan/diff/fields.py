@@ -115,7 +115,7 @@ def _field_changes(pair: Entities, old: StoredField, new: StoredField) -> Iterat
         yield _realiased(pair, old, new)
         return
     forward, backward = losses(old, new), losses(new, old)
-    yield from _lossy(pair, old, new, forward, is_read=not backward)
+    yield from _loss_changes(pair, old, new, forward, is_read=not backward)
     if backward and not forward:
         what = f"{path} accepts values that the old version cannot read: {backward[0].text}"
         it = f"{new.attribute} of {pair.new.name}"
@@ -165,7 +165,7 @@ def _default(field: StoredField) -> str:
     return repr(default.value if isinstance(default, Enum) else default)
 
 
-def _lossy(
+def _loss_changes(
     pair: Entities, old: StoredField, new: StoredField, removed: list[Loss], *, is_read: bool
 ) -> Iterator[DesignChange]:
     """Yield up to three changes for a field whose stored values might be unreadable in the new design.

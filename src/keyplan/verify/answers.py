@@ -191,7 +191,7 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
     terms = pattern._terms
     if not isinstance(terms, KeyCondition):
         return ReadMeaning(plan, tuple(KeyTest(name, "=", source) for name, source in terms.key.items()), ())
-    lossy = _lossy(plan)
+    lossy = _partial_encodings(plan)
     sources = {**terms.partition, **terms.sort}
     key_tests = [KeyTest(name, "=", source, encoded=lossy.get(name)) for name, source in sources.items()]
     if terms.range is not None:
@@ -202,7 +202,7 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
     return ReadMeaning(plan, (*key_tests, *written), tuple(unlike))
 
 
-def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
+def _partial_encodings(plan: Plan) -> dict[str, BoundPlaceholder]:
     """Return, by field, the placeholders of the key condition that encode only a part of a value, such as the month of
     a date.
     """
@@ -305,7 +305,7 @@ def _is_as(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
         return bool(key_test.encoded.encode(value) == key_test.low)
     low = _value(key_test.low, arguments)
     if key_test.encoded is not None:
-        return _makes(key_test, key_test.encoded.encode, value, low, arguments)
+        return _passes_encoded(key_test, key_test.encoded.encode, value, low, arguments)
     if isinstance(key_test.low, Each):
         return plain_value(value) in [plain_value(member) for member in low]
     try:
@@ -314,7 +314,9 @@ def _is_as(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
         return None  # the types differ from the field's: the expected result is unknown
 
 
-def _makes(key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
+def _passes_encoded(
+    key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments
+) -> bool | None:
     """Return True if the encoded form of a field's value passes the comparison `key_test`, or None if this is unknown.
 
     `encode` returns the encoded form of a value. `low` is the value that the call compares with the field.

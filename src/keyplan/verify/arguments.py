@@ -64,7 +64,7 @@ class ArgumentGenerator:
             binding = Binding()
             self._targets.start()
             if isinstance(pattern, Transaction):
-                steps = _in_turn(pattern.steps)
+                steps = _in_order_of_choice(pattern.steps)
                 unfit = next((step for step in steps if not self._step(step.call, step.repeated, binding)), None)
                 fits = unfit is None
             elif pattern.plan.reading:
@@ -74,7 +74,7 @@ class ArgumentGenerator:
             if fits:
                 return self._with_unset(pattern, self._arguments(pattern, binding))
         if pattern.plan.reading:
-            return self._read_of_suited(pattern)
+            return self._read_with_filter(pattern)
         raise _no_match_error(pattern, unfit)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class ArgumentGenerator:
             self._parameter_values.bind(*chosen, uses_of(pattern, chosen[0]), binding, pattern)
         return chosen
 
-    def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
+    def _read_with_filter(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
         """Return arguments for a read whose filter rejects the stored items.
 
         A stored item that matches the key condition is changed so that it passes the filter. If this is not possible,
@@ -198,7 +198,7 @@ class ArgumentGenerator:
             if isinstance(source, Param) and not source._path and not binding.knows_part_of(source):
                 annotation = annotation_of(source) or annotation_of(pattern.parameters[name])
                 binding.set(source, self._parameter_values.any(annotation, name))
-        return self._targets.allowed(plan, target, self._known(pattern, sources, binding))
+        return self._targets.allowed(plan, target, self._arguments_so_far(pattern, sources, binding))
 
     def _put(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
         """Choose the item, or the list of items, that a pattern puts, and bind the pattern's parameter to it. Return
@@ -220,11 +220,11 @@ class ArgumentGenerator:
             }
             item = item.model_copy(update=known_values)  # other steps of the transaction already use these values
         binding.set(source, item)
-        return self._targets.use(plan.entity, item) and self._may_be_put(
-            pattern, item, self._known(pattern, sources, binding)
+        return self._targets.use(plan.entity, item) and self._can_be_put(
+            pattern, item, self._arguments_so_far(pattern, sources, binding)
         )
 
-    def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
+    def _can_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
         """Return True if a put of an item can succeed. The item that is stored under the same key is changed if
         necessary.
 
@@ -233,7 +233,9 @@ class ArgumentGenerator:
         stored = self._stored_entities.at(pattern.plan.entity, item)
         return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
 
-    def _known(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
+    def _arguments_so_far(
+        self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding
+    ) -> dict[str, Any]:
         """Return arguments for a pattern from the values in `binding`. Missing values are generated, but not added to
         `binding`.
         """
@@ -272,7 +274,7 @@ class ArgumentGenerator:
         return generated
 
 
-def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
+def _in_order_of_choice(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
     """Return the steps of a transaction in the order in which their arguments are chosen.
 
     Steps that are repeated for each member of a list in an attribute of a parameter come first, because their arguments

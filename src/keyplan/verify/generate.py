@@ -214,7 +214,7 @@ class EntityGenerator:
         return make
 
     def _nth(self, name: str) -> Column:
-        row, fits = self._row(name), self._encoding_test(name)
+        row, fits = self._value_sequence(name), self._encoding_test(name)
         return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
@@ -222,10 +222,10 @@ class EntityGenerator:
 
         In this case, the other fields of the key distinguish the items.
         """
-        row, fits = self._row(name), self._encoding_test(name)
+        row, fits = self._value_sequence(name), self._encoding_test(name)
         return lambda number: self.value_generator.up_to(*row, number, fits)
 
-    def _row(self, name: str) -> tuple[type[BaseModel], str]:
+    def _value_sequence(self, name: str) -> tuple[type[BaseModel], str]:
         """Return the model and the field that identify the sequence from which a field's values are generated.
 
         If the field refers to the key field of another entity under a different name, they are that entity's model and
@@ -259,7 +259,7 @@ class EntityGenerator:
         """Return a generator that chooses one of `count` values. If `hottest` is given, it is the share of the first
         value.
         """
-        chance, row, fits = self.value_generator.random, self._row(name), self._encoding_test(name)
+        chance, row, fits = self.value_generator.random, self._value_sequence(name), self._encoding_test(name)
 
         def pick(_number: int) -> Any:
             if hottest is not None and chance.random() < hottest:

@@ -267,7 +267,7 @@ class ParameterValues:
         """Return the value that the item `target` has in the field of the use, or generate one if the item has no value
         there.
         """
-        value = _followed(getattr(target, use.field), use)
+        value = _value_within(getattr(target, use.field), use)
         return self.new(spec, target, use) if value is None else value
 
     def own(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
@@ -294,7 +294,7 @@ class ParameterValues:
         The others are values in stored items that have the same values as `target` in the fields `equal`.
         """
         several = (
-            _followed(getattr(entity, use.field), use)
+            _value_within(getattr(entity, use.field), use)
             for entity in (target, *self._stored_entities.alike(spec, equal, target))
         )
         values = list({repr(value): value for value in several if value is not None}.values())
@@ -310,7 +310,7 @@ class ParameterValues:
         the bound is a value in a stored item that has the same values as `target` in the fields `equal`. For a field
         with choices, the bound is any choice.
         """
-        own = _followed(getattr(target, use.field), use)
+        own = _value_within(getattr(target, use.field), use)
         if own is None:
             return self.new(spec, target, use)
         choices = spec.fields[use.field].declared.choices
@@ -403,7 +403,7 @@ def _takes(annotation: Any, value: Any) -> bool:
     return True
 
 
-def _followed(value: Any, use: ParameterUse) -> Any:
+def _value_within(value: Any, use: ParameterUse) -> Any:
     """Return the value to which the path `use.within` leads from the value of a field, or None.
 
     If a part of the path is a parameter, which can be any map key or list position, the first member is used.

@@ -74,7 +74,7 @@ def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
         items = max(min(count, AT_LEAST), round(count * share))
         values = {} if spec.volume is None else _values(spec, spec.volume, items)
         counts_of[spec] = Amount(items, None if spec.volume is None else spec.volume.count, values)
-    return _followed(counts_of)
+    return _with_referenced_counts(counts_of)
 
 
 def _declared(spec: EntitySpec, design: Design) -> int:
@@ -109,7 +109,7 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
     return max(counts, default=None)
 
 
-def _followed(amounts_by_entity: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
+def _with_referenced_counts(amounts_by_entity: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
     """Replace the undeclared numbers of items in `amounts_by_entity`, and return the mapping.
 
     The new number of an entity's items is the largest number of distinct values that another entity generates for the
@@ -171,14 +171,14 @@ def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners
     single = {owner: amount.count for owner, amount in by_owner.items() if len(owner.key.fields) == 1}
     owners = {owner.key.fields[0]: (owner, count) for owner, count in single.items()}
     for owner, count in single.items():
-        for name in _named_otherwise(spec, owner):
+        for name in _renamed_references(spec, owner):
             if owners.get(owner.key.fields[0], (owner, 0))[0] is not spec:
                 owners.pop(owner.key.fields[0], None)
             owners[name] = (owner, count)
     return owners
 
 
-def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
+def _renamed_references(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
     """Yield each field of an entity that refers to the key field of `owner` but has a different name.
 
     The two fields must be at the same position of equal partition key templates.
@@ -317,12 +317,12 @@ def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[
 
     for spec in sorted(counts, key=lambda spec: (len(spec.key.fields), counts[spec])):
         for other in counts:
-            if len(other.key.fields) > 1 and _names(spec, other) and not leads(other, spec):
+            if len(other.key.fields) > 1 and _has_key_fields(spec, other) and not leads(other, spec):
                 referenced[spec].append(other)
     return referenced
 
 
-def _names(spec: EntitySpec, other: EntitySpec) -> bool:
+def _has_key_fields(spec: EntitySpec, other: EntitySpec) -> bool:
     """Return True if an entity has all key fields of the entity `other`, with the same names and types."""
     return spec is not other and all(
         name in spec.fields and same_type(other, spec.fields[name]) for name in other.key.fields
