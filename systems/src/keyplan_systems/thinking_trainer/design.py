@@ -1,6 +1,7 @@
 """The design of the trainer with three tables: attempts with their stream, profile snapshots, and scenarios.
 
-Names, keys and attributes are those of the published design. The differences are:
+Names, keys and attributes are those of the published design that the system implements. It differs from the published
+design in these points:
 
 * `ActiveScenarios` cannot have a Boolean key. Its partition key is the string ACTIVE, which exists only while a
   scenario is active, and its sort key puts easy scenarios first.

@@ -49,7 +49,7 @@ class ConcurrentChangeError(TrainerError):
 
 
 def stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
-    """Convert an attempt to its stored form."""
+    """Convert an attempt to its stored form. `version` is the version that was read, or 0 for a new attempt."""
     return StoredAttempt(**values_of(Attempt, attempt), version=version)
 
 

@@ -1,5 +1,5 @@
-"""The table of venue booking and its entities. Attributes have the camel case names of the design record that the
-system follows.
+"""The table of venue booking and its entities. Attributes have the camel case names of the published design that the
+system implements.
 
 Reserved slots are stored as one item per date and slot, so that a half-day and a full-day booking of the same morning
 conflict. An event's description is stored only once, in the item with the event's ID.

@@ -1,4 +1,6 @@
-"""The access patterns that read: first those that the design record of the system numbers, and then additional ones."""
+"""The access patterns that read. First the patterns that the published design of the system numbers, then additional
+ones.
+"""
 
 from __future__ import annotations
 

@@ -220,7 +220,11 @@ class Users:
         raise AssertionError("the last attempt returns or raises")
 
     def _entered(self, person: Person, claim_id: str, code: str) -> EmailCodeItem:
-        """Count an attempt to enter a verification code, and return the claim if the code is correct."""
+        """Count an attempt to enter a verification code, and return the claim if the code is correct.
+
+        Raises WrongCodeError if the code is wrong or there were too many attempts, and NotFoundError if the claim does
+        not exist.
+        """
         user_id, connection = person.actor.user_id, self.base.connection
         claim = connection.run(reads.email_code(user_id, claim_id)) if is_id(claim_id) else None
         if claim is None:

@@ -114,8 +114,9 @@ class _MutationKeys(IdempotencyKeys):
 def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
     """Run an operation and return its result, or the stored result of an earlier request with the same idempotency key.
 
-    `step` returns the result and the call that writes it. With a key, the same transaction also stores the result, so
-    that only one of several identical concurrent requests is executed. Errors are not stored.
+    `step` returns the result and the call that writes it. Unless `request` is None, the same transaction also stores
+    the result as JSON of the type `kind`, so that only one of several identical concurrent requests is executed. Errors
+    are not stored.
     """
     if request is None:
         result = step()

@@ -54,8 +54,9 @@ def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of `allowed` requests per `window_s` seconds. `name` is used in messages and keys, and `per`
-    in messages.
+    """A limit of `allowed` requests per `window_s` seconds for each user, or for each of the callers that `per` names.
+
+    Error messages contain `name` and `per`. `name` is also part of the keys of stored counters.
     """
 
     name: str

@@ -133,8 +133,8 @@ class Limits(SchemaExtension):
     """Extension that rejects a query before it runs if the query is too deep or can return too many values."""
 
     def on_operation(self) -> Iterator[None]:
-        """Add the limits to the validation rules of the query. The limits depend on the query's variables, which set
-        the sizes of lists.
+        """Extend the validation rules for the query by a rule that enforces the limits. The rule needs the query's
+        variables, because they can set the sizes of lists.
         """
         context = self.execution_context
         context.validation_rules = (*context.validation_rules, rule_with(context.variables or {}))
@@ -162,7 +162,7 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
 
 
 def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
-    """Return the maximum length of each introspection list in the schema, such as the list of types."""
+    """Return the maximum length of each introspection list in the schema, such as the list of types, by field name."""
     kinds = schema.type_map.values()
     fields = [member for kind in kinds if isinstance(kind, GraphQLObjectType) for member in kind.fields.values()]
     return {
