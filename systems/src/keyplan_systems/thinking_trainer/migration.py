@@ -89,7 +89,9 @@ class Migration:
     """Migration of stored items to the current version."""
 
     def __init__(self, db: Connection, clock: Clock, progress: Progress, keep: Callable[[Progress], None]) -> None:
-        """Create a migration that starts at a position. `keep` is called with the position after every page."""
+        """Create a migration that continues from the position `progress`. `keep` is called with the new position after
+        every page.
+        """
         self.db, self.progress, self._keep = db, progress, keep
         self._profile_consumer = ProfileConsumer(db, clock)
         self._stages: Mapping[str, tuple[Call[Page[Any]], Callable[[Any], bool]]] = {

@@ -1,6 +1,7 @@
 """The health of the systems in this process.
 
-A system is `failing` if one of its health checks fails, and `degraded` if only one of its workers fails.
+A system is `failing` if one of its health checks fails. If all checks pass but one of its workers fails, the system is
+`degraded`.
 """
 
 from __future__ import annotations

@@ -175,8 +175,8 @@ class Bookings:
         return booking
 
     def _is_stored(self, booking: Booking) -> bool:
-        """Return True if the stored booking equals `booking`, including its time, actor and IDs. This shows that this
-        operation stored it.
+        """Return True if the stored booking equals `booking`, including its time, actor and IDs. In this case, the
+        write of this operation has succeeded.
         """
         item = self.base.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking

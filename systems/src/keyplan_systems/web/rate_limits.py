@@ -28,7 +28,9 @@ from keyplan.client.errors import ConditionFailedError, OutcomeUnknownError, Tra
 from keyplan.clock import Clock
 
 REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"
-"""Environment variable with the limit on requests per user. Each system in each process applies it separately."""
+"""Environment variable with the limit on requests per user. Requests are counted separately for each system in each
+process.
+"""
 TABLE: Final = "keyplan-rate-limits"
 _SWEPT_CALLERS: Final = 10_000
 """Number of callers above which the buckets that are full are removed from memory."""

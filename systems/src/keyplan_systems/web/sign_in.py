@@ -260,8 +260,8 @@ class ProviderSignIn(_Base):
         return str(response.raise_for_status().json().get("id_token", ""))
 
     async def _discovered(self) -> dict[str, Any]:
-        """Return the provider's metadata. Raises httpx.HTTPError if it cannot be fetched, or ValueError for another
-        issuer.
+        """Return the provider's metadata. Raises httpx.HTTPError if it cannot be fetched, and ValueError if it belongs
+        to another issuer.
         """
         if self._metadata is None:
             url = f"{self._provider.issuer.rstrip('/')}/.well-known/openid-configuration"

@@ -130,7 +130,7 @@ def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
 
 def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
-    """Return answers to submit, in the scenario's order. Every question needs at least ten characters.
+    """Return answers to submit, in the scenario's order. Every question needs an answer of at least ten characters.
 
     Raises AnswersRejected, which lists all problems, if the answers are invalid.
     """

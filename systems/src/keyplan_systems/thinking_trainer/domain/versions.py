@@ -67,7 +67,8 @@ def _scenario_1_0(item: Item) -> Item:
 
 
 def _attempt_1_0(item: Item) -> Item:
-    """Recompute word counts and scores, convert times, and remove attributes that only completed attempts have.
+    """Recompute word counts and scores, and convert times. If the attempt is not completed, remove the attributes that
+    only completed attempts have.
 
     Version 0.9 had a single timestamp. For a completed attempt, it is the submission time, and the start time is
     computed from the duration. For any other attempt, it is the time of the last change.

@@ -39,7 +39,7 @@ class Booking:
     `requested_at` and `decided_at` are in UTC. `decided_by` is the ID of the user who made the last transition, and
     `reason` is their message to the owner. While the booking is approved, `slots` contains the held slots and
     `event_id` the ID of its event. These fields are needed to free the slots, because the venue's durations may have
-    changed since. `version` is incremented by each write.
+    changed since the approval. `version` is incremented by each write.
     """
 
     booking_id: str

@@ -64,9 +64,9 @@ class Venue(BaseModel):
     A date can be requested if it is at least `lead_days` and at most `horizon_days` after today in `time_zone`.
     `availability_days` is the maximum number of days in one query for availability. `letters_per_user` and
     `letters_per_address` limit the number of emails per UTC day. Only emails about new requests and emails with codes
-    are counted, because all other emails follow from a request. Slots can be added at any time, but a slot that events
-    still hold must keep its name. If a duration is removed, bookings with this duration cannot be approved, and emails
-    about them are delayed.
+    are counted, because every other email is about a request that was already counted. Slots can be added at any time,
+    but a slot that events still hold must keep its name. If a duration is removed, bookings with this duration cannot
+    be approved, and emails about them are delayed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))

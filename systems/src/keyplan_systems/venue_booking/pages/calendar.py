@@ -41,7 +41,9 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """The availability of the day in one word: free, some, full, closed, or over if it cannot be requested."""
+        """The availability of the day in one word: `free`, `some`, `full` or `closed`, or `over` if the day cannot be
+        requested.
+        """
         states = set(self.availability.slots.values())
         if states == {SlotState.CLOSED}:
             return "closed"
