@@ -101,7 +101,7 @@ class _Costs:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Run the statements one after another. Each statement has a separate result."""
+    """Run BatchExecuteStatement: run the statements one after another. Each statement has a separate result."""
     costs = _Costs()
     prepared = [_prepared(statement, form) for statement in request["Statements"]]
     kinds = {statement.select is not None for statement in prepared if isinstance(statement, Prepared)}

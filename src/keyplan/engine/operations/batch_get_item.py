@@ -60,8 +60,9 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters of one table or of different tables cannot be combined, or if the request has
-    too many keys.
+    """Raise ValidationError if a BatchGetItem request has too many keys, or parameters that cannot be combined.
+
+    The parameters can belong to the same table or to different tables.
     """
     keys = 0
     for block in request["RequestItems"].values():
@@ -99,7 +100,7 @@ class _Plan(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and return items until the response is full."""
+    """Run BatchGetItem: check the request, find the tables, and return items until the response is full."""
     check(request)
     blocks = {name: _block(block, form) for name, block in request["RequestItems"].items()}
     tables = {name: database.table(name) for name in blocks}

@@ -52,7 +52,9 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError for an invalid table name, an invalid write or too many writes."""
+    """Raise ValidationError if a BatchWriteItem request has an invalid table name, an invalid write or too
+    many writes.
+    """
     items = request["RequestItems"]
     faults = []
     if not all(map(_is_surely_name, items)):
@@ -81,7 +83,7 @@ _Part: TypeAlias = tuple[Table, list[_Write]]
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and write the items in one transaction."""
+    """Run BatchWriteItem: check the request, find the tables, and write the items in one transaction."""
     requests = prepare(request, form)
     tables = {name: database.table(name) for name in requests}
     parts = _located(requests, tables)
@@ -109,10 +111,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, versions.Version | None]]]:
-    """Run the checks that do not depend on the tables. For each table, return the items to write and their new
-    versions.
+    """Run the checks of a BatchWriteItem request that do not depend on the tables. Return the writes, by table.
 
-    The version is None for a delete.
+    A write is the item to put with its new version, or the key of the item to delete and None.
     """
     check(request)
     wire = form.wire
@@ -126,7 +127,7 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
 
 
 def _parsed_write(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
-    """Return the item or key of a write, and the new version or, for a delete, None.
+    """Return the item to put and its new version or, for a delete, the key of the item and None.
 
     Raises ValidationError for an invalid value or an item that is too large.
     """

@@ -24,7 +24,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table, start the backup in one transaction, and start copying the rows."""
+    """Run CreateBackup: find the table, start the backup in one transaction, and start copying the rows."""
 
     def work(transaction: Transaction) -> backups.Document:
         table = recovery.find_source(database, request["TableName"])

@@ -48,7 +48,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if the definition of the new table is invalid."""
+    """Raise ValidationError if a CreateTable request defines an invalid table."""
     table_rules.check_table_class(request.get("TableClass"))
     billing_mode = request.get("BillingMode") or PROVISIONED
     table_rules.check_table_capacity(request, billing_mode)
@@ -129,7 +129,7 @@ def _check_name(name: str, names: set[str]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request and create the table in one transaction."""
+    """Run CreateTable: check the request and create the table in one transaction."""
     request = with_billing_mode(request)
     check(request)
     name = table_name(request["TableName"])

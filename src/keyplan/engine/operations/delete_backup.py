@@ -21,7 +21,7 @@ SHAPE = Structure("DeleteBackupInput", {"BackupArn": shapes.BACKUP_ARN}, require
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the backup, check that it is not in use, and delete it in one transaction."""
+    """Run DeleteBackup: find the backup, check that it is not in use, and delete it in one transaction."""
     arn, now = request["BackupArn"], database.clock.now()
 
     def work(transaction: Transaction) -> backups.Document:

@@ -28,7 +28,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if request parameters are invalid or cannot be combined."""
+    """Raise ValidationError if parameters of a DeleteItem request are invalid or cannot be combined."""
     if request.keys() <= rules.WITHOUT_RULES:
         return
     rules.check_replacing(request)
@@ -36,7 +36,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table, and delete the item in one transaction."""
+    """Run DeleteItem: check the request, find the table, and delete the item in one transaction."""
     action = prepare(request, form)
     guard = action.guard
     table = database.table(request["TableName"])
@@ -68,6 +68,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemDelete:
-    """Check the key values and the condition as far as possible without the table, and return the delete action."""
+    """Run the checks of a DeleteItem request that do not depend on the table, and return the delete action.
+
+    The condition is checked before the key values.
+    """
     check(request)
     return actions.delete(request, form)

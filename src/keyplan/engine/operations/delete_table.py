@@ -38,7 +38,9 @@ _RETURNED = (
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Delete the table, or mark it as DELETING if deletions are delayed, and return its description."""
+    """Run DeleteTable: delete the table, or mark it as DELETING if deletions are delayed, and return its
+    description.
+    """
 
     def work(transaction: Transaction) -> dict[str, Any]:
         documents.purge(database, transaction)

@@ -17,7 +17,7 @@ SHAPE = Structure("DescribeBackupInput", {"BackupArn": shapes.BACKUP_ARN}, requi
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the backup and return its current description."""
+    """Run DescribeBackup: find the backup and return its current description."""
     document = backups.find(database, database.store.view(), request["BackupArn"])
     if backups.is_in_progress(document):
         database.wake_backfiller()

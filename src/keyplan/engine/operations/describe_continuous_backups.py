@@ -21,7 +21,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table and return its ContinuousBackupsDescription."""
+    """Run DescribeContinuousBackups: find the table and return its ContinuousBackupsDescription."""
     database.catalog.reload(database.store.view())
     table = recovery.find_source(database, request["TableName"])
     return {"ContinuousBackupsDescription": recovery.describe(database, table)}

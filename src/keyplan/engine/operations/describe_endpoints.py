@@ -18,6 +18,6 @@ _CACHE_MINUTES = 1440
 
 
 def run(database: Database, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Return the endpoint, and the number of minutes for which clients may cache it."""
+    """Run DescribeEndpoints: return the endpoint, and the number of minutes for which clients may cache it."""
     address = f"dynamodb.{database.settings.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _CACHE_MINUTES}]}

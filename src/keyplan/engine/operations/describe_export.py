@@ -20,7 +20,7 @@ SHAPE = Structure("DescribeExportInput", {"ExportArn": shapes.JOB_ARN}, required
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Find the export and return its description."""
+    """Run DescribeExport: find the export and return its description."""
     arn = request["ExportArn"]
     parts = check_job_arn(arn, jobs.EXPORT, database.settings.account, messages.EXPORT_ARN_INVALID)
     if parts.region != database.settings.region:

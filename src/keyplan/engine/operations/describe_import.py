@@ -20,7 +20,7 @@ SHAPE = Structure("DescribeImportInput", {"ImportArn": shapes.JOB_ARN}, required
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the import and return its description."""
+    """Run DescribeImport: find the import and return its description."""
     arn = request["ImportArn"]
     parts = check_job_arn(arn, jobs.IMPORT, database.settings.account, messages.IMPORT_ARN_INVALID)
     if parts.region != database.settings.region:

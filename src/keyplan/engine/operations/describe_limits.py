@@ -16,7 +16,7 @@ SHAPE = Structure("DescribeLimitsInput", {})
 
 
 def run(_database: Database, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Return the capacity limits of the account and of a table."""
+    """Run DescribeLimits: return the maximum provisioned capacity of the account and of a single table."""
     return {
         "AccountMaxReadCapacityUnits": limits.ACCOUNT_READ_UNITS,
         "AccountMaxWriteCapacityUnits": limits.ACCOUNT_WRITE_UNITS,

@@ -33,7 +33,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the stream and return it with a page of its shards."""
+    """Run DescribeStream: find the stream and return it with a page of its shards."""
     arn = request["StreamArn"]
     records.check_arn(arn)
     retention.trim_if_due(database, arn)

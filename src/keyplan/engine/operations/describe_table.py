@@ -17,7 +17,7 @@ SHAPE = Structure("DescribeTableInput", {"TableName": shapes.NEW_TABLE_NAME}, de
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table and return its current description."""
+    """Run DescribeTable: find the table and return its current description."""
     table = descriptions.find(database, request["TableName"])
     database.start_background()
     if table.document.get("backfills"):

@@ -19,7 +19,7 @@ SHAPE = Structure("DescribeTimeToLiveInput", {"TableName": shapes.NEW_TABLE_NAME
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table and return its TimeToLiveDescription."""
+    """Run DescribeTimeToLive: find the table and return its TimeToLiveDescription."""
     table = descriptions.find(database, request["TableName"])
     now = database.clock.now()
     state = descriptions.status(table, now)

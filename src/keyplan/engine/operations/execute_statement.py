@@ -38,7 +38,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Parse the statement, then read one page or write one item, and return the response."""
+    """Run ExecuteStatement: parse the statement, read one page or write one item, and return the response."""
     text = request["Statement"]
     values = parameters(request.get("Parameters") or (), wire=form.wire)
     prepared = prepare(text, values)

@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Prepare the statements, and then read all items in one snapshot or write all items in one transaction."""
+    """Run ExecuteTransaction: read all items in one snapshot, or write all items in one transaction."""
     statements = request["TransactStatements"]
     parameters_of = [parameters(statement.get("Parameters") or (), wire=form.wire) for statement in statements]
     prepared = [

@@ -71,7 +71,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if request parameters are invalid or cannot be combined."""
+    """Raise ValidationError if parameters of an ExportTableToPointInTime request are invalid or cannot be combined."""
     if not request["TableArn"]:
         raise ValidationError(messages.TABLE_ARN_EMPTY)
     if request.get("ExportFormat") == "ION":
@@ -92,7 +92,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, store the export as a job, and wake the thread that runs it."""
+    """Run ExportTableToPointInTime: check the request, store the export as a job, and wake the thread that runs it."""
     check(request)
     selection = None
     if request.get("FilterSpecification") is not None:

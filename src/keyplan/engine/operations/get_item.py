@@ -37,20 +37,23 @@ _WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsume
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if the request has no parameters that depend on other parameters, so that `check` is not needed."""
+    """Return True if a GetItem request has no parameters that depend on other parameters, so that `check` is not
+    needed.
+    """
     return request.keys() <= _WITHOUT_RULES
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid
-    key values.
+    """Raise ValidationError if parameters of a GetItem request cannot be combined.
+
+    DynamoDB reports this before invalid key values.
     """
     members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
     check_placeholders_usable(request, members, value_expressions=())
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Raise ValidationError for invalid AttributesToGet or name placeholders.
+    """Raise ValidationError if a GetItem request has invalid AttributesToGet or name placeholders.
 
     DynamoDB reports this after invalid key values and before an invalid projection.
     """
@@ -59,7 +62,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table, and read the item."""
+    """Run GetItem: check the request, find the table, and read the item."""
     plain = len(request) == 2 or is_plain(request)  # a table and a key, which need only the shape check
     if not plain:
         check(request)

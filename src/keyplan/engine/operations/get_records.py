@@ -35,7 +35,9 @@ _IMAGES = ("Keys", "NewImage", "OldImage")
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the shard iterator, read records from its position, and return them with the next iterator."""
+    """Run GetRecords: read stream records from the position of the shard iterator, and return them with the next
+    iterator.
+    """
     now = database.clock.now()
     iterator = stream_records.parse_iterator(request["ShardIterator"], now)
     limit = request.get("Limit") or limits.GET_RECORDS_LIMIT

@@ -39,8 +39,9 @@ _START = {
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if the start position is missing, or if the iterator type does not use a given start
-    position.
+    """Raise ValidationError if the start position in a GetShardIterator request does not match the iterator type.
+
+    A SequenceNumber or Timestamp is required if the iterator type uses it, and not allowed otherwise.
     """
     kind = request["ShardIteratorType"]
     needed = _START.get(kind)
@@ -53,7 +54,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the stream and the shard, and return an iterator for the requested position."""
+    """Run GetShardIterator: find the stream and the shard, and return an iterator for the requested position."""
     kind, arn = request["ShardIteratorType"], request["StreamArn"]
     records.check_arn(arn)
     check(request)

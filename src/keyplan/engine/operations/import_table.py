@@ -73,8 +73,9 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if request parameters cannot be combined, or if the definition of the new table
-    is invalid.
+    """Raise ValidationError if an ImportTable request is invalid.
+
+    It can have an unsupported file format, options that do not match the format, or an invalid table definition.
     """
     input_format = request["InputFormat"]
     options = request.get("InputFormatOptions") or {}
@@ -88,7 +89,9 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, create the table, store the import as a job, and wake the thread that runs it."""
+    """Run ImportTable: check the request, create the table, store the import as a job, and wake the thread that runs
+    it.
+    """
     check(request)
     source = _without_none(request["S3BucketSource"])
     parameters = _without_none(request["TableCreationParameters"])

@@ -33,14 +33,14 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if the requested time range ends before it starts."""
+    """Raise ValidationError if the time range of a ListBackups request ends before it starts."""
     low, high = request.get("TimeRangeLowerBound"), request.get("TimeRangeUpperBound")
     if low is not None and high is not None and epoch_s(low) > epoch_s(high):
         raise ValidationError(messages.TIME_RANGE_INVERTED)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, and return a page of backups, sorted by table and then by age."""
+    """Run ListBackups: check the request, and return a page of backups, sorted by table and then by age."""
     check(request)
     start = request.get("ExclusiveStartBackupArn") or ""
     if start and backups.check_arn(database, start) != database.settings.region:

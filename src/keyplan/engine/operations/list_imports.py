@@ -36,7 +36,7 @@ _SUMMARY_MEMBERS = (
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Return a page of imports, with the newest imports first."""
+    """Run ListImports: return a page of imports, with the newest imports first."""
     documents = jobs.listed(database, jobs.IMPORT)
     table_arn = request.get("TableArn")
     if table_arn is not None:

@@ -26,7 +26,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Return a page of streams, in the order of their ARNs."""
+    """Run ListStreams: return a page of streams, in the order of their ARNs."""
     start = request.get("ExclusiveStartStreamArn") or ""
     if start:
         records.check_arn(start)

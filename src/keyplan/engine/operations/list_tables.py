@@ -22,7 +22,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Return a page of table names."""
+    """Run ListTables: return a page of table names."""
     now = database.clock.now()
     database.catalog.reload(database.store.view())
     names = [table.name for table in database.catalog.known() if not descriptions.is_deleted(table, now)]

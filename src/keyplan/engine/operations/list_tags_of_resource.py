@@ -26,12 +26,12 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless the ARN identifies a table or stream."""
+    """Raise ValidationError unless a ListTagsOfResource request has the ARN of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the resource, and return its tags."""
+    """Run ListTagsOfResource: check the request, find the table or stream, and return its tags."""
     check(request)
     database.catalog.reload(database.store.view())
     resource = tags.find_resource(database, request["ResourceArn"])

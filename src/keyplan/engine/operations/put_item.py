@@ -29,19 +29,22 @@ SHAPE = Structure(
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if the request has no parameters that depend on other parameters, so that `check` is not needed."""
+    """Return True if a PutItem request has no parameters that depend on other parameters, so that `check` is not
+    needed.
+    """
     return request.keys() <= rules.WITHOUT_RULES
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid
-    item values.
+    """Raise ValidationError if parameters of a PutItem request cannot be combined.
+
+    DynamoDB reports this before invalid item values.
     """
     rules.check_replacing(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Raise ValidationError for invalid ReturnValues, conditions or placeholders.
+    """Raise ValidationError if a PutItem request has invalid ReturnValues, legacy conditions or placeholders.
 
     DynamoDB reports this after invalid item values and before an invalid condition expression.
     """
@@ -49,7 +52,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table, and write the item in one transaction."""
+    """Run PutItem: check the request, find the table, and write the item in one transaction."""
     action = prepare(request, form)
     guard, new = action
     table = database.table(request["TableName"])
@@ -86,7 +89,10 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemPut:
-    """Run the checks of values, size and condition, which do not depend on the table, and return the put action."""
+    """Run the checks of a PutItem request that do not depend on the table, and return the put action.
+
+    The values are checked first, then the size of the item, and then the condition.
+    """
     if is_plain(request):
         return actions.put(request, form)
     check(request)

@@ -56,7 +56,9 @@ _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid values."""
+    """Raise ValidationError if parameters of a Query request cannot be combined. DynamoDB reports this before invalid
+    values.
+    """
     members = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
     check_placeholders_usable(request, members, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
@@ -64,7 +66,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Raise ValidationError for a missing or empty key condition, or for invalid placeholders.
+    """Raise ValidationError if a Query request has invalid placeholders, or a missing or empty key condition.
 
     DynamoDB reports this after an invalid start key.
     """
@@ -85,7 +87,7 @@ def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
 
 
 def check_key_conditions(request: dict[str, Any]) -> None:
-    """Raise ValidationError if the request has too many KeyConditions. Each condition must already be validated."""
+    """Raise ValidationError if a Query request has too many KeyConditions. Each condition must already be validated."""
     # An index may have several key attributes per role. Their number is known only after the index lookup.
     if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
         raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
@@ -102,7 +104,7 @@ class _Prepared(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table and index, and return one page of items."""
+    """Run Query: check the request, find the table and index, and return one page of items."""
     values, key_condition, condition, projection, start = _prepare(request, form)
     table = database.table(request["TableName"])
     index = reads.find_index(database, table, request)
@@ -142,8 +144,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
-    """Run the checks that do not depend on the table, in the order of the service: legacy filter, start key, key
-    condition.
+    """Run the checks of a Query request that do not depend on the table.
+
+    DynamoDB checks the legacy filter first, then the start key, and then the key condition.
     """
     check(request)
     condition = reads.compile_legacy_filter(request, "QueryFilter", form)

@@ -34,7 +34,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the backup, create the table in one transaction, and start copying the rows."""
+    """Run RestoreTableFromBackup: find the backup, create the table in one transaction, and start copying the rows."""
     arn = request["BackupArn"]
 
     def work(transaction: Transaction) -> restores.Restored:

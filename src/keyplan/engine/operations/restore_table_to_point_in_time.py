@@ -44,7 +44,7 @@ _ARN = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/{WHOLE_TABLE_N
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless the request has exactly one source and one time."""
+    """Raise ValidationError unless a RestoreTableToPointInTime request has exactly one source and one time."""
     arn, name = request.get("SourceTableArn"), request.get("SourceTableName")
     if arn is not None and name is not None:
         raise ValidationError(messages.SOURCE_AMBIGUOUS)
@@ -62,7 +62,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the source table, create the new table in one transaction, and start copying the rows.
+    """Run RestoreTableToPointInTime: create the new table in one transaction, and start copying the rows.
 
     The copy starts with the current rows and then reverts later changes. The additional work depends on the number of
     changes and not on the size of the table.

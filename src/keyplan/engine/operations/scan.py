@@ -49,7 +49,9 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid values."""
+    """Raise ValidationError if parameters of a Scan request cannot be combined. DynamoDB reports this before invalid
+    values.
+    """
     members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
     check_placeholders_usable(request, members, value_expressions=("FilterExpression",))
     rules.check_select(request)
@@ -58,8 +60,9 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Raise ValidationError for an invalid segment or invalid placeholders. DynamoDB reports this after an invalid
-    start key.
+    """Raise ValidationError if a Scan request has an invalid segment or invalid placeholders.
+
+    DynamoDB reports this after an invalid start key.
     """
     _check_segments(request.get("Segment"), request.get("TotalSegments"))
     check_placeholder_maps(request)
@@ -75,7 +78,7 @@ def _check_segments(segment: int | None, total: int | None) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table and index, and return one page of items."""
+    """Run Scan: check the request, find the table and index, and return one page of items."""
     try:
         condition, projection, start = _prepare(request, form)
     except InvalidValueError as error:
@@ -112,8 +115,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, CompiledProjection | None, Item | None]:
-    """Run the checks that do not depend on the table, in the order of the service: legacy filter, start key,
-    expressions.
+    """Run the checks of a Scan request that do not depend on the table. Return its filter, projection and start key.
+
+    DynamoDB checks the legacy filter first, then the start key, and then the expressions.
     """
     check(request)
     condition = reads.compile_legacy_filter(request, "ScanFilter", form)

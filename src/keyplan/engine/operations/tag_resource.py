@@ -25,14 +25,14 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless the request has tags and the ARN of a table or stream."""
+    """Raise ValidationError unless a TagResource request has tags and the ARN of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["Tags"]:
         raise ValidationError(messages.NO_TAGS)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the resource, and add the tags."""
+    """Run TagResource: check the request, find the table or stream, and add the tags."""
     check(request)
 
     def work(transaction: Transaction) -> None:

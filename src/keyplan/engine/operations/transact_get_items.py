@@ -50,7 +50,7 @@ SHAPE = Structure(
 
 
 def check_action(get: dict[str, Any]) -> None:
-    """Raise ValidationError if a Get has invalid name placeholders.
+    """Raise ValidationError if a Get of a TransactGetItems request has invalid name placeholders.
 
     Unlike in GetItem, name placeholders are accepted without a projection.
     """
@@ -82,7 +82,7 @@ class TransactionRead(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and return the items as of one point in time."""
+    """Run TransactGetItems: check the request, find the tables, and return the items as of one point in time."""
     gets = [_prepare(element["Get"], form) for element in request["TransactItems"]]
     tables = [database.table(get.table) for get in gets]
     keys = locate(list(zip(tables, gets, strict=True)))

@@ -91,7 +91,7 @@ def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check_action(action: dict[str, Any]) -> None:
-    """Raise ValidationError if an action has invalid placeholders.
+    """Raise ValidationError if an action of a TransactWriteItems request has invalid placeholders.
 
     Unlike in single-item operations, placeholders are accepted without an expression that uses them.
     """
@@ -139,7 +139,7 @@ class _Change(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and run all actions in one transaction."""
+    """Run TransactWriteItems: check the request, find the tables, and run all actions in one transaction."""
     steps = _locate(database, prepare(request, form))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
@@ -162,7 +162,9 @@ def write_together(
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str, Any]]]:
-    """Run the checks that do not depend on the tables, action by action, and then check the total size of
+    """Run the checks of a TransactWriteItems request that do not depend on the tables.
+
+    Checks the actions one after another, and then the total size of the request. Returns each action with its part of
     the request.
     """
     prepared: list[tuple[Action, dict[str, Any]]] = []

@@ -25,14 +25,14 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless the request has tag keys and the ARN of a table or stream."""
+    """Raise ValidationError unless an UntagResource request has tag keys and the ARN of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["TagKeys"]:
         raise ValidationError(messages.NO_TAG_KEYS)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the resource, and remove the tags."""
+    """Run UntagResource: check the request, find the table or stream, and remove the tags."""
     check(request)
     keys = set(request["TagKeys"])
 

@@ -37,14 +37,14 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if the request disables recovery but contains a recovery period."""
+    """Raise ValidationError if an UpdateContinuousBackups request disables recovery but contains a recovery period."""
     specification = request["PointInTimeRecoverySpecification"]
     if not specification["PointInTimeRecoveryEnabled"] and specification.get("RecoveryPeriodInDays") is not None:
         raise ValidationError(messages.PERIOD_WHILE_DISABLING)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the table, and change its recovery settings in one transaction."""
+    """Run UpdateContinuousBackups: find the table, and change its recovery settings in one transaction."""
     check(request)
     specification = request["PointInTimeRecoverySpecification"]
     days = specification.get("RecoveryPeriodInDays") or limits.RECOVERY_DAYS

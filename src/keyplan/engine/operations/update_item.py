@@ -46,14 +46,15 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if request parameters cannot be combined. DynamoDB reports this before invalid
-    key values.
+    """Raise ValidationError if parameters of an UpdateItem request cannot be combined.
+
+    DynamoDB reports this before invalid key values.
     """
     rules.check_updating(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Raise ValidationError for invalid legacy conditions or placeholders.
+    """Raise ValidationError if an UpdateItem request has invalid legacy conditions or placeholders.
 
     DynamoDB reports this after invalid key values and before invalid expressions.
     """
@@ -61,7 +62,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table, and change the item in one transaction."""
+    """Run UpdateItem: check the request, find the table, and change the item in one transaction."""
     change = prepare(request, form)
     table = database.table(request["TableName"])
     key = change.locate(table)
@@ -97,7 +98,10 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
-    """Run the checks of values and expressions, which do not depend on the table, and return the update action."""
+    """Run the checks of an UpdateItem request that do not depend on the table, and return the update action.
+
+    The key values are checked before the expressions.
+    """
     check(request)
     measured_key = normalise_item(request["Key"], wire=form.wire)
     check_late(request)

@@ -52,7 +52,9 @@ _KINDS = ("Update", "Create", "Delete")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if the request changes nothing, or if its changes are invalid or cannot be combined."""
+    """Raise ValidationError if an UpdateTable request changes nothing, or changes that are invalid or cannot be
+    combined.
+    """
     # A request without changes is rejected. An empty list of index updates is not a change.
     if not any(request.get(name) not in (None, []) for name in _CHANGES):
         raise ValidationError(messages.UPDATE_NOTHING)
@@ -99,7 +101,7 @@ def _is_empty(structure: dict[str, Any] | None) -> bool:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Run the checks that the service makes after it has found the table.
+    """Run the checks of an UpdateTable request that the service makes after it has found the table.
 
     Raises LimitExceededError if the request creates or deletes more than one index, and ValidationError if the capacity
     of an index is too high.
@@ -112,7 +114,9 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the table, change it in one transaction, and start to fill a new index."""
+    """Run UpdateTable: check the request, find the table, change it in one transaction, and start to fill a
+    new index.
+    """
     request = with_billing_mode(request)
     check(request)
     table_updates.check_combination(request)

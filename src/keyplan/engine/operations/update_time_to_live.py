@@ -33,7 +33,9 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table, change its time to live, and then index the expiry times of existing items."""
+    """Run UpdateTimeToLive: find the table, change its time to live, and then index the expiry times of
+    existing items.
+    """
     specification = request["TimeToLiveSpecification"]
     attribute, enabled = specification["AttributeName"], bool(specification["Enabled"])
 
