@@ -26,7 +26,9 @@ LONGEST_S, FEWEST_ROWS = 0.003, 10
 
 
 class Pace:
-    """The number of rows to change per background transaction, adapted so that writers wait only a few milliseconds."""
+    """An adaptive number of rows for background transactions, small enough that other writers wait only a few
+    milliseconds.
+    """
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
@@ -35,10 +37,10 @@ class Pace:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measure the duration of a transaction and adapt `rows`, the number of rows that the next transaction changes.
+        """Measure the duration of the transaction in the `with` block, and adapt `rows` for the next transaction.
 
-        If the transaction took longer than 3 ms, the number is halved. If it took less than half of that, the number is
-        doubled.
+        `rows` is the number of rows to change in one transaction. If the transaction took longer than 3 ms, the number
+        is halved. If it took less than half of that, the number is doubled.
         """
         begun_s = self._clock.monotonic()
         yield
@@ -50,7 +52,10 @@ class Pace:
 
 
 class Worker(ABC, Generic[T]):
-    """A thread for one kind of work, which ends when no work is pending. A later call to `wake` starts a new thread."""
+    """A background thread that processes one kind of work and ends when no work is pending.
+
+    A later call to `wake` starts a new thread.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -123,8 +128,8 @@ class Maintained(Protocol):
 
     @property
     def needs_maintenance(self) -> bool:
-        """Return True if faults delay index writes, or if a table has time to live, a stream or
-        point-in-time recovery.
+        """Return True if injected faults delay index writes, or if a table has time to live, a stream or point-in-time
+        recovery.
         """
         ...
 
@@ -163,8 +168,8 @@ class Background:
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_needed(self) -> None:
-        """Start the maintenance thread if the engine needs maintenance, sweeps are enabled and the clock is not a
-        `ManualClock`.
+        """Start the maintenance thread if the engine needs maintenance, background sweeps are enabled and the clock is
+        not a `ManualClock`.
         """
         if self._thread is not None or self._sweep_s is None or isinstance(self._database.clock, ManualClock):
             return

@@ -192,9 +192,9 @@ class Database:
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a write transaction that fails if the table definition has changed.
 
-        `work` validates its changes before it writes the first row, except that the size of an item collection is known
-        only afterwards. In a group commit, writes to tables that track these sizes can therefore be undone
-        individually.
+        `work` must raise its errors before it writes the first row. The only exception is the error for an item
+        collection that becomes too large. In a group commit, writes to tables with local indexes can therefore be
+        undone individually.
         """
         check = self.catalog.check
 
@@ -235,23 +235,30 @@ class Database:
     # Methods that fault injection overrides.
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Check a change to an item before its first row is written. Raises ServiceError to reject the change.
+        """Accept or reject a change to an item before its first row is written. Without fault injection, accept every
+        change.
 
-        `by_service` is True for changes that the service makes itself, such as the deletion of expired items.
+        An implementation raises ServiceError to reject the change. `by_service` is True for changes that the service
+        makes itself, such as the deletion of expired items.
         """
 
     def index_writer(self, transaction: Transaction, _index: Index, _key: bytes) -> IndexWriter:
-        """Return the writer to use for the index entries of the item with this key."""
+        """Return the writer for the index entries of the item with this key. Without fault injection, return
+        `transaction`.
+        """
         return transaction
 
     def unprocessed(self, _count: int) -> frozenset[int]:
-        """Return the positions of the reads or writes of a batch request to leave unprocessed, out of `_count`
-        positions.
+        """Return the positions, from 0 to `_count` - 1, of the requests in a batch to leave unprocessed.
+
+        Without fault injection, the result is empty.
         """
         return _NONE
 
     def deliver(self, records: list[tuple[int, float, bytes]], _limit: int) -> list[tuple[int, float, bytes]]:
-        """Return stream records in the order in which GetRecords delivers them."""
+        """Return stream records in the order in which GetRecords delivers them. Without fault injection, return them
+        unchanged.
+        """
         return records
 
 

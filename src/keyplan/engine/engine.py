@@ -221,8 +221,8 @@ class Engine:
 
     @property
     def needs_maintenance(self) -> bool:
-        """Return True if faults delay index writes, or if a table has time to live, a stream or
-        point-in-time recovery.
+        """Return True if injected faults delay index writes, or if a table has time to live, a stream or point-in-time
+        recovery.
         """
         lagging = self.faults is not None and self.faults.lags
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())

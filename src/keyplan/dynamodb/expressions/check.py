@@ -87,13 +87,15 @@ class CheckPlan:
         raise AlwaysRefusedError
 
     def name(self, path: Path) -> None:
-        """Check that the name placeholders in a path are defined."""
+        """Check immediately that the name placeholders in a path are defined. Otherwise, call `fail`."""
         undefined = self.names.undefined(path)
         if undefined is not None:
             self.fail(messages.name_undefined(undefined))
 
     def path(self, path: Path) -> ResolvedPath:
-        """Check that a path has at most 32 elements and only defined placeholders, and return the resolved path."""
+        """Check immediately that a path has at most 32 elements and only defined placeholders. Return the resolved
+        path.
+        """
         self.name(path)
         if len(path.parts) > limits.NESTING_LEVELS:
             self.fail(messages.too_many_levels(len(path.parts)))
@@ -118,7 +120,8 @@ class CheckPlan:
     def require(self, operand: Operand, allowed: frozenset[str], problem: Callable[[str], str]) -> None:
         """Check that an operand has one of the allowed types, unless its type depends on the item.
 
-        `problem` returns the message for a given type code.
+        For a value placeholder, the check is a step of the plan. `problem` returns the error message for a type code
+        that is not allowed.
         """
         if isinstance(operand, Value):
             self.steps.append(_type_step(operand.name, allowed, self.parameter, problem))

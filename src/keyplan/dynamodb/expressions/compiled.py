@@ -210,7 +210,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
 
 
 def _refused(plan: CheckPlan) -> Test:
-    """Return a test that always raises the error of the failed check."""
+    """Return the test for a condition that is always invalid. The test raises the error of the check that failed."""
     steps = tuple(plan.steps)
 
     def test(_item: Item, values: Values) -> bool:
@@ -277,7 +277,10 @@ def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
 def _checked(
     plan: CheckPlan, paths: Sequence[ResolvedPath]
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[Step, ...]]:
-    """Return the values of the fields in `_Checked`."""
+    """Return the attributes, names and values that an expression uses, and the steps of its checks.
+
+    They become the fields of a `_Checked` object.
+    """
     return _attributes(paths), frozenset(plan.names.used), frozenset(plan.values_used), tuple(plan.steps)
 
 

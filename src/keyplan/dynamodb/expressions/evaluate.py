@@ -148,10 +148,10 @@ def _fast_unequal(attribute: str, name: str) -> Test:
 
 
 def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
-    """Return a function that creates tests for one comparison operator. Each test compares a top-level attribute with a
-    value.
+    """Return a function that creates a test for an attribute name and a value placeholder.
 
-    `accepts` compares two contents of the same type. The tests are optimized for numbers.
+    The test compares the value of the top-level attribute with the value of the placeholder by calling `accepts`, which
+    compares two contents of the same type. The test is optimized for numbers and strings.
     """
 
     def make(attribute: str, name: str) -> Test:

@@ -56,7 +56,7 @@ def read_path(cursor: Cursor) -> Path:
 
 @dataclass(slots=True)
 class _Open:
-    """An open parenthesis, which starts the operands of a function or a group."""
+    """An open parenthesis of a function call or, if `function` is None, around a single operand."""
 
     function: str | None
     operands: list[Operand] = field(default_factory=list)
@@ -88,7 +88,7 @@ def _read_simple(cursor: Cursor) -> Operand:
 
 
 def _close(cursor: Cursor, opened: list[_Open], operand: Operand) -> Operand | None:
-    """Add an operand to the innermost open call, and close parentheses that end here.
+    """Add an operand to the innermost open function call, and close the parentheses that end at the cursor.
 
     Return the complete operand if all parentheses are closed, or None if another operand must follow.
     """
@@ -137,9 +137,9 @@ def parse_condition(text: str, parameter: str) -> Condition:
     operand, as in `(a = b)` or `(a) = b`, and only the following text shows which of them it starts. Therefore one loop
     parses both, with a list of frames, one per open parenthesis. The depth is bounded by the operator limit.
 
-        frame       or_parts OR and_parts AND nots NOT <next term>
-        "("         pushes a frame
-        ")"         closes it: its condition, or its bare operand, becomes a term of the frame below
+    A frame contains the conditions that have been parsed since its parenthesis: `or_parts` joined by OR, followed by
+    `and_parts` joined by AND, followed by the number of NOTs before the next term. A "(" adds a frame. A ")" removes
+    the last frame and adds its condition or operand as a term to the frame before it.
     """
     cursor = Cursor(text, parameter)
     frames = [_Frame()]
@@ -179,7 +179,10 @@ def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def _closes_operand(cursor: Cursor, frames: list[_Frame]) -> bool:
-    """Return True if the parentheses contain only an operand that is then compared, as in (size(a)) > :n."""
+    """Return True if a ")" at the cursor closes parentheses around a single operand, which is then compared.
+
+    For example, in `(size(a)) > :n`, the result is True after `size(a)`.
+    """
     at = cursor.at
     frame = len(frames) - 1
     while cursor.tokens[at].kind == ")" and frame > 0 and frames[frame].fresh:
@@ -242,9 +245,9 @@ def _disjunction(frame: _Frame) -> Condition:
 
 
 def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """Close the parentheses that end here.
+    """Close the parentheses that end at the cursor, and read an AND or OR that follows.
 
-    Return the complete condition if all are closed, or None if another term must follow.
+    Return the complete condition if all parentheses are closed, or None if another term must follow.
     """
     while len(frames) > 1:
         cursor.expect(")")

@@ -46,7 +46,9 @@ None means that the path is removed.
 
 @dataclass(slots=True)
 class Branch:
-    """The change at a name or list index: an effect, or further branches below it."""
+    """The change at an attribute name or list index: an effect, or the changes to members or elements
+    inside the value.
+    """
 
     effect: Effect | None = None
     removes: bool = True  # only REMOVE and DELETE below

@@ -72,7 +72,7 @@ class StatementUpdate:
 
 @dataclass(slots=True)
 class _Placeholders:
-    """The placeholders of one expression."""
+    """The name and value placeholders of the expression that a statement is translated to."""
 
     given: Values
     names: dict[str, str] = field(default_factory=dict)

@@ -161,7 +161,9 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
 
 
 def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
-    """Raise ValidationError if the member that is checked first is missing or has an invalid length."""
+    """Raise ValidationError if the `demanded` member of the request, which is checked before all others, is missing or
+    has an invalid length.
+    """
     content, member = request.get(demanded.name), shape.members[demanded.name]
     if content is None:
         raise ValidationError(demanded.absent)
@@ -228,9 +230,10 @@ def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -
 
 
 def _inside(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Shape, Any]]:
-    """Yield each member of a structure, list or map with its path and shape.
+    """Yield the path, shape and content of each member of a structure, list or map.
 
-    Attribute values are excluded, because they have no constraints.
+    If `hashed` is True, the members of a structure are in the order in which DynamoDB reports errors. Attribute values
+    are excluded, because they have no constraints.
     """
     if isinstance(shape, Structure):
         for name in _member_order(shape, hashed):

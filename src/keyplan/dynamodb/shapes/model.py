@@ -114,8 +114,9 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Demanded:
-    """A member of a request that is checked before all other members, with special messages for a missing value and an
-    invalid length.
+    """The member of a request that is checked before all other members.
+
+    `absent` is the error message for a missing value, and `misfit` the message for an invalid length.
     """
 
     name: str

@@ -126,8 +126,9 @@ class _Walk:
                 self.hold(content, place, shape.element, name, False)
 
     def hold(self, holder: Any, place: Any, shape: Shape, name: str, field: bool) -> None:
-        """Check the types in one member of a structure, list or map, and replace the member if DynamoDB converts its
-        value.
+        """Check the types in the member `place` of `holder`, which is a structure, list or map.
+
+        If DynamoDB converts the value, the member is replaced by the converted value.
         """
         content = holder[place]
         if self.wire and isinstance(shape, Integer | Long | Boolean):

@@ -172,13 +172,13 @@ def check_arn(database: Database, arn: str) -> str:
 
 
 def is_expired(document: Document, now: float) -> bool:
-    """Return True if the backup has expired."""
+    """Return True if the backup has expired at the time `now`."""
     expires_at: float | None = document["expires_at"]
     return expires_at is not None and expires_at <= now
 
 
 def is_ready(document: Document, now: float) -> bool:
-    """Return True if the backup is AVAILABLE at this time."""
+    """Return True if the status of the backup is AVAILABLE at the time `now`."""
     ready_at: float = document["ready_at"]
     return ready_at <= now
 

@@ -54,7 +54,7 @@ last of its chunk.
 
 
 class Past(NamedTuple):
-    """An earlier time as of which the rows of a table are copied, with the table's recovery records."""
+    """An earlier point in time as of which a table is copied, with the recovery records of the table."""
 
     recovery: Recovery
     time_s: float
@@ -171,9 +171,10 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 
 
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
-    """Save an item's version as of the start of a running table copy, unless a version is already saved.
+    """Save the content of an item before its first change during a table copy, so that the copy contains that content.
 
-    `old` is None if the item did not exist.
+    The content `old` is stored in `tree` under the key of the item, unless the tree already contains the key. `old` is
+    None if the item does not exist before the change.
     """
     if transaction.point(tree, key) is None:
         transaction.put(tree, key, *(history.ABSENT if old is None else old))
@@ -183,8 +184,8 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 
 
 def bring_in(view: StoreView, owner: str) -> None:
-    """Read the rows of a copy's next chunk in advance, so that the transaction of `fill_chunk` does not wait for the
-    disk.
+    """Read the rows of a copy's next chunk, so that they are in memory when `fill_chunk` reads them in its
+    transaction.
     """
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
@@ -230,7 +231,10 @@ def _copy(transaction: Transaction, document: Document) -> None:
 
 
 def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[Row]:
-    """Return the rows up to the key `last`, in which the earlier versions `were` replace the rows that have changed."""
+    """Merge current rows with the earlier versions `were`, which replace rows with the same key.
+
+    Items that did not exist at the start of the copy, and rows with a key after `last`, are omitted.
+    """
     by_key = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
     return [by_key[key] for key in sorted(by_key) if by_key[key][1:] != history.ABSENT]
 

@@ -132,8 +132,9 @@ def changes_between(
 
 
 def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content | None, now: float) -> None:
-    """Record the version of an item before the item is changed at the time `now`. `old` is None if the item does not
-    exist yet.
+    """Add a recovery record with the content of an item before a change at the time `now`.
+
+    `old` is None if the item does not exist before the change.
     """
     place = escaped(key)
     newest = transaction.rows(recovery.tree, place, place + _ABOVE_TIMES, reverse=True, limit=1)
@@ -149,7 +150,10 @@ def is_trimmable(recovery: Recovery, now: float) -> bool:
 
 
 def is_out_of_reach(recovery: Recovery, place: bytes, now: float) -> bool:
-    """Return True if the recovery record with the key `place` is not needed for any restorable time."""
+    """Return True if the recovery record with the key `place` is obsolete.
+
+    This is the case if the change was made before the earliest restorable time.
+    """
     return _written_s(place) <= earliest_s(recovery, now)
 
 

@@ -36,7 +36,7 @@ class Restored(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The source of a restored table."""
+    """The table or backup from which a table is restored."""
 
     description: dict[str, Any]
     """The result of DescribeTable for the source table, now or at the time of the backup."""

@@ -87,7 +87,10 @@ class Injector:
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Run an API call, inject the selected faults and return the response. Raises the errors of injected faults."""
+        """Run an API call with fault injection and return its response.
+
+        `run` runs the operation itself. Raises the errors of injected faults.
+        """
         fails = self._draw("internal_errors", self.faults.internal_errors)
         fails_after = fails and operation in WRITES and self._random["internal_errors"].random() < 0.5
         if fails and not fails_after:
@@ -114,7 +117,10 @@ class Injector:
         return result
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Bind `work` to the current API call, because group commit may run the work in another thread."""
+        """Return a function that runs `work` as part of the current API call, in whichever thread it is called.
+
+        This is necessary because group commit may run the work in another thread.
+        """
         call = self._call
         if call is None:
             return work
@@ -145,11 +151,10 @@ class Injector:
         lag.settle(self._database, everything=False, wrap=self._recorded)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Decide whether a change to an item fails because of an injected conflict or throttling.
+        """Accept a change to an item, or reject it because of an injected conflict or throttling.
 
-        If the change does not fail, save the item's former content for stale reads. Otherwise raise
-        TransactionConflictError for a conflict, or ProvisionedThroughputExceededError or ThrottlingError for
-        throttling.
+        An accepted change saves the item's former content for stale reads. A rejected change raises
+        TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError.
         """
         call, now = self._call, self._database.clock.now()
         if call is not None and not by_service:
@@ -177,8 +182,8 @@ class Injector:
         return RecordedWriter(transaction, self._history, self._database.clock.now())
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the positions of the reads or writes of a batch request to leave unprocessed, but never all `count`
-        positions.
+        """Return the positions, from 0 to `count` - 1, of the requests in a batch to leave unprocessed. At least one
+        request is processed.
         """
         undone = [number for number in range(count) if self._draw("unprocessed", self.faults.unprocessed)]
         return frozenset(undone if len(undone) < count else undone[1:])
@@ -281,8 +286,9 @@ class FaultyDatabase(Database):
         return self.store.write(self.injector.carried(checked))
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Decide whether an injected conflict or throttling rejects the change. If not, save the item's former content
-        for stale reads.
+        """Accept a change to an item, or reject it because of an injected conflict or throttling.
+
+        An accepted change saves the item's former content for stale reads.
         """
         self.injector.admit(table, key, old, new, by_service=by_service)
 
@@ -293,8 +299,8 @@ class FaultyDatabase(Database):
         return self.injector.index_writer(transaction, index, key)
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the positions of the reads or writes of a batch request to leave unprocessed, but never all `count`
-        positions.
+        """Return the positions, from 0 to `count` - 1, of the requests in a batch to leave unprocessed. At least one
+        request is processed.
         """
         return self.injector.unprocessed(count)
 

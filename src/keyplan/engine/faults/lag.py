@@ -126,7 +126,7 @@ def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
 def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction], IndexWriter] = lambda it: it) -> int:
     """Perform the delayed index writes that are due, or all of them if `everything` is True, and return their number.
 
-    `wrap` maps a transaction to the writer of index entries.
+    `wrap` converts a transaction to the writer that is used for the index entries.
     """
     applied = 0
     while True:

@@ -36,7 +36,7 @@ _SETTINGS: dict[Kind, tuple[str, str]] = {
 
 
 class CapacityCharge(NamedTuple):
-    """Capacity units that a request consumes from the partition that contains a key."""
+    """Capacity units that a request consumes from the partition that contains `key`."""
 
     resource: ThrottledResource
     kind: Kind
@@ -68,7 +68,7 @@ class ThrottledResource:
         self._configure(since)
 
     def follow(self, table: Table, now: float) -> None:
-        """Update the throughput limits to the current settings of the table."""
+        """Adjust the throughput limits to the current settings of the table, if the settings have changed."""
         if table is not self._table:
             self._table = table
             self._configure(now)

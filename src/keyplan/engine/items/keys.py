@@ -171,6 +171,8 @@ class IndexKey:
     def check(self, item: Item, *, updated: bool = False) -> None:
         """Raise ValidationError if an index key attribute of the item has an invalid type, or its value is empty or too
         long.
+
+        If `updated` is True, the error has the message that DynamoDB returns for the result of an update.
         """
         longest = 0
         for name, kind in self._all:

@@ -92,7 +92,10 @@ def _page(reading: PageRequest, view: StoreView) -> ItemPage:
 
 
 def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
-    """Return the bodies of the matching rows. All rows are processed together if they fit in one page."""
+    """Return the bodies that contain all byte strings in `traces`, and add the totals of all rows to the page.
+
+    If all rows fit in the page, they are processed together, which is faster than one by one in `_evaluated`.
+    """
     total = sum([size for _, size, _ in rows])
     if total >= limits.PAGE_BYTES:
         return _evaluated(page, rows, limit, traces)
@@ -107,7 +110,7 @@ def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tupl
 
 
 def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
-    """Yield the bodies that contain all byte strings in `traces`, and count all rows of the page.
+    """Yield the bodies that contain all byte strings in `traces`, and add the totals of all rows to the page.
 
     Searching a body for bytes is much faster than decoding it. In bodies of up to a few kilobytes, a search from the
     end is faster than one from the start. A damaged body is detected when it is decoded.
@@ -150,7 +153,7 @@ def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> 
 
 
 def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
-    """Filter and project the items in `bodies`, and add the resulting items to the page."""
+    """Filter and project the items in `bodies` as the request specifies, and add the resulting items to the page."""
     test, project, count_only = reading.test, reading.project, reading.count_only
     for body in bodies:
         item = encoding.decode(body)

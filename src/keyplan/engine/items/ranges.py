@@ -86,7 +86,10 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
 
 
 def _sort_parts(selected: KeyRange) -> list[bytes]:
-    """Return the stored forms of the values in the condition on the last sort key attribute."""
+    """Return the stored form of each value in the condition on the last sort key attribute.
+
+    Raises ValidationError if the sort key is too long.
+    """
     parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
     if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
         raise ValidationError(messages.SORT_KEY_TOO_LONG)

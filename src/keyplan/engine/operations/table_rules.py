@@ -195,7 +195,9 @@ def _check_no_maxima(maxima: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) -> None:
-    """Raise ValidationError if the provisioned units exceed the technical limit of the service."""
+    """Raise ValidationError if the provisioned units exceed the highest number that the service accepts for any
+    account.
+    """
     beyond = _beyond_bounds(throughput)
     if beyond is not None:
         member, units = beyond
@@ -203,7 +205,8 @@ def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_known_index(throughput: dict[str, Any] | None) -> None:
-    """Raise ValidationError if new provisioned units for an existing index exceed the technical limit of the service.
+    """Raise ValidationError if the provisioned units for an existing index exceed the highest number that the service
+    accepts.
 
     The service makes this check after it has found the table.
     """
@@ -212,8 +215,8 @@ def check_known_index(throughput: dict[str, Any] | None) -> None:
 
 
 def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
-    """Return the name and units of the first member of `throughput` that exceeds the technical limit of the service, or
-    None.
+    """Return the name and value of the first capacity member that exceeds the highest number that the service accepts,
+    or None.
     """
     for member in _UNITS:
         if throughput is not None and throughput[member] > _MOST_UNITS:

@@ -231,8 +231,9 @@ class _Work:
         return self._answer(transaction, receipts, "Write")
 
     def _decide(self, transaction: Transaction) -> list[_Change]:
-        """Return the change that each action makes. Raises TransactionCanceledError with the reasons of all failed
-        actions.
+        """Evaluate all actions without writing anything, and return their changes.
+
+        Raises TransactionCanceledError with the reasons of all failed actions.
         """
         reasons = Reasons(len(self._steps))
         changes: list[_Change] = []
@@ -289,11 +290,11 @@ class _Work:
         return receipts
 
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
-        """Return the capacity of a repeated request, which consumes transactional reads instead of writes.
+        """Return the capacity that a repeated request consumes, which is that of transactional reads instead of writes.
 
-        `sizes` contains the item sizes on which the capacity of the first request was based. The first request also
-        returned its capacity, because its parameters would differ otherwise. Therefore it has read the items that it
-        replaced.
+        `sizes` contains the size of each item as stored with the token of the first request. The sizes include replaced
+        items: a repeated request has the same parameters, so the first request returned its capacity too and had to
+        read these items.
         """
         receipts: dict[str, Receipt] = {}
         if not self._counted:

@@ -109,9 +109,10 @@ def make(table: Table, index: Index | None, select: SelectStatement, values: Val
 
 
 def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
-    """Split a branch of the WHERE clause into its key conditions and its other conditions.
+    """Split a branch of the WHERE clause into parts, each of which becomes one query.
 
-    The result has at least one part for each partition key that the branch specifies.
+    The result has at least one part for each value that the branch allows for the partition key. It is empty if the
+    branch does not specify a partition key.
     """
     terms = nodes.joined(branch, "and")
     named = next((term for term in terms if _partition_terms(term, partition.name)), None)
@@ -130,7 +131,10 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
 
 
 def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
-    """Return the first condition that selects a range of sort keys, or None, and the other conditions."""
+    """Return the first of the conditions that selects a range of sort keys, followed by all other conditions.
+
+    If none of them selects a range, return None and all conditions.
+    """
     for term in terms:
         condition = _sort_condition(term, sort, values)
         if condition is not None:
@@ -141,11 +145,14 @@ def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[
 def _alternatives(
     terms: Sequence[Term], key: tuple[str, KeyAttribute], values: Values
 ) -> list[tuple[_Range | None, list[Term]]]:
-    """Return the key ranges of an IN or OR on the sort key, each with the other conditions, or an empty list.
+    """Split an IN or OR on the sort key into its alternatives. Return the sort key range and other conditions of each.
 
-    A branch without a sort key condition selects all sort keys. A condition is divided into ranges only in the forms
-    for which responses of the service are recorded: a single IN or OR without another sort key condition, and at most
-    one range in each branch.
+    `key` consists of the name of the partition key attribute and of the sort key attribute. The range is None for an
+    alternative without a sort key condition, which selects all sort keys.
+
+    The result is empty if the conditions cannot be split. They are split only in the forms for which responses of the
+    service are recorded: a single IN or OR without another sort key condition, and at most one range in each
+    alternative.
     """
     partition, sort = key
     about = [term for term in terms if sort.name in nodes.attributes(term)]
@@ -163,8 +170,9 @@ def _alternatives(
 
 
 def _named(term: Term, name: str) -> list[Term]:
-    """Return an IN condition on the attribute `name` as equality conditions. Return an empty list for another
-    condition.
+    """Convert an IN condition on the attribute `name` to a list of equality conditions.
+
+    The list is empty for any other condition.
     """
     if not isinstance(term, InTerm):
         return []
@@ -197,7 +205,7 @@ def _key_value(term: Term, attribute: KeyAttribute, values: Values) -> Attribute
 
 
 def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | None:
-    """Return a condition as a range of sort keys, or None if it does not select a range."""
+    """Convert a condition on the sort key to a range of sort keys, or return None if it does not select a range."""
     operator, terms = _range_of(term, sort.name)
     if operator is None:
         return None
@@ -269,11 +277,11 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.StatementConditio
 
 
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
-    """Raise ValidationError if all queries filter by attributes that the index does not project.
+    """Raise ValidationError if an attribute in a query's filter is not projected by the index.
 
-    The queries must be sorted by partition key. In recorded responses, the service reports the attributes of the last
-    query. If the index projects all filter attributes of one query, or if the filter of one query contains the
-    partition key again, the service accepts all filters.
+    The service makes exceptions: it accepts all filters if the index projects all attributes in the filter of one
+    query, or if the filter of one query contains the partition key again. Otherwise it reports the attributes of the
+    last query in partition key order (according to recorded responses). `steps` must be in this order.
     """
     if index is None or index.projection == "ALL":
         return
@@ -326,7 +334,9 @@ def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
 
 
 def _turned(steps: list[ReadStep]) -> list[ReadStep]:
-    """Reverse the order of the queries for each partition key, without changing the order of the partition keys."""
+    """Return the queries with the order reversed within each partition key. The order of the partition keys stays the
+    same.
+    """
     turned: list[ReadStep] = []
     at = 0
     for number, step in enumerate(steps):

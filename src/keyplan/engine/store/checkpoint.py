@@ -86,7 +86,7 @@ class Checkpointer:
         self._room.wait(2 * BUSY_MS / 1000)
 
     def _have_writers_wait(self) -> None:
-        """Block writers until this checkpoint is complete, and then wake them. Without this, SQLite would make them
+        """Make writers wait in `wait_for_room` until this checkpoint is complete. Otherwise SQLite would make them
         poll.
         """
         self._room.clear()
@@ -136,7 +136,11 @@ class Checkpointer:
             _log.exception("checkpoint failed")
 
     def _catch_up(self, moved: int) -> None:
-        """Sync the database file and checkpoint newly committed pages, repeatedly, until only a few pages are new."""
+        """Checkpoint newly committed pages repeatedly, until only a few pages are new, and sync the database file each
+        time.
+
+        `moved` is the number of pages that the last checkpoint copied from the log into the file.
+        """
         for _ in range(MOST_ROUNDS):
             sync_file(self._connection)
             before, (_, moved) = moved, self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -1,9 +1,9 @@
 """Group commit, which combines the writes of many threads in one transaction.
 
-If no other thread leads, a thread becomes the leader. It runs all queued calls, including its own, in one transaction.
-While its commit is written to disk, the next thread in the queue leads the calls that have been queued since. Each call
-requires one wake-up of its thread. No lock is passed between the calls of a batch, because in Python this would take
-longer than the calls themselves.
+A thread that makes a call while no other thread leads becomes the leader. It runs all queued calls, including its own,
+in one transaction. While its commit is written to disk, the next thread in the queue leads the calls that have been
+queued since. Each call requires one wake-up of its thread. No lock is passed between the calls of a batch, because in
+Python this would take longer than the calls themselves.
 
 Threads that received their results together tend to call again one after another. The leader lets them run first, as
 long as this adds more calls, because the other calls would otherwise have to wait for a separate commit.

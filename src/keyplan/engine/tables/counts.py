@@ -107,9 +107,9 @@ class TreeCounts(Worker[Tree]):
 
 
 def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
-    """Count a tree in parts. Each part sees the rows as of the time of its read.
+    """Count the rows of a tree in batches, each as of the time of its read, while `goes_on` returns True.
 
-    Counting continues as long as `goes_on` returns True for the number of rows counted so far.
+    `goes_on` is called before each batch with the number of rows counted so far.
     """
     rows = size_bytes = last = 0
     complete = False
@@ -120,6 +120,9 @@ def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Co
 
 
 def _estimate(view: StoreView, tree: Tree, count: _Count, started: float) -> _Known:
-    """Estimate the count of a tree from its first rows and its newest row number. The result counts as outdated."""
+    """Estimate the number and size of all rows of a tree from the rows that were counted and the newest row number.
+
+    The result counts as outdated, so that the next caller gets a newer one.
+    """
     rows = count.rows + max(0, view.newest(tree) - count.last)
     return _Known(started, 0.0, rows, count.size_bytes * rows // count.rows)

@@ -135,7 +135,7 @@ def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
 
 
 def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
-    """Return a copy of a table's document without the states that have ended."""
+    """Return a copy of a table's document without the changes and deletions that are complete at the time `now`."""
     settled: dict[str, Any] = orjson.loads(orjson.dumps(document))
     if settled.get("ready_at", PENDING) <= now:
         settled.pop("ready_at", None)

@@ -93,7 +93,7 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 
 @dataclass
-class DataFile:
+class ExportTotals:
     """Totals of an export's data files: item count, billed bytes, and a manifest line for each file."""
 
     items: int = 0
@@ -101,8 +101,8 @@ class DataFile:
     manifest: list[bytes] = field(default_factory=list)
 
 
-def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], beat: Beat) -> DataFile:
-    """Write all data files and return their totals. Raises BucketError if a file cannot be written.
+def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], beat: Beat) -> ExportTotals:
+    """Write all data files of an export and return their totals. Raises BucketError if a file cannot be written.
 
     `beat` is called repeatedly and can raise an exception to stop the export.
     """
@@ -130,7 +130,7 @@ class _DataFiles:
         self._place = place
         self._export_id = export_id
         self._beat = beat
-        self.written = DataFile()
+        self.written = ExportTotals()
 
     def write(self, partition: int, lines: Iterator[Line]) -> None:
         """Write the data files of an export for one partition. At least one file is written."""
@@ -210,7 +210,7 @@ class Compressed:
         return b64encode(self._md5.digest()).decode()
 
 
-def write_manifests(place: ExportFolder, summary: dict[str, Any], written: DataFile) -> str:
+def write_manifests(place: ExportFolder, summary: dict[str, Any], written: ExportTotals) -> str:
     """Write both manifests and their checksum files, and return the key of the summary."""
     files = b"".join(written.manifest)
     summary = {**summary, "manifestFilesS3Key": f"{place.folder}/manifest-files.json"}

@@ -135,7 +135,11 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
 
 
 def _piece(rows: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """Return the next chunk of rows. The size of a chunk is limited so that it fits in memory."""
+    """Return the next chunk of rows: at most PIECE_ROWS rows, up to the row at which their total size reaches
+    PIECE_BYTES.
+
+    `bytes_of` returns the size of a row.
+    """
     piece: list[T] = []
     size = 0
     for row in islice(rows, PIECE_ROWS):
