@@ -104,7 +104,9 @@ def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckPro
 
 
 def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
-    """Check that the rows of backups or recovery records are readable and match their keys."""
+    """Yield the problems in the rows of backups or recovery records: unreadable items, and items with a different key
+    than their row.
+    """
     for key, size, body in rows:
         try:
             version = Version(encoding.decode(body), size, body)

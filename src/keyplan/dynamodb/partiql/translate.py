@@ -163,8 +163,9 @@ def _is_test(term: Term) -> bool:
 
 
 def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """Translate the comparison of a condition with another term. The result of a condition equals only true
-    or false.
+    """Translate a comparison of the condition `test` with another term, such as `(a = 1) = true`.
+
+    The result of a condition is true or false, and never equals a value of another type.
     """
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
@@ -182,7 +183,7 @@ def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Plac
 
 
 def _compared(test: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """Translate a condition that is compared with another term.
+    """Translate a condition that is compared with another term, such as `a = 1` in `(a = 1) = true`.
 
     The nesting depth is limited, so that no statement exhausts the stack.
     """

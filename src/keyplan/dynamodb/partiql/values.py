@@ -73,7 +73,9 @@ class Values:
         return members
 
     def item(self, struct: Struct) -> dict[str, AttributeValue]:
-        """Return the attributes of an item. In error messages, the path of each attribute's value is `root`."""
+        """Return the item that a map literal represents. In error messages, the path of each attribute's value is
+        `root`.
+        """
         return self._members(struct, lambda _name: "root", "root", 0)
 
     def _set(self, bag: SequenceTerm, path: str) -> AttributeValue:
@@ -126,7 +128,9 @@ def parameters(values: Sequence[dict[str, Any]], *, wire: bool) -> list[Attribut
 
 
 def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
-    """Return the message for the first number in a value that DynamoDB cannot parse, or None."""
+    """Return the error message for the first number inside a value that DynamoDB cannot parse, or None if it can parse
+    all numbers.
+    """
     if value is None or level > limits.NESTING_LEVELS:
         return None  # no value, or nested too deeply, which is reported earlier
     for kind, content in value.items():
@@ -142,7 +146,7 @@ def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
 
 
 def _text_problem(text: str) -> str | None:
-    """Return the message for a number in a parameter that DynamoDB cannot parse, or None.
+    """Return the error message for a number in a parameter if DynamoDB cannot parse it, or None.
 
     DynamoDB parses such numbers into decimals with a 32-bit scale, and also compares magnitudes in 32 bits. Therefore
     the largest exponents overflow and become the smallest.

@@ -218,7 +218,11 @@ _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 
 
 def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
-    """Yield the constraints that a value violates, followed by those that its content violates."""
+    """Yield the constraints that a value violates, followed by those that its members or elements violate.
+
+    `constraints` selects the constraints to check. It yields the text of each constraint that a single value violates,
+    and True for an enum constraint.
+    """
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):
             yield BrokenConstraint(path, shape, None, messages.NOT_NULL)
@@ -258,7 +262,7 @@ def _hashed_members(hidden: int, names: tuple[str, ...]) -> list[str]:
 
 
 def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the text of each constraint that the value itself violates, and whether the constraint is an enum."""
+    """Yield the text of each constraint that the value itself violates, and True for an enum constraint."""
     if isinstance(shape, String):
         yield from _text_constraints(shape, content)
         return
@@ -270,7 +274,9 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the text of each length or range constraint that a value violates. The flag is always False."""
+    """Yield the text of each length or range constraint that a value violates, and False, because it is not an enum
+    constraint.
+    """
     if isinstance(shape, Integer | Long):
         if shape.min is not None and content < shape.min:
             yield messages.min_value(shape.min), False
@@ -284,7 +290,10 @@ def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the text of each length constraint that a value violates. A table ARN has no length limits."""
+    """Yield the text of each length constraint that a value violates, and False, because it is not an enum constraint.
+
+    A table ARN has no length limits.
+    """
     if not isinstance(shape, String | List | Map):
         return
     if isinstance(shape, String) and shape.arn and is_table_arn(content):
@@ -307,15 +316,18 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the text of the pattern constraint if a string violates it."""
+    """Yield the text of the pattern constraint if a string violates it, and False, because it is not an enum
+    constraint.
+    """
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the text of each constraint that a table name or ARN violates, the pattern before the length.
+    """Yield the text of each constraint that a table name or ARN violates, and False, because it is not an enum
+    constraint.
 
-    An empty name violates only the length constraint.
+    The pattern comes before the length. An empty name violates only the length constraint.
     """
     if is_table_arn(text):
         return
@@ -398,7 +410,7 @@ def _null_inside(value: Any) -> str | None:
 
 
 def key_fault(shape: Map, content: Any, path: str) -> str | None:
-    """Return the message for a map with keys that violate their constraints, or None."""
+    """Return the error message for a map with keys that violate their constraints, or None if all keys are valid."""
     for text, _ in _all_constraints(shape, content):
         return messages.constraint(display_value(shape, content), path, text)
     return None

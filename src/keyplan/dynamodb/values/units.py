@@ -35,6 +35,8 @@ def index_write_units(old_bytes: int | None, new_bytes: int | None, *, same_key:
     """Return the write units that one write consumes in an index, given the sizes of the old and the new index entry.
 
     A size of None means that the entry does not exist, because the index is sparse or the item does not exist.
+    `same_key` and `same_content` compare both entries: a changed index key costs a delete and a write, and an unchanged
+    entry costs nothing.
     """
     if old_bytes is None:
         return 0.0 if new_bytes is None else write_units(new_bytes)

@@ -193,7 +193,10 @@ def _first_after(records: Iterator[Former], time_s: float) -> Former | None:
 
 
 def _merged(rows: Iterator[Row], former: Iterator[Former]) -> Iterator[Row]:
-    """Merge current rows with recorded versions. A recorded version replaces the row with the same key."""
+    """Merge current rows with recorded versions. A recorded version replaces the row with the same key.
+
+    If a recorded version shows that the item did not exist, its row is omitted.
+    """
     record = next(former, None)
     for row in rows:
         while record is not None and record.key < row[0]:

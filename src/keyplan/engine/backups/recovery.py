@@ -81,7 +81,10 @@ def describe(database: Database, table: Table) -> dict[str, Any]:
 
 
 def trim(database: Database) -> int:
-    """Remove recovery records that are no longer needed and backups that have expired. Return the number removed."""
+    """Remove recovery records that are no longer needed and backups that have expired.
+
+    Returns the total number of removed records and backups.
+    """
     database.catalog.reload(database.store.view())
     now = database.clock.now()
     removed = sum(
@@ -93,7 +96,10 @@ def trim(database: Database) -> int:
 
 
 def _trim(database: Database, table: Table, recovery: Recovery) -> int:
-    """Trim the recovery records of one table in small reads and transactions, so that writers do not wait long."""
+    """Remove the obsolete recovery records of one table, and return their number.
+
+    Uses small reads and transactions, so that writers do not wait long.
+    """
     now, low, removed = database.clock.now(), b"", 0
     if not history.is_trimmable(recovery, now) or copies.is_reading(database.store.view(), recovery.tree):
         return 0

@@ -183,7 +183,10 @@ class StaleReadView:
 
 
 def _merged(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
-    """Yield rows in key order, with the former content of changed rows."""
+    """Yield the current rows in key order, but with the former content for the keys in `changed`.
+
+    Rows whose former content is None did not exist, and are omitted.
+    """
     former = sorted(((key, content) for key, content in changed.items() if content is not None), reverse=reverse)
     at = 0
     for row in rows:

@@ -179,8 +179,8 @@ def parse_table_arn(arn: str) -> TableArn | None:
 def check_job_arn(arn: str, kind: str, account: str, invalid: str) -> TableArn:
     """Return the parts of the ARN of an export or import. `kind` is the resource type, such as "export".
 
-    Raises AccessDeniedError for an ARN of another account, and ValidationError with the message `invalid` for any other
-    string.
+    Raises AccessDeniedError for an ARN of another account, and ValidationError with the message `invalid` if the string
+    is not an ARN of this kind.
     """
     parts = parse_table_arn(arn)
     if parts is not None and parts.account != account:

@@ -320,7 +320,10 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
 
 
 def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
-    """Return the partition keys in the order of the statement or, if the statement has one, of its ORDER BY clause."""
+    """Return the partition keys in the order in which they are read.
+
+    This is the order of ORDER BY or, if the statement does not order by the partition key, that of the WHERE clause.
+    """
     for ordering in select.order:
         if _name(ordering) == partition.name:
             return sorted(keys, reverse=ordering.descending)

@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
 
     @property
     def source(self) -> FromClause:
-        """Return the FROM clause of the statement, which names the table and, optionally, an index."""
+        """Return the part of the statement that names the table and, optionally, an index."""
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 

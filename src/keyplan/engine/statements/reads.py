@@ -143,7 +143,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
     """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else. Otherwise, return
     None.
 
-    Batches accept only such statements.
+    A batch of statements accepts only a SELECT of this form.
     """
     if statement.source.index is not None:
         return None
@@ -158,7 +158,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
 
 
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
-    """Raise ValidationError if a SELECT needs too many reads or overlapping reads.
+    """Raise ValidationError if a SELECT requires too many reads, or reads whose key ranges overlap.
 
     In a batch, the service reports these errors before an incomplete key.
     """

@@ -122,7 +122,7 @@ def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Co
 def _estimate(view: StoreView, tree: Tree, count: _Count, started: float) -> _Known:
     """Estimate the number and size of all rows of a tree from the rows that were counted and the newest row number.
 
-    The result counts as outdated, so that the next caller gets a newer one.
+    The result counts as outdated: it is used only until a complete count is available.
     """
     rows = count.rows + max(0, view.newest(tree) - count.last)
     return _Known(started, 0.0, rows, count.size_bytes * rows // count.rows)

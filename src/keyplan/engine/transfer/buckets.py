@@ -1,7 +1,7 @@
 """Buckets, which store the files of exports and imports.
 
 A bucket is a folder by default: with `buckets="data/buckets"`, `s3://lake/2026/items.json` is the file
-`data/buckets/lake/2026/items.json`. With `buckets="s3://"`, the buckets are in Amazon S3 or in a compatible service.
+`data/buckets/lake/2026/items.json`. With `buckets="s3://"`, the buckets are in Amazon S3 or an S3-compatible service.
 Endpoint, Region and credentials come from the usual AWS settings, such as `AWS_ENDPOINT_URL_S3`, or from the options of
 `S3Buckets`, which are passed to s3fs.
 
@@ -167,7 +167,7 @@ class FolderBuckets:
 
 
 class S3Buckets:
-    """Buckets in Amazon S3 or in a compatible service. `options` are passed to `s3fs.S3FileSystem`."""
+    """Buckets in Amazon S3 or an S3-compatible service. `options` are passed to `s3fs.S3FileSystem`."""
 
     def __init__(self, **options: Any) -> None:
         try:

@@ -227,7 +227,7 @@ def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
 
 
 def _text(lines: Iterator[bytes], length: Count) -> Iterator[str]:
-    """Yield lines as str.
+    """Decode the lines of a CSV file from UTF-8.
 
     `length` counts the bytes of the current CSV row. Raises MalformedError if they exceed the maximum size of an item.
     """
