@@ -78,7 +78,10 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
 @contextmanager
 def _bar() -> Iterator[tuple[OnProgress, OnProgress]]:
-    """Show the progress of loading and running on standard error, as a bar in a terminal and as lines otherwise."""
+    """Show the progress of a verification on standard error, as a bar in a terminal and as lines otherwise.
+
+    Yield a function that reports the progress of loading data, and another for running patterns.
+    """
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 

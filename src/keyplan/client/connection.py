@@ -238,7 +238,10 @@ class DirectCalls:
         """Returns the compiled function that runs calls to a pattern, or None."""
 
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
-        """Return a function that runs calls to a pattern without a request program, or None if they require one."""
+        """Return a function that runs calls to a pattern without a request program.
+
+        Return None if calls to the pattern require a request program.
+        """
         plan = pattern.plan if isinstance(pattern, Pattern) else None
         if plan is None or plan not in self._context.ready or self._context.meter is not None:
             return None

@@ -22,7 +22,10 @@ from keyplan.errors import KeyplanError, ServiceError
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
-    """Return the item, or None if it does not exist."""
+    """Read the item of a call, and return its entity. Return None if the item does not exist.
+
+    An expired item is treated as missing unless the plan includes expired items.
+    """
     request = get_request(plan).request(arguments, context.table(plan.schema))
     response = yield from send(context, "GetItem", request)
     return read_item(plan, response.get("Item"), arguments[NOW])
@@ -57,7 +60,10 @@ def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answ
 
 
 def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
-    """Convert an item to its entity. Return None if the item is missing or expired."""
+    """Convert an item to its entity. Return None if the item is missing.
+
+    Return None for an expired item too, unless the plan includes expired items.
+    """
     if not item or OWNER in item:
         return None
     reader = plan_reader(plan)
@@ -75,7 +81,10 @@ def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[lis
 
 
 def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
-    """Return the entity for each single-item read, with as few requests as possible. Missing items are None."""
+    """Return a tuple with the entity for each single-item read in `gets`. Missing items are None.
+
+    The items are read in batches, with as few requests as possible.
+    """
     places = [(context.table(plan.schema), get_request(plan).key(arguments)) for plan, arguments in gets]
     plans: dict[str, dict[Plan, None]] = {}
     for plan, _ in gets:

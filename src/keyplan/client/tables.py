@@ -172,7 +172,7 @@ def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
 def _expires(context: Context, schema: Schema) -> Program[bool]:
     """Return True if time to live is already enabled for the table.
 
-    Raises TableDiffersError if it uses another attribute.
+    Raises TableDiffersError if it is enabled with an attribute other than the declared TTL attribute.
     """
     name = context.table(schema)
     response = yield from send(context, "DescribeTimeToLive", {"TableName": name})

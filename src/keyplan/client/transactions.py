@@ -456,7 +456,7 @@ def _failed(
 def _errors_of(
     calls: Sequence[WriteCall[Any]], actions: Sequence[Action], reasons: Sequence[dict[str, Any]], cause: ServiceError
 ) -> list[RunError | None]:
-    """Return the first error of each call, or None if the call did not fail."""
+    """Return, for each call, the error of its first failed action, or None if the call did not fail."""
     errors: list[RunError | None] = [None] * len(calls)
     for action, reason in zip(actions, reasons, strict=False):
         if reason.get("Code", "None") != "None" and errors[action.call] is None:

@@ -204,8 +204,9 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
 
 
 def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
-    """Return, by parameter name, the field that a parameter or the elements of a list parameter are written to or
-    compared with.
+    """Return the field to which each parameter of a pattern is written or with which it is compared, by parameter name.
+
+    For a list parameter, this is the field for its elements. Parameters without such a field are omitted.
     """
     if isinstance(pattern, Transaction):
         steps = [(step.call.arguments, fields_of_parameters(step.call.pattern)) for step in pattern.steps]

@@ -69,7 +69,7 @@ class Leading:
 
 
 NOWHERE = Leading()
-"""The value for requests that do not access a partition, such as scanning a table or reading a stream."""
+"""The allowed partition key values of a request without a partition key, such as a scan or a read of a stream."""
 
 
 @dataclass(frozen=True)

@@ -122,9 +122,10 @@ def _samples(entity: EntitySpec) -> list[dict[str, Any]]:
 
 
 def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
-    """Yield an item that contains the templates of the index keys. Yield nothing if no index key has a template.
+    """Yield an item whose index key attributes contain the templates of the index keys.
 
-    A facet can contain only the template of the table's key.
+    The item is needed because a facet itself contains only the template of the table's key. Yield nothing if no index
+    key has a template.
     """
     parts = {part.attribute: part for bound in entity.indexes for part in bound.attributes}
     texts = {

@@ -150,7 +150,7 @@ class Drawing:
     _parts: list[str] = field(default_factory=list)
 
     def rect(self, where: Rect, kind: str) -> None:
-        """Draw a rectangle without text."""
+        """Draw a rectangle without text. `kind` is its CSS class."""
         self._reach(where.right, where.bottom)
         self._parts.append(
             f'<rect class="{kind}" x="{where.x:g}" y="{where.y:g}" width="{where.width:g}" height="{where.height:g}"'
@@ -167,7 +167,8 @@ class Drawing:
     def box(self, where: Rect, lines: Sequence[Line], kind: str) -> Rect:
         """Draw a box with lines of text, and return the rectangle that it occupies.
 
-        This is the rectangle `where`, with a greater height if the lines require it.
+        This is the rectangle `where`, with a greater height if the lines require it. `kind` is the CSS class of the
+        box.
         """
         where = replace(where, height=max(where.height, height_of(lines)))
         self.rect(where, kind)
@@ -176,12 +177,12 @@ class Drawing:
         return where
 
     def path(self, points: Sequence[tuple[float, float]], kind: str) -> None:
-        """Draw a line through several points."""
+        """Draw a line through several points. `kind` is its CSS class."""
         route = " ".join(f"{'L' if number else 'M'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
         self._parts.append(f'<path class="{kind}" d="{route}"/>')
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], kind: str) -> None:
-        """Draw a horizontal arrow from one point to another."""
+        """Draw a horizontal arrow from one point to another. `kind` is its CSS class."""
         (x, y), back = end, 6 if start[0] < end[0] else -6
         self.path([start, end], kind)
         self.path([(x - back, y - 3.5), end, (x - back, y + 3.5)], f"{kind} tip")

@@ -103,8 +103,8 @@ def _index(described: Node) -> dict[str, Any]:
 
 
 def _figures(described: Node) -> TableStatistics | None:
-    """Return the number and average size of items, which DynamoDB updates about every six hours. Return None for an
-    empty table.
+    """Return the number and average size of a table's items, which DynamoDB updates about every six hours. Return None
+    for an empty table.
     """
     count, size = described.get("ItemCount"), described.get("TableSizeBytes")
     if count is None or size is None or not count.whole():

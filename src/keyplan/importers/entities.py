@@ -43,9 +43,11 @@ _MILLISECONDS = 10**11
 year 5138.
 """
 _OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
-"""The annotations of fields that a placeholder without a format accepts."""
+"""The annotations that are valid for a field in a placeholder without a format."""
 _MEMBERS = 2
-"""The number of sample items that an index must contain for a condition of the sparse index to be derived from them."""
+"""The minimum number of sample items in a sparse index. If it contains fewer, its condition is not derived
+from them.
+"""
 
 _MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
@@ -148,7 +150,7 @@ class PlannedEntity:
     only_if: dict[str, str] = field(default_factory=dict)
     """The condition under which a sparse index contains an item of the entity, as Python source, by index name."""
     keeps_key_fields: bool = True
-    """True if a field in the primary key is also stored in another attribute."""
+    """True unless the fields in the primary key are stored only as parts of the key."""
     version: str | None = None
 
     @property
@@ -158,7 +160,10 @@ class PlannedEntity:
 
 
 def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
-    """Return the entities of a table: one for each known kind of item or, if none is known, one for all items."""
+    """Return the entities of a table: one for each known kind of item or, if none is known, one for all items.
+
+    `discriminator` is the name of the attribute that contains the kind of each item, if it is known.
+    """
     entities = table.entities or (SourceEntity(name="", attributes=()),)
     projected = [name for index in table.indexes if isinstance(index.project, tuple) for name in index.project]
     unclaimed = [

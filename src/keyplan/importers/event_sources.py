@@ -160,7 +160,7 @@ def _destination(settings: Node) -> str | None:
 def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     """Return the change types that pass the filters of an event source.
 
-    For a filter on values, add a sentence to `gaps`, because its attributes might not belong to a field of the design.
+    If a filter has conditions other than the change type, these are not imported, and a sentence is added to `gaps`.
     """
     every = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")
@@ -176,7 +176,9 @@ def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
 
 
 def _matched_events(pattern: str) -> tuple[tuple[str, ...], bool]:
-    """Return the change types that a filter pattern can match, and True if the pattern has no other conditions."""
+    """Return the change types that a filter pattern can match, and True if the pattern has no conditions other than
+    these.
+    """
     every = tuple(event for events in _EVENTS.values() for event in events)
     try:
         stated = json.loads(pattern)

@@ -237,7 +237,7 @@ def _attribute(name: str) -> UnresolvedValue:
 
 
 def _attribute_of(argument: Any) -> UnresolvedValue:
-    """Return the attribute that Fn::GetAtt refers to. The argument is a list or a string."""
+    """Return the attribute that Fn::GetAtt refers to, as an unresolved value. The argument is a list or a string."""
     parts = argument.split(".", 1) if isinstance(argument, str) else argument
     problem = "Fn::GetAtt cannot be determined from the template alone"
     if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
@@ -246,7 +246,7 @@ def _attribute_of(argument: Any) -> UnresolvedValue:
 
 
 def _unknown(value: Any) -> Iterator[UnresolvedValue]:
-    """Yield the value, or the elements of a list, that could not be evaluated."""
+    """Yield the UnresolvedValue objects in a value: the value itself, or elements of a list."""
     return (
         element for element in (value if isinstance(value, list) else [value]) if isinstance(element, UnresolvedValue)
     )

@@ -170,7 +170,7 @@ _Signature = tuple[tuple[str, ...], ...]
 
 
 def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
-    """Group sample items by the attribute that contains their kind, if any, and by the form of their keys."""
+    """Group sample items by their kind, if an attribute contains it, and by the form of their keys."""
     constants = [_constants(samples, attribute, key) for attribute in key]
     names = _kind_names(samples, key)
     groups: dict[tuple[str, _Signature], list[Item]] = {}
@@ -233,7 +233,10 @@ def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> f
 
 
 def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
-    """Return the separator of a key followed by its parts, with {} for each value."""
+    """Return the separator of a key followed by the key's parts, with {} for each value.
+
+    A key in `constants` is a single literal word.
+    """
     if not isinstance(text, str):
         return ("", VALUE)
     if text in constants or (_WORD.fullmatch(text) and text.isupper()):

@@ -346,7 +346,11 @@ def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names
 def pattern_blocks(
     entity: PlannedEntity, table: str, model: str, subject: str, names: PythonNames
 ) -> Iterator[list[str]]:
-    """Yield the lines of each pattern of an entity."""
+    """Yield the lines of each pattern of an entity.
+
+    `table` is the variable of the table, `model` is the class name of the entity, and `subject` is the name of the
+    entity in pattern names, such as order_item in get_order_item.
+    """
     writer = _Writer(entity, table, model)
     key = [name for part in entity.key for name in part.fields]
     partition = list(entity.key[0].fields)
@@ -369,7 +373,9 @@ class _Writer:
         self._entity, self._table, self._model = entity, table, model
 
     def by_key(self, kind: str, name: str, fields: Sequence[str], about: str) -> list[str]:
-        """Return the lines of a pattern that accesses one item by its key."""
+        """Return the lines of a pattern that accesses one item by its key. `kind` is the decorator: "get"
+        or "delete".
+        """
         fields = list(dict.fromkeys(fields))
         returned = "ItemKey" if kind == "get" else "ItemWrite"
         head = self._head(call(kind, self._model), name, self._typed(fields), returned, about)

@@ -69,7 +69,7 @@ def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
 
 
 def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
-    """Return a mapping. A duplicate key raises an error unless it overrides a key from `<<`."""
+    """Return the mapping in a YAML node. A duplicate key raises an error unless it overrides a key from `<<`."""
     own = {id(key_node) for key_node, _ in node.value}
     loader.flatten_mapping(node)
     mapping: dict[Any, Any] = {}

@@ -58,7 +58,7 @@ class Leases:
     def settle(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
         """Acquire or release shards for the consumer, so that this runner reads its fair share.
 
-        Return the number of shards whose records were found to be lost.
+        Return the number of shards in which lost records were found.
         """
         ready = ready_shards(streams, lambda key: key in state.leases and state.leases[key].done)
         now_s = self._clock.now()

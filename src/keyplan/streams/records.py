@@ -146,9 +146,9 @@ class Failure:
     """The consumer that could not handle the record: its physical table name and its name, such as orders/notify."""
     record: StreamRecord
     error: str
-    """The type and message of the last error in handling the record."""
+    """The type and message of the error that the last attempt to handle the record raised."""
     trace: str
-    """The traceback of the last error in handling the record."""
+    """The traceback of the error that the last attempt to handle the record raised."""
     attempts: int
     """The number of attempts to deliver the record, alone or in a batch."""
     failed_at_s: float

@@ -242,7 +242,8 @@ class Runner:
     def _pass(self, limit: int | None, *, refresh: bool) -> Counts:
         """Deliver and read records until no more work can be done now, and return the counts.
 
-        Raises ConsumerStoppedError if a record failed permanently and has no destination.
+        At most `limit` records are read. If `refresh` is True, new shards and runners are looked up first. Raises
+        ConsumerStoppedError if a record failed permanently and has no destination.
         """
         counts = Counts()
         if refresh:

@@ -98,7 +98,10 @@ class Reading:
         self.groups = kept_groups
 
     def turn(self, group: ConsumerGroup, counts: Counts, limit: int) -> bool:
-        """Deliver records to a group of consumers, and then read more. Return True if more work may be possible now."""
+        """Deliver records to a group of consumers, and then read up to `limit` more records of their shard.
+
+        Return True if more work may be possible now.
+        """
         group.tracks = [track for track in group.tracks if not track.is_lost]
         moved = self._work(group, counts)
         self._part(group)

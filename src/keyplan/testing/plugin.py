@@ -52,7 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def engine_template() -> Engine | None:
-    """Return the engine that is copied for every test. Override this fixture to start with tables and data."""
+    """Return the engine that is copied for every test. By default, return None, and every test starts with an empty
+    engine.
+
+    Override this fixture to start with tables and data.
+    """
     return None
 
 
