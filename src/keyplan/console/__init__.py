@@ -25,7 +25,7 @@ _HOMES = {"Access": "access", "Console": "application", "Source": "source", "Wat
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use, because `keyplan serve` records load without the pages."""
+    """Import a public name on first use, so that `keyplan serve` can record load without importing the pages."""
     if name not in _HOMES:
         raise AttributeError(f"module 'keyplan.console' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"keyplan.console.{_HOMES[name]}"), name)

@@ -87,7 +87,7 @@ def has_plain_loss(value: Mapping[str, Any]) -> bool:
 
 
 def fields_of(item: Mapping[str, Any], keys: Sequence[str]) -> list[AttributeField]:
-    """Return the fields of all attributes except the key, sorted by name."""
+    """Return the form fields of all attributes except the key attributes, sorted by name."""
     return [field_of(name, value) for name, value in sorted(item.items()) if name not in keys]
 
 

@@ -38,7 +38,7 @@ class AttributeCell:
     """DynamoDB type descriptor: S, N, B, BOOL, NULL, SS, NS, BS, L or M."""
     text: str
     tooltip: str = ""
-    """More of the value, if `text` is truncated."""
+    """A longer part of the value, if `text` is truncated."""
 
 
 @dataclass(frozen=True)

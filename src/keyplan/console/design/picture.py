@@ -68,7 +68,7 @@ class PanelSection:
 
 @dataclass(frozen=True)
 class PatternBox:
-    """The box of a pattern."""
+    """The box of a pattern in the picture of a table."""
 
     name: str
     note: str
@@ -93,11 +93,11 @@ class Panel:
     mark: Mark = ""
 
     def readers(self, section: str) -> list[PatternBox]:
-        """Return the patterns that read a table or index."""
+        """Return the boxes of the patterns that read a section: the table or one of its indexes."""
         return [box for box in self.boxes if box.is_read and any(spot[0] == section for spot in box.touches)]
 
     def writers(self, section: str) -> list[PatternBox]:
-        """Return the patterns that write a table or index."""
+        """Return the boxes of the patterns that write a section: the table or one of its indexes."""
         return [box for box in self.boxes if not box.is_read and any(spot[0] == section for spot in box.touches)]
 
 
@@ -152,7 +152,7 @@ def _section(table: Table, index: Index | None) -> PanelSection:
 
 
 def key_text(bound: BoundKey) -> str:
-    """Return the form of a key with its attributes separated by a dot, such as USER#{user_id} . TASK#{task_id}."""
+    """Return the templates of a key as text, separated by a middle dot, as in USER#{user_id} · TASK#{task_id}."""
     return " \u00b7 ".join(part.text for part in bound.attributes)
 
 

@@ -173,7 +173,7 @@ class EngineLoad:
         return parts
 
     def place(self, name: str) -> _Place | None:
-        """Return a table or index of the catalog by its name, which is table or table/index."""
+        """Return the table or index with this name, or None. The name of an index is table/index."""
         table_name, _, index_name = name.partition("/")
         table = self._engine.catalog.known_table(table_name)
         if table is None:

@@ -437,7 +437,10 @@ def _display_text(value: Mapping[str, Any]) -> str:
 
 
 def forms(items: Sequence[Touched], operation: str) -> Iterator[str]:
-    """Yield the forms of a request without values, such as "Query app/open (PK OPEN#…, SK begins_with)"."""
+    """Yield a description, without values, of each item or collection that a request names.
+
+    For example: "Query app/open (PK OPEN#…, SK begins_with)". Equal descriptions are yielded once.
+    """
     yield from dict.fromkeys(_form(access, operation) for access in items)
 
 

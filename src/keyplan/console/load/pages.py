@@ -32,7 +32,7 @@ _TABS: Final = (
     ("forecast", "Forecast"),
 )
 _WHOLE: Final = 8
-"""Value from which the axis of a chart shows whole numbers."""
+"""If the largest value of a chart is at least this number, its axis shows numbers without decimals."""
 _KEYS, _KEYS_READ = 20, 500
 """Maximum number of keys on the page, and number of keys among which keys of the shown tables are searched."""
 _INNER: Final = re.compile(r"^\w+\(")

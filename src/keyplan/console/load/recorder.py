@@ -148,7 +148,9 @@ class KeyUse(NamedTuple):
 
 
 class _TopKeys:
-    """Counters of the most used keys. If twice the limit is reached, the smaller half of the counters is removed."""
+    """Counters of the most used partition keys. At twice the maximum number, the smaller half of the counters is
+    removed.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -186,10 +188,10 @@ class LoadPart:
 
 @dataclass
 class UndeclaredUse:
-    """Requests of one form that match no declared pattern."""
+    """Requests that match no declared pattern and have the same form."""
 
     form: str
-    """Operation and table or index, such as "Query app/open"."""
+    """Short description of the requests, such as "Query app/open"."""
     detail: str
     """Condition, filter or changes of the latest request, with its values."""
     first_s: float

@@ -84,8 +84,8 @@ def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
 def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
     """Return whether a condition is true for these field values, or None if the result is unknown.
 
-    The value of a field can be MISSING, UNKNOWN, or a Param, of which only the type is known. Fields without a value
-    are UNKNOWN. None and the empty set count as MISSING, because they are not stored.
+    The value of a field can be MISSING, UNKNOWN, or a Param, whose type is known but whose value is not. Fields without
+    a value are UNKNOWN. None and the empty set count as MISSING, because they are not stored.
     """
     if condition is None:
         return True
@@ -95,8 +95,8 @@ def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None
 def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]) -> dict[str, Any]:
     """Return the field values that a condition implies.
 
-    These are constants from equality comparisons, and None for fields that must be absent. An absent field whose
-    default is not None is omitted, because reads return its default.
+    These are constants from equality comparisons, and None for fields that must be absent. A field that must be absent
+    is omitted if its default is not None, because reads return its default.
     """
     if isinstance(condition, AndCondition):
         return {name: value for part in condition.parts for name, value in stated_values(part, fields).items()}
@@ -211,7 +211,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
-    """Return True if two Strings, Numbers or Binaries of the same type are in the order that `accepts` tests."""
+    """Return `accepts(left, right)` for two Strings, Numbers or Binaries. Return False for any other pair of values."""
     if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
         return accepts(left, right)
     timestamps = _timestamps(left, right)

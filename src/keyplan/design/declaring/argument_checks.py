@@ -278,7 +278,9 @@ def _path_type(path: FieldPath, fields: Mapping[str, StoredField]) -> Any:
 
 
 def _prefix_type(kind: Any) -> Any:
-    """Return the type of a prefix of a field: str, or `object` if the field is binary or has several types."""
+    """Return the type of values that `begins_with` accepts: str, or `object` if the field is binary or has several
+    types.
+    """
     is_text = isinstance(kind, type) and kind is not object and not issubclass(kind, (bytes, bytearray))
     return str if is_text or get_origin(kind) is Literal else object
 

@@ -49,7 +49,9 @@ class AutomatonBuilder:
         return len(self._edges) - 1
 
     def add(self, language: Language) -> None:
-        """Append a language, so that the automaton accepts each word of the language at this position."""
+        """Append a language: after the words of the earlier languages, the automaton accepts each word of this
+        language.
+        """
         self.end = self._added(language, self.end)
 
     def add_anything(self) -> None:

@@ -93,7 +93,7 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known_fields: 
     """Return a key of the template `other` that a range query for the keys of `template` would also return, or None.
 
     The query compares the field that follows the known fields with a range, which can be open at one end. See the
-    attributes `lower`, `upper`, `before` and `after` of `BoundTemplate` for the keys at the ends of the range.
+    methods `lower`, `upper`, `before` and `after` of `BoundTemplate` for the keys at the ends of the range.
     """
     parts = _known_parts(template, known_fields)
     next_placeholder = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundPlaceholder)), None)

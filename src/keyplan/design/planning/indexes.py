@@ -421,8 +421,9 @@ def index_holds(plan: Plan, attribute: str | None) -> bool:
 
 
 def index_holds_discriminator(plan: Plan) -> bool:
-    """Return True if the items that a plan reads include the discriminator, which a local index fetches if
-    necessary.
+    """Return True if the items that a plan's requests return can include the discriminator.
+
+    The table or index that the plan reads must contain it. For a local index, DynamoDB fetches it from the table.
     """
     name, index = plan.schema.discriminator, plan.index
     return index_holds(plan, name) or (name is not None and index is not None and index.kind == "LSI")

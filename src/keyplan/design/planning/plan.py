@@ -185,7 +185,9 @@ class Plan:
     steps: tuple[Plan, ...] = ()
     """The plans of the writes in a transaction."""
     repeats: tuple[Source, ...] = ()
-    """For each step of a transaction, the each(...) if the step runs once for each of its values, or None."""
+    """For each step of a transaction, the each(...) for whose values the step is repeated, or None if the step runs
+    once.
+    """
     faults: tuple[Fault, ...] = ()
     """Reasons why DynamoDB cannot run the pattern."""
     notes: tuple[str, ...] = ()

@@ -76,9 +76,10 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
 
 
 def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
-    """Return the key selection for an index that contains none of the pattern's entities.
+    """Return the key selection for a query on an index that contains none of the pattern's entities.
 
-    The partition key must be declared as a string. Otherwise, return None.
+    The selection is the partition key that the pattern declares as a string. Return None for the table, and for a
+    partition key that is declared with fields.
     """
     if index is None or cond.partition_text is None:
         return None

@@ -270,9 +270,9 @@ def _expires_unseen(plan: Plan) -> bool:
 
 
 def _can_be_in_range(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
-    """Return True if items of another entity can be in the range, according to the literal key prefixes.
+    """Return True if the range that a plan reads can contain items of `spec`, which is not the plan's entity.
 
-    `prefix` is the literal prefix of the sort key condition.
+    Only the literal prefixes of the keys are compared. `prefix` is the literal prefix of the sort key condition.
     """
     if spec is plan.entity:
         return False

@@ -415,7 +415,9 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
-    """Return the key attributes that also belong to other index keys, which the update does not change."""
+    """Return the key attributes of the index keys that an update does not change. `touched` are the index keys that it
+    changes.
+    """
     changed = {id(bound) for bound in touched}
     others = [bound for bound in spec.indexes if id(bound) not in changed]
     return {part.attribute: bound for bound in others for part in bound.attributes}
