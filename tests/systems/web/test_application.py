@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import httpx
 import orjson
 import pytest
-from fastapi import Body, FastAPI, Request, WebSocket
+from fastapi import Body, Depends, FastAPI, Request, WebSocket
 from pydantic import BaseModel, Field
 from starlette.responses import Response, StreamingResponse
 from websockets.exceptions import ConnectionClosed
@@ -546,3 +546,17 @@ def test_a_route_is_built_once_by_concurrent_readers() -> None:
 def test_a_route_has_no_unknown_attributes() -> None:
     with pytest.raises(AttributeError, match="colour"):
         _ = lazy_route().colour
+
+
+def test_a_mistake_in_a_route_is_raised_by_each_request() -> None:
+    router = api_router()
+
+    @router.get("/stock")
+    def stock(limit: object = Depends(3)) -> None:  # type: ignore[arg-type]
+        """Depend on a value that is not callable."""
+
+    (route,) = router.routes
+    assert isinstance(route, LazyRoute)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="callable"):
+            _ = route.dependant

@@ -77,7 +77,11 @@ class LazyRoute(APIRoute):
         with self._building:
             options, self._unbuilt = self._unbuilt, None
             if options is not None:
-                super().__init__(self.path, self.endpoint, **options)
+                try:
+                    super().__init__(self.path, self.endpoint, **options)
+                except BaseException:
+                    self._unbuilt = options  # the next request raises the same error
+                    raise
         return object.__getattribute__(self, attribute)
 
 
