@@ -118,8 +118,9 @@ class Base:
         return from_seconds(self.clock.now())
 
     def count(self, limit: Limit, caller: str) -> Allowance:
-        """Count one request of a caller. Raises RateLimitedError if the caller has reached the limit for the current
-        window.
+        """Count one request of a caller against a rate limit, and return the caller's remaining allowance.
+
+        Raises RateLimitedError if the caller has reached the limit for the current time window.
         """
         now_ms = self.now_ms
         window = limits.window(limit, caller, now_ms)

@@ -80,7 +80,7 @@ class PushWorker:
         return len(claimed)
 
     def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
-        """Return the task with its question if a round of notifications is due, or None.
+        """Return the task and its question if a round of notifications is due, or None otherwise.
 
         If the question has no more rounds, the task is deleted.
         """

@@ -31,7 +31,10 @@ class Own:
 
 @dataclass(frozen=True)
 class Record:
-    """A user's record for display. `stats` is None for a user without answers."""
+    """A user's record (points, badges and counters), with the current streak and the all-time rank.
+
+    `stats` is None for a user who has not answered any questions.
+    """
 
     stats: Stats | None
     streak_days: int

@@ -68,7 +68,9 @@ class HelpGrant:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The data that the permission rules need."""
+    """The data that the permission rules need: groups, memberships, items, permissions, help grants and validated
+    results.
+    """
 
     groups: Mapping[str, Group] = field(default_factory=dict)
     group_parents: Edges = field(default_factory=dict)

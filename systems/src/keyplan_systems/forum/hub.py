@@ -202,7 +202,8 @@ class Hub:
     # Watches.
 
     def join(self, pipe: Pipe, place: Place, until_s: float = math.inf) -> Watch:
-        """Add a subscription that buffers new events. No events are sent before `begin` is called.
+        """Add a connection's subscription to a thread and return it. New events of the thread are buffered, but not
+        sent before `begin` is called.
 
         At `until_s`, in epoch seconds, the connection is closed.
         """
@@ -212,7 +213,8 @@ class Hub:
         return watch
 
     def begin(self, watch: Watch, after: int, top: int, *, presence: bool = False) -> None:
-        """Start sending the events after number `after`. `top` is the number of the thread's newest event.
+        """Start sending the events after number `after` to the connection of a subscription. `top` is the number of the
+        thread's newest event.
 
         With `presence`, the connection also receives status changes, and messages when other watchers join or leave.
         """

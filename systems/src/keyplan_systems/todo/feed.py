@@ -220,8 +220,9 @@ class Feed:
     # Records.
 
     def _drained(self, key: str) -> int:
-        """Read a shard up to its end, and return the number of records. After a failure, records that were not stored
-        are read again.
+        """Read and store the records of the shard `key` up to its end, and return their number.
+
+        If an error is raised, the next call reads the records again that were not stored.
         """
         reader = self._readers[key]
         try:

@@ -240,8 +240,8 @@ def _add_task(router: APIRouter, service: Service) -> None:
 
 
 def _once(user_id: str, form: FormFields, action: str, content: Any) -> Once:
-    """Return the idempotent request for a form. If the form is sent again with the same key, the first response is
-    returned.
+    """Return the idempotent request for a form, given the action and the content of the form. If the form is sent again
+    with the same key, the first response is returned.
     """
     return Once(user_id, _key(form), fingerprint("FORM", action, content))
 

@@ -156,8 +156,8 @@ class Users:
             return stored
 
     def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Execute a request. If the requested email address is reserved for a user who never verified it, release it
-        first.
+        """Execute a request once, and return the response. If the requested email address is reserved for a user who
+        never verified it, release the address and execute the request again.
         """
         try:
             return self._idempotency.answer(request, work)

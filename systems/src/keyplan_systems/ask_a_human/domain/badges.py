@@ -25,7 +25,7 @@ class Badge:
 
 
 def category(tag: Audience) -> str:
-    """Return the name of the counter for answers in a category."""
+    """Return the name of the counter of a user's answers in the category `tag`."""
     return f"category:{tag.value}"
 
 

@@ -57,7 +57,9 @@ class Reader:
         return "application/json" in self.request.headers.get("accept", "")
 
     def done(self, path: str, flash: str = "", body: Mapping[str, Any] | None = None) -> Response:
-        """Return the response to a submitted form: JSON for a script, or a redirect to a page of the forum."""
+        """Return the response to a submitted form. A script gets `body` as JSON; a browser is redirected to the page
+        `path`, which shows the message `flash`.
+        """
         if self.wants_json:
             return JSONResponse(dict(body or {}))
         return redirect(f"{self.request.scope.get('root_path', '')}/{path}", flash)

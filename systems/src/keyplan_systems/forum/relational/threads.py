@@ -139,7 +139,8 @@ def _locked_update(
 ) -> tuple[Thread | None, bool]:
     """Lock the thread's row, compute the change, and write it.
 
-    The second result is False if the row was inserted by a concurrent transaction.
+    The first result is the stored thread, or None if nothing changed and the user may not read the thread. The second
+    result is False if a concurrent transaction has inserted the row, so that nothing was written.
     """
     helpers = () if update.helper_group_id is None else (checked_id(update.helper_group_id, "helper_group_id"),)
     thread = locked_thread(session, key)

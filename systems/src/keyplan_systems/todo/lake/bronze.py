@@ -59,7 +59,7 @@ Identity = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The result of writing a batch."""
+    """The result of writing a batch of stream records to the bronze layer."""
 
     received: int
     dropped: int

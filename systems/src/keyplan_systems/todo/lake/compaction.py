@@ -34,7 +34,9 @@ _FULL_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """The result of compaction."""
+    """The result of compaction: the number of merged bronze files, the number of files that replace them, and the
+    resulting version of the lake.
+    """
 
     files_before: int
     files_after: int
@@ -43,7 +45,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """The result of vacuum."""
+    """The result of vacuum: the numbers of removed versions, of removed data files, and of removed unfinished files."""
 
     versions: int
     files: int

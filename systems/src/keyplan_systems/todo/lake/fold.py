@@ -71,7 +71,11 @@ class Standing:
 
 
 def standing(fact: Fact, baselines: Sequence[Baseline]) -> Standing:
-    """Return the state of a user or task. A state that is inferred from an export is not stored and never merged."""
+    """Return the state of a user or task.
+
+    If a later full export does not contain the user or task, it must have been deleted or have expired. This inferred
+    state is computed by each call, and never stored or merged.
+    """
     if fact.state != CURRENT or fact.at[0] == len(baselines):
         return Standing(fact.state, fact.source, fact.changed_us)
     as_of_us = baselines[fact.at[0]].as_of_us
@@ -81,14 +85,16 @@ def standing(fact: Fact, baselines: Sequence[Baseline]) -> Standing:
 
 
 def era_of(stream: str, sequence: str, at_us: int, baselines: Sequence[Baseline]) -> int:
-    """Return the era of an event, which is the number of exports before it."""
+    """Return the era of an event: the number (starting at 1) of the latest full export that might not include the
+    event, or 0 if all exports include it.
+    """
     after = (number for number, baseline in enumerate(baselines, 1) if _is_after(stream, sequence, at_us, baseline))
     return max(after, default=0)
 
 
 def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]) -> dict[str, dict[Key, Fact]]:
-    """Return the facts about users and tasks that rows of the bronze layer contain, under the keys `users`
-    and `tasks`.
+    """Return the merged information from rows of the bronze layer, by user and by task, under the keys `users` and
+    `tasks`.
     """
     facts: dict[str, dict[Key, Fact]] = {"users": {}, "tasks": {}}
     for row in rows:
@@ -118,7 +124,9 @@ def _event_fact(row: Mapping[str, Any], baselines: Sequence[Baseline]) -> Fact:
 
 
 def _is_after(stream: str, sequence: str, at_us: int, baseline: Baseline) -> bool:
-    """Return True if the event might be missing from the export. Times are compared in whole seconds."""
+    """Return False if the export certainly includes the event, and True otherwise. Times are compared in
+    whole seconds.
+    """
     if baseline.position:
         return position_of(stream, sequence) > baseline.position
     return at_us // _SECOND_US >= baseline.as_of_us // _SECOND_US

@@ -146,7 +146,9 @@ class Folder:
         return target
 
     def _spooled(self, body: bytes) -> Path:
-        """Return the path of a synced temporary file on the same filesystem, so that it can be renamed atomically."""
+        """Write and sync a temporary file on the lake's filesystem, and return its path. The caller can then move or
+        link it atomically.
+        """
         path = self._root / _SPOOL / uuid.uuid4().hex
         with path.open("xb") as file:
             file.write(body)
