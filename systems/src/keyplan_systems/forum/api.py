@@ -188,7 +188,7 @@ def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
 
 @router.get(f"{_THREAD}/events", tags=["messages"])
 def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
-    """Return a thread's events by the time at which they occurred, newest first."""
+    """Return a thread's events, sorted by the time at which they occurred, newest first."""
     page = uses.history(rights, limit, cursor)
     return with_unreadable({"events": [event_body(event) for event in page], "next": page.cursor})
 

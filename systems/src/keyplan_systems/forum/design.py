@@ -132,7 +132,7 @@ def events_since(place: Place, seq: int) -> KeyCondition:
 
 @forum.query(Event, descending=True, limit=20, expected_items=20, rate=Rate(average=5, peak=50))
 def history(place: Place) -> KeyCondition:
-    """List a thread's events by the time at which they occurred, newest first."""
+    """List a thread's events, sorted by the time at which they occurred, newest first."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 

@@ -110,7 +110,7 @@ class EventLog:
         return events
 
     def history(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
-        """Return a page of a thread's events by the time at which they occurred, newest first.
+        """Return a page of a thread's events, sorted by the time at which they occurred, newest first.
 
         Raises CursorError for an invalid cursor.
         """

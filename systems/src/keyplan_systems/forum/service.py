@@ -175,7 +175,7 @@ class Service:
         return self.log.messages(place_of(rights.key), limit, cursor)
 
     def history(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
-        """Return a page of a thread's events by the time at which they occurred, newest first.
+        """Return a page of a thread's events, sorted by the time at which they occurred, newest first.
 
         Raises CursorError for an invalid cursor.
         """

@@ -222,7 +222,7 @@ class Feed:
     def _drained(self, key: str) -> int:
         """Read and store the records of the shard `key` up to its end, and return their number.
 
-        If an error is raised, the next call reads the records again that were not stored.
+        After an error, the next call starts with the first record that was not stored.
         """
         reader = self._readers[key]
         try:

@@ -130,7 +130,7 @@ class Scored:
 
     @property
     def reply(self) -> Reply:
-        """The reply to the user."""
+        """The reply to the user's answer."""
         return Reply(self.points.earned, self.new_badges, self.stats.total_points)
 
 

@@ -126,7 +126,7 @@ class Bronze:
         return by_identity.keys() & set(_identities(self._storage, file, between))
 
     def _put(self, base: Snapshot, events: Sequence[Event]) -> list[DataFile]:
-        """Write sorted events, with one file for each date."""
+        """Write sorted events for the version after `base`, with one file for each date."""
         by_day: dict[int, list[Event]] = {}
         for event in events:
             by_day.setdefault(event.at_us // _DAY_US, []).append(event)

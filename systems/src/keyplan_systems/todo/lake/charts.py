@@ -67,7 +67,9 @@ def _is_number(result: Any, name: str) -> bool:
 
 
 def _cell(value: Any) -> Text:
-    """Return text without markup or control characters, because titles and names are user input."""
+    """Return a value as text for the terminal. Because titles and names are user input, markup is not interpreted, and
+    each control character is replaced with a space.
+    """
     text = _NOTHING if value is None else _digits(value) if isinstance(value, Decimal) else str(value)
     return Text("".join(char if char.isprintable() else " " for char in text), style="dim" if value is None else "")
 

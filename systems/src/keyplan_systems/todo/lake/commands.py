@@ -47,9 +47,9 @@ class CommandResult:
     """The result of an action: its rows, and their representation in a terminal."""
 
     rows: Any
-    """An Arrow table."""
+    """The rows of the result, as an Arrow table."""
     terminal: Any
-    """An object that rich can print."""
+    """The representation of the result in a terminal, as an object that rich can print."""
 
 
 ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, OSError)

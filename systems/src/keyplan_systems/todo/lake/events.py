@@ -40,7 +40,7 @@ class Event:
     """Label of the stream, which is its creation time, or an empty string if unknown. Each stream has its own sequence
     numbers."""
     sequence: str
-    """Sequence number, 40 digits."""
+    """Sequence number of the stream record, padded with zeros to 40 digits."""
     event_id: str
     change: str
     """Kind of change: `insert`, `modify`, `delete`, or `expire` (deleted by time to live)."""

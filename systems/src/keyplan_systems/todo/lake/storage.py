@@ -21,7 +21,7 @@ _SPOOL = "_tmp"
 """Folder for files that are being written. A killed writer leaves its unfinished file there."""
 
 _CONFLICTS = 50
-"""Number of attempts to create a file that other writers create concurrently."""
+"""Maximum number of attempts to create a file that other writers create concurrently."""
 
 
 class Storage(Protocol):
