@@ -128,8 +128,8 @@ class Answers:
         transaction.
 
         If the same device repeats an answer, it gets the original reply. `address` is the network address of the
-        client, or None for a call within this process. Raises a subclass of RefusedError if a rule rejects the answer;
-        the rules are checked in the documented order. Raises TooManyRequestsError if the address exceeds its limit.
+        client, or None for a call within this process. Raises a subclass of RefusedError for the first rule that
+        rejects the answer, and TooManyRequestsError if the address exceeds its limit.
         """
         question_id = body.get("question_id")
         if not isinstance(question_id, str):

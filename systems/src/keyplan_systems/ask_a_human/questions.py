@@ -105,8 +105,10 @@ class Questions:
         return None if question_id is None else self._base.question(question_id, now_ms)
 
     def _write(self, question: Question, digest: str) -> bool:
-        """Write the question with its worker tasks and idempotency key. Return False if the key is in use or the write
-        conflicts with another write.
+        """Write the question with its worker tasks and the record of its idempotency key. The record contains `digest`,
+        the hash of the request body.
+
+        Return False if the key is in use or the write conflicts with another write.
         """
         over = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(

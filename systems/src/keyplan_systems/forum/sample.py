@@ -359,7 +359,9 @@ def _load_people(database: Database) -> None:
 
 
 def _load_story(service: Service, story: Story, attempt: int) -> None:
-    """Write the thread's events and then its row. If loading is interrupted, it is repeated at the next start."""
+    """Write the thread's events, and then its row in SQL. A thread without a row is loaded again at the next start, so
+    interrupted loading is completed.
+    """
     key, now = ThreadKey(story.item, story.participant), now_ms(service.clock)
     texts = [step for step in story.steps if len(step) == 3]
     opened_ms, last_ms = (now - step[0] * 60_000 for step in (texts[0], story.steps[-1]))

@@ -1,4 +1,5 @@
-"""The consumer that feeds the lake with every change from the table's stream, and a full export after gaps.
+"""The consumer that writes every change from the table's stream to the lake, and rebuilds the lake after gaps in the
+stream.
 
 Records are delivered at least once: a batch is stored first, and then the checkpoint is moved. If records are delivered
 again, after a crash or by a second consumer, the lake recognizes them by their sequence number. Checkpoints contain a
@@ -308,9 +309,10 @@ class Feed:
         return reader.lease.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
 
     def _release(self, lease: ShardLease, *, done: bool) -> None:
-        """Release a shard by ending its lease, and record the time of its last read.
+        """End the lease of a shard, and record that the shard was last read now. `done` is True if it was read
+        completely.
 
-        If another feed has acquired the shard, it is only removed from this feed.
+        If another feed has acquired the shard, nothing is recorded.
         """
         try:
             self._checkpoints.save(replace(lease, done=done, until_s=self._clock.now()))

@@ -38,7 +38,9 @@ def add_pages(app: FastAPI, service: Service, trusted_proxies: int, push_key: st
 
 
 def _problem(_request: Request, error: Exception) -> Problem | None:
-    """Return an error with a message for users of the pages, or None if the API's message is suitable."""
+    """Convert an exception to an error response with a message for users of the pages. Return None if the message of
+    the API's error response is suitable.
+    """
     if isinstance(error, QuestionNotFoundError):
         return Problem(404, "This question does not exist, or it was removed.")
     return None

@@ -238,8 +238,8 @@ def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
 
     @router.get("/agents/questions/{question_id}/answers")
     async def answers(request: Request, question_id: str, seen: int = 0) -> Response:
-        """Return the answers as soon as there are more than `seen`, or when the question has ended, or
-        after a timeout.
+        """Return the answers to a question, once their number exceeds `seen` or the question has ended, but after
+        WAIT_S seconds at the latest.
         """
         agent = await run_in_threadpool(_polling, request, service)
         if agent is None:

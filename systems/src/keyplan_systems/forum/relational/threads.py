@@ -99,8 +99,8 @@ def update_thread(
     """Change or start a thread in one transaction that locks its row, and return the stored thread.
 
     If the status changes from open to closed or vice versa, the transaction also stores a log entry in the outbox. A
-    request that changes nothing does not update the thread's time. In this case, the result is None if the user may not
-    read the thread. Raises BadRequestError or NotAllowedError if the change is rejected.
+    request that changes nothing does not change the time of the thread's last update. In this case, the result is None
+    if the user may not read the thread. Raises BadRequestError or NotAllowedError if the change is rejected.
     """
     check_shape(update)
     with database.write() as session:

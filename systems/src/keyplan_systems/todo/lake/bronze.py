@@ -106,7 +106,7 @@ class Bronze:
         return Written(len(events), dropped, len(events) - dropped - len(fresh), len(fresh), version)
 
     def _fresh(self, base: Snapshot, by_identity: Mapping[Identity, Event]) -> list[Event]:
-        """Return the events that the version `base` does not contain, in order."""
+        """Return the events that the version `base` does not contain, sorted by their identity."""
         first, last = _span(by_identity)
         positions: set[Identity] = set()
         for file in base.of("bronze"):

@@ -147,7 +147,9 @@ def date_of(seconds: Decimal | None) -> date | None:
 
 
 def _content(name: str, kind: str, item: Mapping[str, Any], problems: Problems) -> Any:
-    """Return the content of an attribute, or None if it is missing, is NULL, or does not have the type `kind`."""
+    """Return the content of an attribute, or None if it is missing, is NULL, or does not have the DynamoDB
+    type `kind`.
+    """
     value = item.get(name)
     if value is None or "NULL" in value:
         return None

@@ -22,7 +22,7 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 RETENTION_S = 3600.0
-"""Time for which a version stays readable after the next version was committed."""
+"""Time in seconds for which a version stays readable after the next version was committed."""
 
 _UNFINISHED_S = 86_400.0
 """Age in seconds after which an unfinished file is removed, because its writer must have been killed."""
@@ -76,7 +76,8 @@ class Housekeeper:
         return Compacted(before, after, version.version)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
-        """Remove versions that were replaced longer ago than `retention_s`, and files that no remaining version uses.
+        """Remove versions that were replaced more than `retention_s` seconds ago, and files that no remaining version
+        uses.
 
         If a query reads a version for longer than `retention_s`, the read fails and is repeated with the newest
         version.

@@ -221,7 +221,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def _check(value: Any, name: str) -> None:
-    """Raise _MalformedError unless the value is an attribute value. Numbers must be strings."""
+    """Raise _MalformedError unless the value is a DynamoDB attribute value such as `{"S": "text"}`. Numbers must be
+    strings.
+    """
     if not isinstance(value, Mapping) or len(value) != 1:
         raise _MalformedError(f"attribute {name} is {value!r}, which is not an attribute value")
     ((kind, content),) = value.items()

@@ -90,8 +90,8 @@ class Refresher:
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rebuild the silver layer from a full export, if the stream no longer contains all changes since the last
-        stored event.
+        """Rebuild the silver layer from a full export. This is necessary if the stream no longer contains all changes
+        since the last stored event.
 
         `items` are the items of the table as attribute values (`Item` of each line of an export, or a scan). `as_of` is
         the time of the data, with a time zone. Events of that second and later are applied on top of it, so the stream
@@ -251,7 +251,9 @@ def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
 
 
 def _same_history(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if neither compaction nor another export has changed the history up to `base`."""
+    """Return True if `newest` has the same exports and the same bronze files up to `base` as `base`, so that a result
+    computed from all events in `base` is still valid.
+    """
     before = {file.path for file in newest.of("bronze") if file.added <= base.version}
     return _same_baselines(base, newest) and before == {file.path for file in base.of("bronze")}
 
