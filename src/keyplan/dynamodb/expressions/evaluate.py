@@ -247,7 +247,7 @@ def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> 
 
 
 def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
-    """Return True if a string or binary value contains another one, or if a set or list contains a member."""
+    """Return True if a string or binary value contains `part`, or if a set or list contains it as a member."""
     if value is None or part is None:
         return False
     ((type_code, content),) = value.items()

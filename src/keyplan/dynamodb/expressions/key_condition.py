@@ -50,7 +50,10 @@ class KeyRange:
 
 
 def key_terms(condition: Condition, names: Names) -> dict[str, KeyTerm]:
-    """Return the condition on each attribute. Raises ValidationError if the form is not that of a key condition."""
+    """Return the condition on each attribute, by attribute name.
+
+    Raises ValidationError if the condition does not have the form of a key condition.
+    """
     terms: dict[str, KeyTerm] = {}
     pending: list[Condition] = [condition]
     while pending:

@@ -137,9 +137,9 @@ def _is_valid_count(operator: str, count: int) -> bool:
 
 
 def _match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
-    """Return a function that tests an attribute value. For a missing attribute, the function is called with None.
+    """Return a function that tests whether an attribute value satisfies a comparison with `operator` and `arguments`.
 
-    Only NULL and NE match a missing attribute.
+    For a missing attribute, the function is called with None. Only NULL and NE match a missing attribute.
     """
     first = arguments[0] if arguments else None
     match operator:

@@ -54,7 +54,7 @@ _INDEX_DIGITS = 10
 
 
 def read_term(cursor: StatementCursor, level: int = 0) -> Term:
-    """Parse a term. Raises ValidationError for invalid syntax."""
+    """Parse a term at the nesting depth `level`. Raises ValidationError for invalid syntax."""
     if level > MOST_LEVELS:
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
     terms = [_read_and(cursor, level)]
@@ -297,7 +297,9 @@ def _read_step(cursor: StatementCursor) -> str | int:
 
 
 def _index(token: StatementToken, sign: str) -> int:
-    """Return the list index in a token. Raises ValidationError if it is out of range."""
+    """Return the list index in a token, given the sign before it. Raises ValidationError if the index is
+    out of range.
+    """
     plain = token.text.lstrip("0") or "0"
     if len(plain) > _INDEX_DIGITS or not 0 <= int(sign + plain) < INT_LIMIT:
         raise ValidationError(messages.index_range(sign + plain, token.place))

@@ -136,7 +136,10 @@ def check_attribute_names(names: Iterable[str]) -> None:
 
 
 def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[AttributeValue, int]:
-    """Return the canonical form of a value and its size in bytes. Raises the same errors as `normalise_item`."""
+    """Return the canonical form of a value and its size in bytes. `level` is the nesting depth of the value.
+
+    Raises the same errors as `normalise_item`.
+    """
     if len(value) != 1:
         present = {kind: content for kind, content in value.items() if kind in TYPES and content is not None}
         if not present:
@@ -208,7 +211,7 @@ def _normalise_list(content: Any, wire: bool, level: int) -> tuple[list[Attribut
 
 
 def check_depth(value: Any, message: str = messages.NESTING) -> None:
-    """Raise ValidationError if a value exceeds the maximum nesting depth."""
+    """Raise ValidationError with the given message if a value exceeds the maximum nesting depth."""
     pending = [(value, 1)]
     while pending:
         inner, level = pending.pop()

@@ -186,8 +186,10 @@ class Partitions:
         return len(self._parts)
 
     def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
-        """Return True if the partition that contains the key has this number of capacity units available. The request
-        counts as load in either case.
+        """Return True if the partition that contains the key has `units` read or write units available, depending on
+        `kind`.
+
+        The request counts as load of the partition in either case.
         """
         part = self._parts[self._number_of(key)]
         if now - part.heat.since >= HEAT_S:
@@ -200,7 +202,7 @@ class Partitions:
         return False
 
     def take(self, kind: Kind, key: bytes, units: float) -> None:
-        """Consume capacity units of the partition that contains the key."""
+        """Consume read or write units, depending on `kind`, of the partition that contains the key."""
         part = self._parts[self._number_of(key)]
         part.buckets[kind].take(units)
         part.heat.used[kind] += units
@@ -317,5 +319,7 @@ class OnDemandCeiling:
             self._risen_at = now
 
     def partitions(self, kind: Kind) -> int:
-        """Return the number of partitions that are necessary for the current on-demand limit."""
+        """Return the number of partitions that the current on-demand limit requires. `kind` is that of the limited
+        units.
+        """
         return math.ceil(self.units_per_s / PARTITION_UNITS[kind])

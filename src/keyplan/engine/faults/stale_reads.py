@@ -35,7 +35,7 @@ class History:
         self._order: deque[tuple[float, int, bytes]] = deque()
 
     def note(self, tree: Tree, key: bytes, former: Content | None, now: float) -> None:
-        """Record the former content of a row that is being changed."""
+        """Record the former content of the row with this key, which is being changed at the time `now`."""
         with self._lock:
             self._rows.setdefault(tree.number, {}).setdefault(key, []).append(_Former(now, former))
             self._order.append((now, tree.number, key))
@@ -47,7 +47,7 @@ class History:
                     del self._rows[number][old_key]
 
     def at(self, tree: Tree, key: bytes, time_s: float, current: Content | None) -> Content | None:
-        """Return the content of a row as of the time `time_s`, given its current content."""
+        """Return the content of the row with this key as of the time `time_s`, given its current content."""
         with self._lock:
             for changed_at, content in self._rows.get(tree.number, {}).get(key, ()):
                 if changed_at > time_s:
@@ -126,7 +126,10 @@ class StaleReadView:
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows with low <= key < high in key order. A `limit` of -1 means no limit."""
+        """Yield the rows with low <= key < high in ascending or, if `reverse` is True, descending key order.
+
+        At most `limit` rows are returned. A limit of -1 means no limit.
+        """
         self._report(tree, low, 0, True)
         time_s = self._time_of(tree)
         changed: dict[bytes, Content | None] = {}

@@ -166,7 +166,10 @@ class Throttle:
         self._resources: dict[int, ThrottledResource] = {}
 
     def resource(self, table: Table, index: Index | None, now: float) -> ThrottledResource:
-        """Return the throughput model of a table or global index. A local index shares the model of its table."""
+        """Return the throughput model of a table or, if `index` is a global index, of that index.
+
+        A local index shares the model of its table.
+        """
         if index is not None and not index.is_global:
             index = None
         tree = table.tree if index is None else index.tree
@@ -204,7 +207,7 @@ class Throttle:
             self._charge(charges, now)
 
     def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
-        """Consume the capacity of a read.
+        """Consume `read_units` of the partition that contains the key, in the table or index.
 
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
@@ -304,10 +307,10 @@ class MeteredCall:
         return None if place is None or self._consistent(*place) else self._time_s
 
     def note(self, throttle: Throttle | None, tree: Tree, key: bytes, size: int, now: float, *, spanned: bool) -> None:
-        """Record a row that was read. `spanned` is True for rows of a Query or Scan, which `charge_spans` charges
-        together.
+        """Record a row that was read and its size in bytes.
 
-        The capacity for a single item is consumed immediately. If it is not available,
+        `spanned` is True for a row of a Query or Scan, whose capacity `charge_spans` consumes at the end of the page.
+        For any other row, the capacity is consumed immediately. If it is not available,
         ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
         place = self._places.get(tree.number)

@@ -209,12 +209,16 @@ class IndexKey:
         return True
 
     def entry(self, item: Item, table_key: bytes) -> bytes | None:
-        """Return the stored key of the item's index entry, or None if a key attribute is missing (sparse index)."""
+        """Return the stored key of the index entry of an item with the stored key `table_key`.
+
+        Returns None if the item is missing a key attribute of the index (sparse index).
+        """
         place = self.place(item)
         return None if place is None else place + self.end(table_key)
 
     def end(self, table_key: bytes) -> bytes:
-        """Return the last part of the stored key of an item's index entry, which identifies the item.
+        """Return the last part of the stored key of an index entry, which identifies the item with the stored key
+        `table_key`.
 
         Entries of a global index with the same key are sorted by a hash of the item's primary key.
         """

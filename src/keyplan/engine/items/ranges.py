@@ -31,7 +31,9 @@ class Span(NamedTuple):
     high: bytes | None
 
     def after(self, key: bytes, *, reverse: bool) -> Span:
-        """Return the part of the range that follows a key in reading order."""
+        """Return the part of the range that follows a key in reading order, which is descending if
+        `reverse` is True.
+        """
         if reverse:
             return Span(self.low, key if self.high is None else min(self.high, key))
         return Span(max(self.low, _next(key)), self.high)
@@ -112,7 +114,7 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
 
 
 def segment_span(segment: int | None, total: int | None) -> Span:
-    """Return the range of stored keys of a scan, or of one segment of a parallel scan."""
+    """Return the range of stored keys of a scan or, if `segment` is not None, of one of `total` segments."""
     if segment is None or total is None:
         return Span(b"", None)
     return Span(*segment_bounds(segment, total))
@@ -185,7 +187,7 @@ def finds_one_row(table: Table, index: Index | None) -> bool:
 
 
 def check_query_start(table: Table, index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
-    """Raise ValidationError if a query cannot continue after the start key `key`."""
+    """Raise ValidationError if a query that reads the range `span` cannot continue after the start key `key`."""
     partition_range = partition_span(index, selected.partition)
     if selected.sort_op is None and not selected.sort_equals:
         if not partition_range.holds(key):
@@ -209,6 +211,6 @@ def _other_partition(span: Span, partition_range: Span, key: bytes) -> str:
 
 
 def check_scan_start(span: Span, key: bytes, segment: int | None, total: int | None) -> None:
-    """Raise ValidationError if the start key `key` is outside the scan's segment."""
+    """Raise ValidationError if the start key `key` of a parallel scan belongs to another segment."""
     if segment is not None and total is not None and not span.holds(key):
         raise ValidationError(messages.start_key_segment(segment, total))

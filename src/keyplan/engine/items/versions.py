@@ -30,8 +30,9 @@ class Version:
 
 
 def from_item(item: dict[str, Any], *, wire: bool) -> Version:
-    """Return the version for an item from a request or file. Raises ValidationError if a value or the size
-    is invalid.
+    """Return the version for an item from a request or file. Raises ValidationError if a value or the size is invalid.
+
+    If `wire` is True, binary values are base64 text. Otherwise, they are bytes or strings.
     """
     canonical, size = normalise_item(item, wire=wire)
     if size > limits.ITEM_BYTES:

@@ -75,7 +75,10 @@ def _keep_former(
     old: Version | None,
     time_s: float | None,
 ) -> None:
-    """Save the earlier version of an item for unfinished copies and for point-in-time recovery."""
+    """Save the version `old` of an item for unfinished table copies and for point-in-time recovery.
+
+    `time_s` is the time of the change, or None for the current time.
+    """
     content = None if old is None else (old.size, old.body)
     if table.recovery is not None:
         history.note(transaction, table.recovery, key, content, database.clock.now() if time_s is None else time_s)

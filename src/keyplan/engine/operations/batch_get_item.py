@@ -190,5 +190,5 @@ class _Reading:
 
 
 def _remainder(block: dict[str, Any], left: list[int]) -> dict[str, Any]:
-    """Return a table's part of the request, reduced to the unprocessed keys."""
+    """Return a table's part of the request, reduced to the keys at the positions `left`, which are unprocessed."""
     return {**block, "Keys": [block["Keys"][number] for number in left]}

@@ -128,7 +128,10 @@ def _without_none(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_free(database: Database, name: str, repeated: Document | None) -> None:
-    """Raise ResourceInUseError if the table exists, unless a running import with the same token created it."""
+    """Raise ResourceInUseError if a table with this name exists, unless `repeated` is still running.
+
+    `repeated` is an earlier import with the same token, which created the table, or None.
+    """
     if descriptions.present(database, name) is None:
         return
     if repeated is not None and jobs.status_of(repeated) == jobs.IN_PROGRESS:

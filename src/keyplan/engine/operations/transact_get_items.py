@@ -94,7 +94,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def read_together(database: Database, to_read: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
-    """Read the items as of one point in time and return the response.
+    """Read the items as of one point in time and return the response, with the consumed capacity according to `detail`.
 
     Raises ValidationError if the total size of the items exceeds 4 MB.
     """

@@ -154,7 +154,10 @@ def write_together(
     form: Form,
     options: AnswerOptions,
 ) -> dict[str, Any]:
-    """Evaluate and apply all actions in one transaction, and return the response."""
+    """Evaluate and apply all actions in one transaction, and return the response.
+
+    If a transaction with the same `token` was committed in the last ten minutes, nothing is written.
+    """
     work = _Work(database, form, steps, token, options)
     # Pass the table of every step, because a table may have changed between the lookups of two steps.
     return database.write_all([step.table for step in steps], work.run)

@@ -91,7 +91,9 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
 
 
 def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
-    """Return the error in the key of a statement's item, as reported in a cancellation reason, or None."""
+    """Return the error for an invalid key in a statement, with the message of a cancellation reason. Return None for a
+    valid key.
+    """
     statement = prepared.statement
     if isinstance(statement, InsertStatement):
         assert prepared.item is not None
@@ -204,7 +206,8 @@ def attempt(
     """Run one writing statement and return its result. A failed condition is part of the result.
 
     A failed condition consumes as much capacity as a write of the larger of the stored item and the given item.
-    `located` is an earlier result of `locate`, which is computed again if the table has changed.
+    `on_failure` is the value of ReturnValuesOnConditionCheckFailure. `located` is an earlier result of `locate`, which
+    is computed again if the table has changed.
     """
     if located is None or database.table(prepared.source.table) is not located.table:
         located = locate(database, prepared)

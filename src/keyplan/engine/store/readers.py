@@ -48,7 +48,10 @@ COUNTED_ROWS = 20_000
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
-    """Return the key range that remains after the rows up to the key `last` have been read."""
+    """Return the part of a key range that is still to be read after the row with the key `last`.
+
+    `reverse` is True if the range is read in descending key order.
+    """
     return (low, last) if reverse else (last + b"\x00", high)
 
 
@@ -69,7 +72,10 @@ class Connected:
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows with low <= key < high in key order. A `limit` of -1 means no limit."""
+        """Yield the rows with low <= key < high in ascending or, if `reverse` is True, descending key order.
+
+        At most `limit` rows are returned. A limit of -1 means no limit.
+        """
         cursor = self.connection.cursor()
         try:
             if high is None:
@@ -465,7 +471,9 @@ class Borrowing(Connected):
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows in key order. Later rows can include changes that were made after the first rows were read."""
+        """Yield the rows as in `Connected.span`. Later rows can include changes that were made after the first rows
+        were read.
+        """
         chunk = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
         rows = self.rows(tree, low, high, reverse=reverse, limit=chunk)
         if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:

@@ -31,7 +31,10 @@ class StoreView(Protocol):
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows with low <= key < high in key order. A `limit` of -1 means no limit."""
+        """Yield the rows with low <= key < high in ascending or, if `reverse` is True, descending key order.
+
+        At most `limit` rows are returned. A limit of -1 means no limit.
+        """
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
         """Return the rows of `span` as a list, which should be small."""

@@ -173,7 +173,7 @@ def _next_rows(view: StoreView, table: Table, target: Tree, limit: int) -> list[
 
 
 def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
-    """Return the stored key of the entry that a backfill adds for an item, or None if it adds no entry."""
+    """Return the stored key of the entry that the backfill `name` adds for an item, or None if it adds no entry."""
     if name == EXPIRY:
         assert table.expiry is not None
         at = expiry.expires_at(table.expiry, item)

@@ -107,7 +107,7 @@ def changes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
 
 
 def index_status(table: Table, name: str, at: float) -> str:
-    """Return the IndexStatus of an index as of the time `at`."""
+    """Return the IndexStatus of the index with this name as of the time `at`."""
     document = table.document
     if table.gone_at is not None:
         return "DELETING"

@@ -56,7 +56,7 @@ class Buckets(Protocol):
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> AbstractContextManager[BinaryIO]:
         """Return a context manager for a file, which becomes the object when the block ends without an error.
 
-        Raises BucketError if the object cannot be written.
+        `headers` are S3 headers for the object. Raises BucketError if the object cannot be written.
         """
 
     def etag(self, bucket: str, key: str) -> str:

@@ -104,7 +104,7 @@ class ExportTotals:
 def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], beat: Beat) -> ExportTotals:
     """Write all data files of an export and return their totals. Raises BucketError if a file cannot be written.
 
-    `beat` is called repeatedly and can raise an exception to stop the export.
+    `lines` must be sorted by key. `beat` is called repeatedly and can raise an exception to stop the export.
     """
     files = _DataFiles(place, export_id, beat)
     following = 0

@@ -178,7 +178,10 @@ def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:
 
 
 def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
-    """Yield the items of a line that contains several JSON objects, which DynamoDB also accepts."""
+    """Yield the items of a line that contains several JSON objects, which DynamoDB also accepts.
+
+    Raises MalformedError with the message of `error` if the line is not valid.
+    """
     decoder = json.JSONDecoder()
     try:
         text = line.decode().strip()
