@@ -176,7 +176,7 @@ def _pattern(pattern: Pattern[..., object], book: PriceBook, load: Load) -> Patt
 
 def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: PriceBook) -> float:
     """Return the on-demand price of one call to a pattern. For a transaction, each step is priced for the table class
-    of its own table.
+    of the table that it writes.
     """
     plan = pattern.plan
     steps = [(step.schema.table_class, units) for step, _, units in steps_of(plan, pattern.facts)]
