@@ -90,7 +90,7 @@ def _refused(refusal: Refusal, design: Design) -> Finding:
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
     """Check a change between two designs with the given rules, or with all change rules, and return the findings.
 
-    The suppressions of the new design apply.
+    Findings that the new design suppresses are separate in the report.
     """
     run = CHANGE_RULES.values() if rules is None else rules
     findings = [finding for rule in run for finding in rule.check(comparison)]

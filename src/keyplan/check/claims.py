@@ -95,7 +95,9 @@ def _number(text: str) -> float:
 
 
 def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
-    """Yield each published claim, with the name and source location of the design or pattern that it is about."""
+    """Yield each published claim with the name of the design or pattern that it is about, and with its
+    source location.
+    """
     for name, claim in of_design(subject):
         yield name, claim, claim.place
     for pattern, claim in of_patterns(subject):

@@ -107,7 +107,7 @@ def _models_of(annotation: Any) -> list[type[BaseModel]]:
 
 
 def nesting(annotation: Any) -> int | None:
-    """Return how many levels of lists and maps a value can have, or None if it is unbounded."""
+    """Return how many levels of lists and maps a value of this type can have, or None if the number is unlimited."""
     bare, _ = without_none(annotation)
     if get_origin(bare) is Annotated:
         return nesting(get_args(bare)[0])
@@ -129,7 +129,10 @@ def _one_level_more(inner: list[int | None]) -> int | None:
 
 
 def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
-    """Return True if a path is a whole list, map or set field, and no declaration limits the number of its members."""
+    """Return True if no declaration limits the number of members of the list, map or set field to which `path` refers.
+
+    Return False if the path refers to a value within a field.
+    """
     if len(path.parts) > 1:
         return False
     if stored.declared.max_length is not None:

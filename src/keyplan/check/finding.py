@@ -48,7 +48,9 @@ class Finding:
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Merge findings with the same rule, severity and cause into the first of them, which then lists all items."""
+    """Return the findings, in which those with the same rule, severity and cause are merged into one finding that lists
+    all items.
+    """
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         group = (finding.code, finding.severity, finding.cause) if finding.item else finding
@@ -70,7 +72,7 @@ def number(value: float) -> str:
 
 
 def counted(count: int, singular: str, plural: str) -> str:
-    """Format a count with its noun, such as 1 index or 2 indexes."""
+    """Format a count with the singular or plural form of its noun, such as 1 index or 2 indexes."""
     return f"{count:,} {singular if count == 1 else plural}"
 
 

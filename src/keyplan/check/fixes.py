@@ -32,7 +32,9 @@ _SILENT = frozenset(
 _Span = tuple[int, int, int, int]
 """A range of source code: first line, last line, first column and the column after the last. Columns are in bytes."""
 _Site = tuple[str, _Span | int]
-"""The file of a declaration, with the span of its call, or with its line number if the span is unknown."""
+"""The location of a declaration in the source code: the file, and the span of its call or, if this is unknown, its line
+number.
+"""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class _RefusedError(Exception):
 
 
 def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
-    """Return the edits to source files that fix findings. Nothing is written."""
+    """Return the edits to source files that fix the findings in the reports. The files are not written."""
     files: dict[str, list[Change]] = {}
     shared: Counter[_Site] = Counter()
     for design, report in reports:

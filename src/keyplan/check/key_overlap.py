@@ -47,7 +47,7 @@ def of_field(field: StoredField) -> BoundTemplate | None:
 
 
 def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]) -> Overlap | None:
-    """Return a key that the key attributes on both sides can have, or None if their keys are provably disjoint.
+    """Return a key that is possible for both lists of key attributes, or None if no such key can exist.
 
     Pairs of Number or Binary attributes are assumed to overlap.
     """
@@ -77,7 +77,7 @@ def _overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) 
 
 
 def are_disjoint(first: BoundTemplate, second: BoundTemplate) -> bool:
-    """Return True if the prefixes of two templates show that they never produce the same string."""
+    """Return True if the literal prefixes of two templates show that the templates never produce the same string."""
     a, b = first.literal_prefix, second.literal_prefix
     if not (a.startswith(b) or b.startswith(a)):
         return True
@@ -210,7 +210,9 @@ def _as_capture(overlap: Overlap | None) -> Capture | None:
 
 
 def _fixed_fields(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
-    """Return the fields whose complete value is part of the prefix in a begins_with condition."""
+    """Return the fields of a begins_with condition whose values are complete in the prefix. If the condition compares a
+    prefix of the last field, this field is not included.
+    """
     names = [name for name in dict.fromkeys(template.fields) if name in value.sources]
     return frozenset(names[:-1] if value.part == "begins" else names)
 

@@ -88,7 +88,9 @@ def units_a_second(
 
 @cache
 def monthly_price(write_units_per_second: float) -> float:
-    """Compute the monthly cost of on-demand write units in dollars, at the newest prices included with keyplan."""
+    """Return the monthly on-demand cost, in dollars, of a number of write units per second, at the newest prices
+    included with keyplan.
+    """
     return write_units_per_second * HOURS_A_MONTH * 3600 * book()["write_unit"]
 
 
@@ -150,9 +152,9 @@ def _use(table: Table, index: Index | None, works: list[Work]) -> CapacityUse:
 
 
 def _read_units(work: Work, index: Index | None) -> float:
-    """Return the read units that a call uses on a table, or on an index if one is given.
+    """Return the read units that one call uses on a table, or on `index` if it is a global index.
 
-    Reads of local indexes use the capacity of the table.
+    The read units of a local index are those of the table.
     """
     read = work.plan.index
     if index is None and read is not None and read.kind == "LSI":
@@ -163,9 +165,9 @@ def _read_units(work: Work, index: Index | None) -> float:
 
 
 def _write_units(work: Work, table: Table, index: Index | None) -> float:
-    """Return the write units that a call uses on a table, or on an index if one is given.
+    """Return the write units that one call uses on a table, or on `index` if it is a global index.
 
-    Writes to local indexes use the capacity of the table.
+    The write units of local indexes are included in those of the table.
     """
     if index is not None:
         return work.units.indexes.get(index.name, 0.0)

@@ -217,13 +217,16 @@ class HotKey:
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
     def share_of(self, what: str) -> float:
-        """Return the highest share of a pattern's calls that access the key. Only patterns that use units of the kind
-        `what`, "read" or "write", are considered.
+        """Return the share of a pattern's calls that access the key, for the pattern with the highest share.
+
+        Only patterns that use units of the kind `what`, "read" or "write", are considered.
         """
         return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
 
     def main(self, what: str) -> list[str]:
-        """Return the names of up to three patterns that use the most "read" or "write" units, in descending order."""
+        """Return the names of up to three patterns that use the most units of the kind `what`, "read" or "write", on
+        the key. The highest use is first.
+        """
         units_by_pattern = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
         return [name for units, name in sorted(units_by_pattern, key=lambda pair: -pair[0]) if units > 0][:3]
 
@@ -312,7 +315,11 @@ def _grouped(
 
 
 def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield a hot key for each query by a constant index key, if the queried entity declares no key in the index."""
+    """Yield a hot key for each query that reads an index by a constant partition key, if the queried entity declares no
+    key in the index.
+
+    Its load is the load that would result if the entity declared this key.
+    """
     for pattern in table.patterns:
         plan = pattern.plan
         index, condition = plan.index, plan.key
@@ -327,7 +334,9 @@ def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
 
 
 def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
-    """Return the units that a write would use on an index with a constant partition key and a field as its sort key."""
+    """Return the units that a write would use on an index if the entity had a constant partition key and one field as
+    the sort key there.
+    """
     plan = work.plan
     if plan.reading or plan.entity is not entity:
         return 0.0
@@ -339,7 +348,7 @@ def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
 
 
 def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield the most used partition key for each key template of tables and global indexes."""
+    """Yield, for each template of a partition key in tables and global indexes, the key with the highest load."""
     tables = list(tables)
     entities = [entity for table in tables for entity in table.entities]
     for table in tables:
@@ -352,7 +361,7 @@ def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotK
 
 
 def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield the most used item for each template of a primary key."""
+    """Yield, for each template of a primary key, the item with the highest load."""
     tables = list(tables)
     entities = [entity for table in tables for entity in table.entities]
     for table in tables:

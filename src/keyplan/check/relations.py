@@ -33,7 +33,9 @@ def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
 
 
 def share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
-    """Return True if items of two entities with the same key values are in the same item collection."""
+    """Return True if the partition keys of two entities have equal templates, so that items with the same key values
+    are in the same item collection.
+    """
     return child.schema is owner.schema and key_text(child.key.partition) == key_text(owner.key.partition)
 
 
@@ -65,7 +67,9 @@ def guarded_writes(subject: Subject, pattern: Pattern[..., Any]) -> list[Pattern
 
 
 def steps_in(write: Pattern[..., Any]) -> tuple[Plan, ...]:
-    """Return the plans of a transaction's steps. For another pattern, return a tuple that contains only its plan."""
+    """Return the plan of each step of a transaction. For a pattern that is not a transaction, return a tuple with its
+    own plan.
+    """
     return write.plan.steps or (write.plan,)
 
 
@@ -78,10 +82,10 @@ def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec
 
 
 def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:
-    """Return True if a field is a state: behavior other than that of the pattern `apart_from` depends on its value.
+    """Return True if a field is a state, which means that something in the design depends on the field's value.
 
-    Such behavior is a condition on another write, a read with `decides="state"`, a condition on an index key, a
-    consumer's filter, or another update that sets the field to a constant.
+    This is a condition on another write, a read with `decides="state"`, a condition on an index key, a consumer's
+    filter, or another update that sets the field to a constant. The pattern `apart_from` is ignored.
     """
     if any(name in {path.field for path in paths_of(bound.only_if)} for bound in entity.indexes):
         return True
@@ -201,7 +205,7 @@ def _has_key_from(guard: EntitySpec, guarded: EntitySpec) -> bool:
 
 
 def _is_lesser(guard: EntitySpec, guarded: EntitySpec, created: list[EntitySpec]) -> bool:
-    """Return True if `guard` is assumed to be the one of two entities that reserves values.
+    """Return True if `guard` is likely to be the one of two entities that reserves values of the other.
 
     It has fewer fields than `guarded`, or the same number of fields and is created later in the transaction.
     """

@@ -30,7 +30,9 @@ def text(reports: Sequence[Report]) -> str:
 
 
 def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Group findings by rule and severity, errors first. Each error has its own group."""
+    """Return groups of findings with the same rule and severity. Errors come first, and each error is a
+    separate group.
+    """
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         key = finding if finding.severity == "error" else (finding.code, finding.severity)
@@ -52,7 +54,9 @@ def _title(code: str) -> str:
 
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:
-    """Format a finding like a compiler message, with other findings of the same rule listed below it."""
+    """Format a finding like a compiler message. The findings `alike`, which have the same rule, are listed below it,
+    one per line.
+    """
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
         lines += ["conflicts with" if _conflicts(finding) else "see also", show_place(finding.other)]

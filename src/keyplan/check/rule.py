@@ -98,19 +98,25 @@ def design_rule(
     implied_by: tuple[str, ...] = (),
     of_absence: bool = False,
 ) -> Callable[[Check[Subject]], Rule[Subject]]:
-    """Return a decorator that makes a function a rule for one design."""
+    """Return a decorator that converts a function into a rule that examines one design. The arguments are the
+    attributes of the rule.
+    """
     return lambda check: replace(
         _rule(code, severities, check), conflicts=conflicts, implied_by=implied_by, of_absence=of_absence
     )
 
 
 def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]], Rule[Comparison]]:
-    """Return a decorator that makes a function a rule for changes between two designs."""
+    """Return a decorator that converts a function into a rule that compares two designs. The arguments are the
+    attributes of the rule.
+    """
     return lambda check: _rule(code, severities, check)
 
 
 def fault_rule(code: str, slug: str, page: str, *, conflicts: bool = False) -> Rule[Subject]:
-    """Declare a rule without a function, for faults that the design language detects. All its findings are errors."""
+    """Return a rule without a function, which gives a code and a page to faults that the design language detects. All
+    its findings are errors.
+    """
     return Rule(code, slug, ("error",), lambda subject: subject.errors_of(code), inspect.cleandoc(page), conflicts)
 
 

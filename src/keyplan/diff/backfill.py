@@ -129,7 +129,9 @@ def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
 
 
 def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
-    """Return the entity with its declared numbers of items, or with those in the other design if it declares none."""
+    """Return the entity `spec`, but with the declared numbers of items from `other`, the same entity in the other
+    design, if it declares none.
+    """
     return spec if spec.volume is not None or other is None else replace(spec, volume=other.volume)
 
 
@@ -168,7 +170,7 @@ def build(work: Build, month: Estimate) -> Backfill | None:
 
 
 def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) -> Backfill:
-    """Estimate a single pass over the stored items of an entity that makes all changes to the entity."""
+    """Estimate the backfill that makes all changes to an entity in a single pass over its stored items."""
     old, new = works[0].old, _new(works)
     sized, count = _sized(old, new), count_of(old, new)
     table = tables[old.schema.name]
@@ -260,14 +262,20 @@ def _entry_units(works: list[Rewrite], name: str) -> float:
 
 
 def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | None) -> bool:
-    """Return True if DynamoDB fills a new index with the stored items before they are rewritten."""
+    """Return True if the key `after` belongs to a new index that DynamoDB fills completely, because stored items
+    already have its key attributes.
+    """
     if new is None or after is None or old.schema.index(after.index.name) is not None:
         return False
     return already_stored(Entities(old, new), after)
 
 
 def _entry_figures(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
-    """Return the share of an entity's items that are in an index, and the write units and bytes of an item in it."""
+    """Return three figures of an entity in an index: the share of its items that are in the index, and the write units
+    and bytes of one item there.
+
+    All are 0 if `bound` is None, because the entity has no key in the index.
+    """
     if bound is None:
         return 0.0, 0, 0
     size = entry_size(spec, bound).average

@@ -187,7 +187,10 @@ def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
 
 
 def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
-    """Return the UpdateTable request that adds a global index. If `name` is given, the index gets this name."""
+    """Return the UpdateTable request that adds a global index to a table, under the name `name` if it is given.
+
+    `types` contains the types of key attributes, by name. The default is String.
+    """
     request = index_request(replace(index, name=name or index.name), schema)
     return {
         "TableName": schema.name,

@@ -68,9 +68,11 @@ class Comparison:
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
 
     def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
-        """Return the comparison with the uses of removed or renamed patterns in the given programs.
+        """Return a copy of the comparison that also contains the places in programs where removed or renamed patterns
+        are used.
 
-        The files in `without` are not searched. Raises UnreadableProgramError if a file cannot be searched.
+        `module` is the name of the design's module. The files in `without` are not searched. Raises
+        UnreadableProgramError if a file cannot be searched.
         """
         names = {str(change.facts["pattern"]) for change in self.of("pattern removed", "pattern renamed")}
         return replace(self, uses=uses_of(module, names, programs, without))

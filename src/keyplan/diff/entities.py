@@ -281,8 +281,10 @@ def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool
 
 
 def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, KeyForm], ...]:
-    """Return the comparable form of an index key, without attributes of the primary key, which are compared
-    separately.
+    """Return a comparable form of an index key, for comparing it with the key in the other design.
+
+    Attributes of the primary key are omitted, because they are compared separately. `names` contains the field names in
+    the other design.
     """
     own = _own_names(spec, bound)
     return tuple(
@@ -325,7 +327,7 @@ def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
 
 
 def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
-    """Yield the fields that are stored in attributes, not only as a part of a key."""
+    """Yield the fields that have their own attribute. Fields that are stored only as a part of a key are omitted."""
     hidden = spec.is_in_key_only
     return (stored for name, stored in spec.fields.items() if name not in hidden)
 
@@ -415,8 +417,8 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
 
 
 def _changed_parts(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
-    """Return the index key attributes that have a different value in the new design, except attributes of the primary
-    key.
+    """Return the attributes of an index key whose values are formed in a different way in the new design. Attributes of
+    the primary key are omitted.
     """
     old, new = (dict(form) for form in (_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))))
     return [name for name, form in new.items() if name not in old or not same_encoding(old[name], form)]
@@ -450,6 +452,6 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
-    """List those of the given attributes that no change to a field rewrites, separated by commas."""
+    """Return the names of those attributes that no change to a field rewrites, separated by commas."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

@@ -143,7 +143,9 @@ def _field_changes(pair: Entities, old: StoredField, new: StoredField) -> Iterat
 
 
 def _parts(old: StoredField, new: StoredField) -> str:
-    """Return a description of added and removed attributes in maps within a field, or an empty string."""
+    """Return a text that lists the attributes that were added to or removed from maps within a field, or an empty
+    string.
+    """
     was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))
     texts = {
         "gained parts": [name for name in now if name not in was],
@@ -204,8 +206,10 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
 def _narrowed(
     pair: Entities, old: StoredField, new: StoredField, what: str, share: float | None, *, is_read: bool
 ) -> DesignChange:
-    """Return a change for values that the new design rejects. `share` is the share of items with such
-    values, or None.
+    """Return a change for stored values that the new design rejects. `share` is the share of items with such values, or
+    None if it is unknown.
+
+    `is_read` is True if the old version of the program can read items that the new version writes.
     """
     if share == 0:
         how = "The old design declares that no item has them."
@@ -323,7 +327,7 @@ def _realiased(pair: Entities, old: StoredField, new: StoredField) -> DesignChan
 def _rewritten(
     pair: Entities, kind: Kind, new: StoredField, what: str, how: str, *, share: float = 1.0, is_read: bool
 ) -> DesignChange:
-    """Return a change that requires rewriting stored items.
+    """Return a change to a field that requires rewriting a share of the stored items.
 
     `is_read` is True if the old version of the program can read items that the new version writes.
     """

@@ -44,7 +44,9 @@ def _shape(pattern: Pattern[..., Any]) -> Form:
 
 
 def _likeness(pattern: Pattern[..., Any]) -> Form:
-    """Return properties of a pattern that remain equal if the pattern is renamed and slightly changed."""
+    """Return the properties of a pattern that are compared to detect that it was renamed: its kind, table, entities,
+    index and parameter types.
+    """
     form = plan_form(pattern.plan)
     types = tuple(kind for _, kind in _signature(pattern))
     return (pattern.kind, pattern.plan.schema.name, form["entities"], form["index"], types)
@@ -89,8 +91,8 @@ def _rate(pattern: Pattern[..., Any]) -> str:
 
 
 def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bool = False) -> str:
-    """Return a sentence if the new version rejects cursors that the running version has returned, or an
-    empty string.
+    """Return a sentence for messages if the new version rejects cursors that the running version has returned.
+    Otherwise, return an empty string.
     """
     if before.kind not in _PAGED or after.kind not in _PAGED:
         return ""

@@ -102,8 +102,8 @@ def _isolated_modules(target: str) -> Iterator[str]:
 
 
 def _in_package(target: str) -> tuple[str, Path | None]:
-    """Return the module name of a file, and the folder that contains its package. A module name is returned
-    unchanged.
+    """Return the dotted name of the module in a file, and the folder that contains its top package. If `target` is a
+    module name, return it and None.
     """
     if not is_file_path(target):
         return target, None
@@ -116,7 +116,10 @@ def _in_package(target: str) -> tuple[str, Path | None]:
 
 
 def _is_own(name: str, module: ModuleType | None, target: str) -> bool:
-    """Return True if a module belongs to the program, not to keyplan, the standard library or an installed package."""
+    """Return True if a module belongs to the program, not to keyplan, the standard library or an installed package.
+
+    All modules in the top package of `target` belong to the program.
+    """
     top = name.partition(".")[0]
     if module is None or top in _OURS or top in sys.stdlib_module_names:
         return False
@@ -189,7 +192,7 @@ def _in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
 
 
 def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
-    """Yield the names by which a file refers to the imported module."""
+    """Yield the names that the import statements of a file give to the module, such as d for `import design as d`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.asname or alias.name for alias in node.names if _last(alias.name) == module)

@@ -71,8 +71,10 @@ def _billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _provisioned(old: Schema, new: Schema, bought: Provisioned) -> dict[str, object]:
-    """Return the members of an UpdateTable request that sets the capacity of the table and its existing
-    global indexes.
+    """Return the members of an UpdateTable request that sets the provisioned capacity of the table and of the global
+    indexes that exist in the old design.
+
+    Indexes without a declared capacity get `bought`, the capacity of the table.
     """
     own = {index.name: index.billing for index in new.indexes}
     members: dict[str, object] = {"BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity_units(bought)}
@@ -133,7 +135,9 @@ def _units(bought: Provisioned) -> str:
 
 
 def _when(was: Provisioned, now: Provisioned) -> Phase:
-    """Return the phase for a change of capacity: increases are made before backfills, and decreases after them."""
+    """Return the phase in which a capacity is changed: "prepare" if it increases, so that backfills can use it,
+    otherwise "remove".
+    """
     return "prepare" if now.read > was.read or now.write > was.write else "remove"
 
 

@@ -150,7 +150,7 @@ def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def _values(annotation: Any) -> tuple[Any, ...] | None:
-    """Return the stored values of an Enum or Literal type, or None for other types."""
+    """Return the stored values of all members of an Enum or Literal type, or None for other types."""
     declared = DeclaredField.of("", annotation)
     return None if declared.choices is None else declared.stored_choices
 
@@ -275,7 +275,9 @@ def _scalars(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def _family(kind: type) -> type:
-    """Return the base type that determines how values of a type are stored and read."""
+    """Return the base type, such as str for a subclass of str, that determines how values of a type are stored and
+    read.
+    """
     families = (bool, datetime, date, time, timedelta, UUID, bytes, str, int, float, Decimal)
     return next((family for family in families if issubclass(kind, family)), kind)
 

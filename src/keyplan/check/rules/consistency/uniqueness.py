@@ -117,7 +117,9 @@ def _released_value(work: Work, guard: Guard) -> str:
 
 
 def _deletes_guard(work: Work, guard: Guard) -> bool:
-    """Return True if the call that makes this write also deletes the item that reserves the unique value."""
+    """Return True if the call that makes this write also deletes an item of the entity that reserves the
+    unique values.
+    """
     steps = work.pattern.plan.steps or (work.pattern.plan,)
     return any(step.operation == "DeleteItem" and step.entity is guard.guard for step in steps)
 

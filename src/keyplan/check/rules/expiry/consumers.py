@@ -308,8 +308,8 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
 
 
 def _changes(works: list[Work], entity: EntitySpec) -> Iterator[tuple[Work, str]]:
-    """Yield each write that can change a field with declared choices in an existing item, with the name of
-    the field.
+    """Yield each of the given writes that can change a field with declared choices in an existing item, together with
+    the name of the field.
     """
     for name, field in entity.fields.items():
         if choices_of(field) and field.type_code != "BOOL":

@@ -73,8 +73,9 @@ def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def _declaration_fix(bound: BoundKey, name: str) -> str:
-    """Return the instruction for declaring that an index is sparse. A key that consists of stored fields cannot have a
-    condition.
+    """Return an instruction that says how to declare that an index contains only items with the field `name`.
+
+    It depends on the key: only a key with templates can have a condition (`only_if`).
     """
     share = f"volume=Volume(..., present={{{name!r}: 0.5}}), with the share of items that have it"
     has_template = any(part.template is not None for part in bound.attributes)
@@ -180,7 +181,8 @@ def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
 
 
 def _can_enter(plan: Plan, bound: BoundKey, names: set[str]) -> bool:
-    """Return True if an update can add an item to an index.
+    """Return True if an update can add an item to an index. `names` are the fields that determine whether an item is in
+    the index.
 
     Default values are considered only if the update can create the item.
     """
@@ -256,7 +258,9 @@ def _fields_with_choices(entity: EntitySpec) -> Iterator[tuple[str, tuple[object
 
 
 def _requested_by_all(readers: list[Pattern[..., Any]], name: str) -> list[object] | None:
-    """Return all values of a field that the queries request, or None if one of the queries accepts any value."""
+    """Return the values of a field that the patterns `readers` request, without duplicates, or None if one of them
+    accepts any value.
+    """
     requested: list[object] = []
     for pattern in readers:
         values = _requested_values(pattern.plan, name)

@@ -200,7 +200,9 @@ def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
 
 
 def _is_large(entity: EntitySpec) -> bool:
-    """Return True if an index item would use fewer write units if it contained only keys."""
+    """Return True if items of an entity are so large that an index would use fewer write units for each item if it
+    contained only the keys.
+    """
     return item_size(entity).average > _SMALL_BYTES
 
 

@@ -205,7 +205,9 @@ def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
 
 
 def _copy_units(work: Work) -> dict[str, float]:
-    """Return the units of the indexes that are written only because they project a changed attribute, by index name."""
+    """Return the write units on those indexes that a write updates only because they project a changed attribute, by
+    index name.
+    """
     changed = {action.path.field for action in work.plan.actions}
     return {
         bound.index.name: work.units.indexes[bound.index.name]

@@ -145,7 +145,7 @@ def _choice_texts(placeholder: BoundPlaceholder) -> list[str]:
 
 
 def _is_sorted(texts: list[str]) -> bool:
-    """Return True if strings given in their declared order are sorted, ascending or descending."""
+    """Return True if the strings are in ascending or in descending order."""
     return sorted(texts) in (texts, texts[::-1])
 
 
@@ -316,7 +316,7 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
 
 
 def _written(entity: EntitySpec) -> str:
-    """Return an entity's argument `store_key_fields=` as source code."""
+    """Return the argument `store_key_fields=` of an entity's declaration as source code."""
     return repr(list(entity.store_key_fields)) if isinstance(entity.store_key_fields, tuple) else "False"
 
 

@@ -378,7 +378,9 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
 
 
 def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[str]:
-    """Return the fields of which these key attributes contain only the shard number."""
+    """Return the fields of key attributes that contain only a shard number computed from the field, not the field's
+    value.
+    """
     shards: dict[str, bool] = {}
     for part in parts:
         placeholders = part.template.placeholders if part.template is not None else ()
@@ -390,7 +392,11 @@ def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[st
 
 
 def _queried_by_shard(condition: KeySelection) -> list[str]:
-    """Return the fields for which a query specifies a value but compares only its shard number."""
+    """Return the fields for which a query specifies a value, although the key contains only a shard number computed
+    from it.
+
+    The query then also returns items with other values of the field.
+    """
     return [
         name
         for name in _shard_only_fields(condition.values)

@@ -56,7 +56,9 @@ def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
 
 
 def _can_find(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if a query on one partition of this key can select items by all these fields."""
+    """Return True if the fields `names` are all in this key and include its partition key, so that one query can select
+    items by them.
+    """
     return _names_partition(bound, names) and names <= set(bound.fields)
 
 
@@ -77,8 +79,8 @@ def _queried_partition(entity: EntitySpec, names: set[str]) -> BoundKey | None:
 
 
 def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
-    """Yield the fields of a key attribute that must be known. Shard numbers are not required, because a query can read
-    all shards.
+    """Yield the fields of a key attribute that a query must specify. Fields that only provide a shard number are
+    omitted, because a query can read all shards.
     """
     if part.template is None:
         yield from part.fields

@@ -128,7 +128,9 @@ def _key_fix(op: SortOp, value: KeyValue) -> str:
 
 
 def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
-    """Return the reason why no item of the plan's entities can match a key condition, or None."""
+    """Return the reason why no stored item of a plan's entities can match a sort key or partition key condition with
+    this operator and value, or None.
+    """
     reasons = [
         _mismatch_reason(op, value, part) for entity in plan.entities for part in _key_parts(entity, plan, value)
     ]
@@ -208,7 +210,9 @@ def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, 
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:
-    """Yield each path in a condition with the value that it is compared with, and True if the operator is =."""
+    """Yield each path in a condition with a value that it is compared with, and True if the two are compared for
+    equality (=, <> or IN).
+    """
     if isinstance(condition, CompareCondition) and isinstance(condition.left, FieldPath):
         yield condition.left, condition.right, condition.op in {"=", "<>"}
     elif isinstance(condition, InCondition) and isinstance(condition.operand, FieldPath):

@@ -145,7 +145,10 @@ def unsupported_order(subject: Subject) -> Iterator[Finding]:
 
 
 def _order_problems(plan: Plan, name: str, *, highest_first: bool) -> Iterator[tuple[str, str]]:
-    """Yield each reason why results are not sorted by a field, with its fix."""
+    """Yield each reason why results are not sorted by a field, with an instruction for fixing it.
+
+    If `highest_first` is True, results must be sorted in descending order.
+    """
     if plan.operation == "Scan":
         yield "a scan has no order", f"query an index whose sort key starts with {name}"
         return
@@ -195,8 +198,8 @@ def _order_fix(entity: EntitySpec, name: str) -> str:
 
 
 def _stored_order(bound: BoundKey, name: str) -> str:
-    """Return the choices of a field in the order in which they sort. If the key does not sort by them, return a text
-    that says so.
+    """Return the end of a sentence about a sort key: a colon and the choices of a field in the order in which they
+    sort, or a text that says that the key does not sort by them.
     """
     for part in bound.sort:
         template = as_template(part)
@@ -390,8 +393,10 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
 
 
 def _random_start(plan: Plan) -> str:
-    """Return the first field by which the results of one entity are sorted if it is a random UUID, or an
-    empty string.
+    """Return the first field by which a query's results are sorted, if it is a random UUID. Otherwise, return an empty
+    string.
+
+    The result is also empty if the results have several entities or the query has a range.
     """
     first = next(iter(order_of(plan, plan.entity)), None) if len(plan.entities) == 1 else None
     field = plan.entity.fields.get(first.field) if first is not None and not _has_range_parameters(plan) else None
@@ -443,7 +448,9 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
 
 
 def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, StoredField] | None:
-    """Return the first two fields by which results are sorted if they are a field with choices and a time, or None."""
+    """Return a field with choices and a time, if query results are sorted by the first and then by the second.
+    Otherwise, return None.
+    """
     fields = [entity.fields[attribute.field] for attribute in order_of(plan, entity)][:2]
     if len(fields) < 2 or _is_ranked(plan, entity, fields[0].name):
         return None
