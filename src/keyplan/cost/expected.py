@@ -205,8 +205,8 @@ def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
 
 
 def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
-    """Return the literal texts of a template and the types of its placeholders in order, without the names of the
-    fields.
+    """Return the literal texts of a template and the types of its placeholders, in order. Templates that differ only in
+    field names have equal results.
     """
     if template is None:
         return None
@@ -280,7 +280,7 @@ def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
 
 
 def _write(plan: Plan, *, enclosed: bool = False) -> Units:
-    """Return the units of a single write. `enclosed` is True for a step of a transaction."""
+    """Return the capacity units of a single write. `enclosed` is True if it is a step of a transaction."""
     entity = plan.entity
     size = item_size(entity).average
     if plan.operation in {"PutItem", "BatchWriteItem", "DeleteItem"}:
@@ -328,7 +328,7 @@ def sentinel_writes(plan: Plan) -> int:
 
 
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if a replacement of an item can change its key in an index. The primary key does not change."""
+    """Return True if replacing an item can change the item's key in an index. The primary key does not change."""
     return not set(bound.depends_on) <= set(entity.key.fields)
 
 
@@ -420,7 +420,7 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
 def _entries(
     entity: EntitySpec, bound: BoundIndexKey, changed: set[str], was: bool | None, stays: bool | None
 ) -> float:
-    """Return the expected number of writes to an index.
+    """Return the expected number of writes to an index for one update that changes the fields `changed`.
 
     `was` is True if the item is in the index before the write, and `stays` if it is in the index after the write. They
     are None if the pattern does not determine this.
@@ -438,7 +438,9 @@ def _entries(
 
 
 def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
-    """Return the fields whose values determine whether an item is in the index."""
+    """Return the fields whose values determine whether an item is in an index: those in the condition `only_if`, and
+    optional key fields.
+    """
     return {path.field for path in paths_of(bound.only_if)} | {
         name for name in bound.fields if entity.fields[name].optional
     }

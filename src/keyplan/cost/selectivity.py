@@ -62,8 +62,10 @@ def choices_of(field: StoredField) -> int | None:
 
 
 def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
-    """Return the share of each value of a field among the items that can satisfy a condition. Return None if the shares
-    are not declared.
+    """Return the share of each value of a field, relative to the items that can satisfy the condition `when`. The
+    shares add up to 1.
+
+    Return None if the design does not declare the shares.
     """
     declared = None if entity.volume is None else entity.volume.distinct.get(name)
     if not isinstance(declared, Mapping):
@@ -89,8 +91,9 @@ def matching_share(condition: Condition, entity: EntitySpec) -> float | None:
 
 
 def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
-    """Return the share of items that satisfy a condition on one field, from the declared shares of the
-    field's values.
+    """Return the share of items that satisfy a condition, computed from the declared shares of a field's values.
+
+    Return None if the condition compares several fields or the shares are not declared.
     """
     names = {path.field for path in paths_of(condition)}
     shares = shares_of(entity, next(iter(names)), None) if len(names) == 1 else None
@@ -333,7 +336,7 @@ def _key_text(part: BoundKeyAttribute, name: str, value: object) -> object:
 
 
 def _constants(source: Source) -> tuple[object, ...] | None:
-    """Return the constants that a pattern specifies for a field, or None if the caller passes the value."""
+    """Return the constants with which a pattern compares a field, or None if the caller passes the value."""
     if isinstance(source, Each):
         return source.values if isinstance(source.values, tuple) else None
     return None if isinstance(source, Param) else (source,)

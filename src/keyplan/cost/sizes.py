@@ -56,7 +56,7 @@ def grown(growth: Growth) -> Iterator[None]:
 
 
 def count_of(volume: Volume) -> float:
-    """Return the declared number of items, multiplied by the factor of the current `grown` block."""
+    """Return the declared number of items. Within a `grown` block, it is multiplied by the block's factor."""
     return volume.count * _GROWTH.get().items
 
 
@@ -102,8 +102,8 @@ def _all_bytes(entity: EntitySpec) -> int:
 
 
 def _key_bytes(bound: BoundKey) -> int:
-    """Return the size in bytes of the key attributes that have templates. Other key attributes are counted
-    as fields.
+    """Return the total size in bytes of those key attributes that have templates. The other key attributes are stored
+    fields, which are counted separately.
     """
     return sum(_part_bytes(part) for part in bound.attributes if part.template)
 

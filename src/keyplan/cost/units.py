@@ -57,7 +57,7 @@ def sum_of(parts: Iterable[Units]) -> Units:
 
 
 def point_read(size_bytes: int, *, consistent: bool, transactional: bool = False) -> Units:
-    """Return the units for reading one item by key. For a missing item, pass size 0."""
+    """Return the units for reading one item by its primary key. The size of a missing item is 0."""
     if transactional:
         return Units(read=transactional_read_units(size_bytes))
     return Units(read=read_units(size_bytes, consistent=consistent))
@@ -69,9 +69,10 @@ def page_read(sizes_bytes: Sequence[int], *, consistent: bool) -> Units:
 
 
 def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactional: bool = False) -> Units:
-    """Return the units of a write that replaces the item `old` with `new`. None means that the item does not exist.
+    """Return the units of a write that replaces the item `old` with `new`. If one of them is None, the item is created
+    or deleted.
 
-    A failed write costs as much as a write of the existing item, without index writes.
+    For a failed write, pass the existing item twice: it costs the same, without index writes.
     """
     sizes = [item_bytes(item) for item in (old, new) if item is not None]
     base = write_units(max(sizes, default=0))
@@ -163,8 +164,8 @@ def average(calls: Sequence[ConsumedUnits]) -> ConsumedUnits:
 
 
 def of_receipts(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
-    """Return the units in a response's ConsumedCapacity. The request must have set ReturnConsumedCapacity
-    to INDEXES.
+    """Return the units that a response reports in ConsumedCapacity. The request must have set ReturnConsumedCapacity to
+    INDEXES.
     """
     receipts = response.get("ConsumedCapacity") or []
     units: dict[str, float] = {}

@@ -53,7 +53,7 @@ class KeyTest:
     """The placeholder of the compared parameter in a key that a pattern specifies as text, or None for other keys."""
 
     def text(self, arguments: Arguments) -> str:
-        """Return a description of the comparison with the argument values of a call."""
+        """Return a description of the comparison that contains the argument values of a call."""
         if self.op == "between":
             return f"{self.field} from {_value(self.low, arguments)!r} to {_value(self.high, arguments)!r}"
         op = {"=": "=", "reads": "=", "begins_with": "beginning with"}.get(self.op, self.op)
@@ -65,7 +65,9 @@ class KeyTest:
 
 @dataclass(frozen=True, eq=False)
 class ReadMeaning:
-    """The definition of the items that a read pattern should return, derived from its declaration."""
+    """The rules that determine which stored items a read pattern should return, derived from the pattern's
+    declaration.
+    """
 
     plan: Plan
     key_tests: tuple[KeyTest, ...]
@@ -80,7 +82,11 @@ class ReadMeaning:
         return _key_tests_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
-        """Return True if a call should return an entity object, False if not, and None if this is unknown."""
+        """Return True if a call with these arguments should return `entity`, and False if it should not. Return None if
+        this is unknown.
+
+        `spec` declares the entity, and `now_s` is the current time in epoch seconds.
+        """
         values = entity.__dict__
         verdicts: list[bool | None] = []
         for key_test in self.key_tests_of(spec):
@@ -124,7 +130,9 @@ class ReadMeaning:
     def all(
         self, stored_entities: StoredEntities, arguments: Arguments, now_s: int
     ) -> list[tuple[EntitySpec, Entity]] | None:
-        """Return all entity objects that a call should return, each with its entity, or None if this is unknown."""
+        """Return all stored objects that a call with these arguments should return, each with its entity. Return None
+        if they are unknown.
+        """
         items = []
         for spec in self.plan.entities:
             exact = [
@@ -145,7 +153,7 @@ class ReadMeaning:
         return items
 
     def text(self, arguments: Arguments) -> str:
-        """Return a description of the key condition with the argument values of a call."""
+        """Return a description of the key condition that contains the argument values of a call."""
         return " and ".join(key_test.text(arguments) for key_test in self.key_tests) or "of that kind"
 
 
@@ -186,7 +194,7 @@ def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
-    """Return the definition of the items that a read pattern should return, derived from its declaration."""
+    """Return the rules that determine which stored items a read pattern should return. Results are cached."""
     plan = pattern.plan
     terms = pattern._terms
     if not isinstance(terms, KeyCondition):
@@ -221,7 +229,9 @@ def _partial_encodings(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
-    """Return the placeholder of a begins_with condition if the key contains an encoded form of the value, or None."""
+    """Return the placeholder of a begins_with condition if the sort key contains the compared value in an encoded form.
+    Otherwise, return None.
+    """
     low = plan.key.sort[-1].low if plan.key is not None and plan.key.sort else None
     if low is None or low.template is None or low.part != "begins":
         return None
@@ -231,8 +241,8 @@ def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return the placeholders with the format `rank`, which encode a value as its position among the
-    choices, by field.
+    """Return, by field, the placeholders with the format `rank`, which encode a value as its position among the
+    choices.
     """
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
     placeholders = [

@@ -131,7 +131,7 @@ class ArgumentGenerator:
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
-        """Return a stored item that a read can return, with its entity, or None."""
+        """Return a random stored item that a read can return, together with its entity, or None."""
         specs = [
             spec
             for spec in meaning.plan.entities
@@ -151,9 +151,10 @@ class ArgumentGenerator:
     # Writes.
 
     def _step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
-        """Choose arguments for a step of a transaction, and bind the transaction's parameters to them.
+        """Choose arguments for one step of a transaction, and bind the parameters of the transaction to them.
 
-        Returns False if no suitable arguments were found.
+        Returns False if no suitable arguments were found. If the step is repeated for a list parameter (`repeated`),
+        several elements are chosen.
         """
         pattern = call.pattern
         if repeated is None or not isinstance(repeated.values, Param):
@@ -304,7 +305,9 @@ def _no_match_error(pattern: Pattern[..., Any], step: TransactionStep | None) ->
 
 
 def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
-    """Return an object with a value at each of the given attribute paths."""
+    """Return an object that has the given values. Each key of `parts` is an attribute path, such as ("address",
+    "city").
+    """
     root = SimpleNamespace()
     for path, value in parts.items():
         owner = root

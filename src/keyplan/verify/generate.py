@@ -124,7 +124,8 @@ class EntityGenerator:
         return {name: values[name] for name in self.spec.key.fields}
 
     def _like_example(self, number: int) -> dict[str, Any]:
-        """Return values based on an example of the model, so that the combination of fields and values is realistic.
+        """Return field values for a new object from one of the model's examples, so that their combination is
+        realistic.
 
         Key fields, declared numbers and declared shares take precedence over the values of the example.
         """
@@ -162,7 +163,8 @@ class EntityGenerator:
         return lambda number: make(number) if settled.get(number, lot(number) < share) else None
 
     def _draw_of(self, name: str) -> Callable[[int], float]:
-        """Return a function that draws a random number for each item to decide whether an optional field is present.
+        """Return a function that returns a random number for each item, which decides whether the item has a value in
+        an optional field.
 
         All optional fields of an index key use the same random number.
         """
@@ -190,9 +192,9 @@ class EntityGenerator:
         return column
 
     def _distinctive_field(self, names: Sequence[str]) -> str:
-        """Return the field of a unique constraint that gets a different value in each item.
+        """Return the one of the fields of a unique constraint that gets a different value in each item.
 
-        This is the last field without declared values or choices, if any.
+        This is the last field without declared values or choices or, if there is no such field, the last one.
         """
         declared = {} if self.spec.volume is None else self.spec.volume.distinct
         free = [name for name in names if name not in declared and not has_choices(self.spec.fields[name])]
@@ -305,7 +307,7 @@ class EntityGenerator:
         )
 
     def _shuffled(self, shares: Mapping[object, float]) -> list[object]:
-        """Return a list with each value in proportion to its share, but at least once, in random order."""
+        """Return a list in random order that contains each value as often as its share requires, but at least once."""
         total = sum(shares.values())
         count = max(1, self.amount.count)
         shuffled = [value for value, share in shares.items() for _ in range(max(1, round(share / total * count)))]
@@ -313,8 +315,8 @@ class EntityGenerator:
         return shuffled
 
     def _by_key(self, name: str) -> Column | None:
-        """Return a generator for a field that is part of a key or refers to another entity. Return None for other
-        fields.
+        """Return a generator of values for a field that is part of a key or refers to another entity. Return None for
+        other fields and for fields with choices.
         """
         stored = self.spec.fields[name]
         if has_choices(stored):
@@ -367,7 +369,7 @@ def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
 
 
 def _has_values(stored: StoredField, count: int) -> bool:
-    """Return True if the bounds of a field allow this many values."""
+    """Return True if the bounds of a field allow at least `count` different values."""
     declared = stored.declared
     return declared.minimum is None or declared.maximum is None or declared.maximum - declared.minimum >= count - 1
 

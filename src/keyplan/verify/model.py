@@ -279,7 +279,7 @@ class StoredEntities:
         return groups.get(_hashable(values), [])
 
     def exists(self, spec: EntitySpec, entity: Entity) -> bool:
-        """Return True if the key of `entity` is in use, by an item of any entity type."""
+        """Return True if an item of any entity is stored under the primary key of `entity`."""
         place = place_of(spec, entity)
         return any(place in live for other, live in self._live.items() if other.schema is spec.schema)
 
@@ -306,7 +306,9 @@ class StoredEntities:
         return changes
 
     def _remove(self, schema: Schema, place: bytes) -> EntitySpec | None:
-        """Remove the object at a position of a table. Return its entity, or None if nothing was stored there."""
+        """Remove the object at the position `place` of a table. Return the object's entity, or None if nothing was
+        stored there.
+        """
         for spec, live in self._live.items():
             if spec.schema is schema and live.pop(place, None) is not None:
                 return spec

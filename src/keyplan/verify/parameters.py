@@ -59,7 +59,7 @@ class Binding:
         self.parts: dict[str, dict[tuple[str, ...], Any]] = {}
 
     def copy(self) -> Binding:
-        """Return an independent copy of the chosen values."""
+        """Return a copy of the chosen values. Later changes to the copy do not affect the original."""
         other = Binding()
         other.whole = dict(self.whole)
         other.parts = {name: dict(parts) for name, parts in self.parts.items()}
@@ -100,7 +100,7 @@ class Binding:
 
 
 def element_of(annotation: Any) -> Any:
-    """Return the element type of a list type, or None."""
+    """Return the element type of a list type such as list[str], or None for other types."""
     parts: Iterable[Any] = get_args(without_none(annotation)[0]) if annotation is not None else ()
     return next(iter(parts), None)
 
@@ -337,7 +337,7 @@ class ParameterValues:
         return next((value for value in others if _FITS[use.role](value, own)), others[0])
 
     def _is_accepted(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
-        """Return True if the constraints of both the parameter and the field accept a value."""
+        """Return True if a value satisfies the constraints of both the parameter and the field of the use."""
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
         return all(_takes(annotation, value) for annotation in declared if annotation is not None)
 

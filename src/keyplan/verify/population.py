@@ -94,7 +94,7 @@ def _possible(spec: EntitySpec) -> int:
 
 
 def _implied_count(spec: EntitySpec, design: Design) -> int | None:
-    """Return the number of items that other entities imply, or None.
+    """Return the number of an entity's items that other entities imply, or None if they imply none.
 
     For example, 10,000 values of user_id in another entity imply 10,000 users.
     """
@@ -231,7 +231,9 @@ class Keys:
             return None
 
     def _having(self, name: str | None) -> Mapping[Any, Sequence[Values]]:
-        """Return all keys, grouped by the value of one field. If `name` is None, all keys are in one group."""
+        """Return all keys in a mapping from the value of the field `name` to the keys with this value. If `name` is
+        None, the mapping has a single entry with all keys.
+        """
         by_value = defaultdict(list)
         number = 0
         while (key := self.find(number)) is not None:
@@ -306,7 +308,7 @@ def _has_shares(declared: object) -> bool:
 
 
 def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
-    """Return, for each entity, the entities to whose composite keys it refers.
+    """Return, for each entity, the entities with a composite key to whose items it refers.
 
     If two entities could refer to each other, only the references to the entity with fewer items are used.
     """
@@ -362,7 +364,9 @@ def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | Non
 
 
 class _Alignment:
-    """The comparison of an entity's template with the text of a key, from left to right."""
+    """A comparison of an entity's key template with a key that a pattern specifies as text. Both are read from left to
+    right.
+    """
 
     def __init__(self, own: Sequence[BoundPart], written_parts: Sequence[BoundPart], written: KeyValue) -> None:
         self._own, self._written, self._sources = list(own), list(written_parts), written.sources
@@ -402,7 +406,9 @@ class _Alignment:
         return bool(self._written) or not self._own
 
     def _letters(self, own: str, written: str) -> bool:
-        """Skip the characters with which both texts start. Return False if the texts differ before one of them ends."""
+        """Skip the shorter of two literal texts, one in the template and one in the key, if the longer text starts with
+        it. Otherwise, return False.
+        """
         length = min(len(own), len(written))
         if own[:length] != written[:length]:
             return False
@@ -411,7 +417,11 @@ class _Alignment:
         return True
 
     def _literal(self, placeholder: BoundPlaceholder, written: str) -> AlignedPart | None:
-        """Return a field with the literal characters at its position, which end at the field's delimiter."""
+        """Return the field of a placeholder with the literal characters that the key has at its position, or None if
+        there are none.
+
+        The characters end at the delimiter that follows the placeholder in the template.
+        """
         self._own.pop(0)
         end = written.find(placeholder.delimiter) if placeholder.delimiter else -1
         value = written if end < 0 else written[:end]

@@ -91,7 +91,9 @@ def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence
 
 
 def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
-    """Return the items that one request evaluates. They end at the request's limit or at the item that reaches 1 MB."""
+    """Return the first items of `rest` that one request evaluates, up to the limit or to the item with which their size
+    reaches 1 MB.
+    """
     size = 0
     for number, entry in enumerate(rest):
         if size >= limits.PAGE_BYTES or number == limit:
@@ -101,7 +103,10 @@ def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
 
 
 def _more(page: Sequence[Entry], rest: Sequence[Entry], limit: int | None) -> bool:
-    """Return True if a page has a next page. A page that ends at its limit always has one."""
+    """Return True if the response to a request should contain a LastEvaluatedKey.
+
+    DynamoDB returns it if items are left, and also if the number of evaluated items reaches the limit.
+    """
     return len(page) == limit or len(page) < len(rest)
 
 

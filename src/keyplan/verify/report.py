@@ -174,8 +174,8 @@ def _patterns(results: Sequence[PatternResult]) -> str:
 
 
 def _row(result: PatternResult) -> tuple[str, ...]:
-    """Return the table cells for a pattern, followed by notes on figures that differ from the measured ones, and on
-    claims.
+    """Return the table cells for a pattern, followed by notes: the predicted units if they differ from the measured
+    ones, and the claims.
     """
     notes = [f"predicted {_units(result.predicted)}"] if _units(result.predicted) != _units(result.measured) else []
     notes += [f"claimed {judged.claim.text}" for judged in result.claims]
@@ -186,8 +186,8 @@ def _row(result: PatternResult) -> tuple[str, ...]:
 
 
 def _units(calls: tuple[ConsumedUnits, ...]) -> str:
-    """Format the average read and write units of several calls. The part of the write units for indexes is in
-    parentheses.
+    """Format the average read and write units of several calls, such as "2 WCU (1)". The units in parentheses are those
+    of indexes, which are included in the total.
     """
     if not calls:
         return ""

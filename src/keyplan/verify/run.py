@@ -127,7 +127,7 @@ def fault_text(fault: Fault) -> str:
 def _fill(
     spec: EntitySpec, generator: EntityGenerator, recorder: Recorder, stored_entities: StoredEntities
 ) -> Iterator[int]:
-    """Write the generated items of an entity. After each batch, yield the number of items generated so far."""
+    """Write the generated items of an entity in batches. After each batch, yield how many items have been generated."""
     waiting: list[Item] = []
     try:
         for number, entity in enumerate(generator.all(), 1):
@@ -277,7 +277,9 @@ class _Run:
         return self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s
 
     def incomplete(self, patterns: Sequence[Pattern[..., Any]], seconds: float) -> str:
-        """Return a sentence about what was skipped because of the time limit, or an empty string."""
+        """Return a sentence about the items that were not loaded and the calls that were not made because of the time
+        limit, or an empty string.
+        """
         parts = []
         loaded = sum(count for table in self.loaded.results for _, count, _ in table.loaded)
         if self._loading_ended and loaded < self._to_load:
@@ -371,7 +373,9 @@ class _Run:
                 call_result.defect = f"{exchange.operation} ended a page at an unexpected item"
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
-        """Return a message if a written item does not have the key attributes that its field values define, or None."""
+        """Update the stored objects with the writes of recorded requests. Return a message if a written item has key
+        attributes that do not follow from its fields, otherwise None.
+        """
         for spec, item, entity in self.stored_entities.apply(exchanges, self.loaded.schemas):
             expected, stored = canonical(item_builder(spec).item(entity)), canonical(item)
             names = [name for name in spec.schema.key_attributes() if expected.get(name) != stored.get(name)]

@@ -56,9 +56,10 @@ def _sigma(declared: Bytes) -> float:
 
 
 def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:
-    """Lengthen or shorten a string, or the first suitable string in a value, by a number of bytes.
+    """Make a string longer, or shorter if `by` is negative, by about `by` bytes. In a list or model, change the first
+    suitable string.
 
-    Return the new value and the actual difference in bytes.
+    Return the new value and the actual difference in bytes. It is 0 if nothing could be changed.
     """
     plain, _ = without_none(annotation)
     if plain is str and isinstance(value, str):
@@ -73,8 +74,8 @@ def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) 
 
 
 def length_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
-    """Return the minimum and maximum length of a type's values. If they must have a specific form, return 0
-    for both.
+    """Return the minimum and maximum length that a type's constraints allow. If a regular expression or a validator
+    restricts the values, return 0 for both.
     """
     least, most = 1, _MOST
     for mark in unwrapped(annotation, metadata)[1]:
@@ -104,9 +105,10 @@ def _stretch_model(model: BaseModel, by: int) -> tuple[BaseModel, int]:
 
 
 def stretched(model: BaseModel, names: Sequence[str], by: int) -> tuple[dict[str, Any], int]:
-    """Return changed field values that make an object larger or smaller by a number of bytes, as far as possible.
+    """Return new values for some of the fields `names`, which together make an object larger by `by` bytes, or smaller
+    if `by` is negative.
 
-    Also return the remaining number of bytes.
+    Also return the part of `by` that is left because the fields do not allow a larger change.
     """
     changes: dict[str, Any] = {}
     left = by
@@ -155,8 +157,9 @@ class SizeAdjuster:
         return entity
 
     def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> tuple[dict[str, Any], None]:
-        """Return a change that makes a list longer by about this many bytes. Lists of models with examples are not
-        changed.
+        """Return a new value for one of the fields `names` that makes a list longer by about `by` bytes, and None.
+
+        If the model has examples, or none of the fields is a list, the change is empty.
         """
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)
@@ -172,7 +175,8 @@ class SizeAdjuster:
 
 
 def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
-    """Return the fields whose length can change without affecting keys, uniqueness, references or declared values.
+    """Return the fields whose length can be changed so that items have the declared size. Changing them does not affect
+    keys, unique values, references or declared values.
 
     Strings are first, and fields that patterns compare are last.
     """
@@ -207,5 +211,5 @@ def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
 
 
 def _bytes_of_each(stored: StoredField, value: Sequence[Any]) -> int:
-    """Return the average size of a list's elements in bytes."""
+    """Return the average size in bytes of the elements of a list, in the form in which they are stored."""
     return normalise_item({"value": stored.encode(value)}, wire=False)[1] // len(value)

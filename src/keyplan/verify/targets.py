@@ -50,8 +50,10 @@ _TRIES = 10
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes, each of which can make a condition true. Those for the first branch of the condition
-    come first.
+    """Yield sets of changes to the field values `values`, each of which can make a condition true. Changes for the
+    first branch of the condition come first.
+
+    `choose` generates a value for a field. If the condition is already true, yield an empty set.
     """
     if evaluate_condition(condition, values) is True:
         yield {}
@@ -71,7 +73,7 @@ def satisfying_changes(
 def _changes_to_fail(
     part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes, each of which can make a condition false."""
+    """Yield sets of changes to the field values `values`, each of which can make a condition false."""
     if isinstance(part, NotCondition):
         yield from satisfying_changes(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
@@ -318,9 +320,9 @@ def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity
 
 
 def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
-    """Return a copy of an entity object with other field values. The value None removes a field, even a required one.
+    """Return a copy of an entity object with other field values, or None if the model rejects the result.
 
-    Return None if the model rejects the result.
+    The value None removes a field. A required field can be removed only if an example of the model does not have it.
     """
     removed = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
     changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in removed})
@@ -330,9 +332,10 @@ def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> En
 
 
 def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
-    """Return an item without some required fields, as an older version of the program could have written it.
+    """Return a copy of an entity object without the required fields `names`, like an item that an older version of the
+    program wrote.
 
-    Return None if the model cannot read the item, or if its key would change.
+    Return None if the model cannot read such an item, or if its key would change.
     """
     less = dict.fromkeys(names)
     try:
