@@ -194,7 +194,7 @@ class EntityGenerator:
     def _distinctive_field(self, names: Sequence[str]) -> str:
         """Return the one of the fields of a unique constraint that gets a different value in each item.
 
-        This is the last field without declared values or choices or, if there is no such field, the last one.
+        This is the last field without declared values or choices or, if all fields have them, the last field.
         """
         declared = {} if self.spec.volume is None else self.spec.volume.distinct
         free = [name for name in names if name not in declared and not has_choices(self.spec.fields[name])]
@@ -350,7 +350,7 @@ def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
 
 
 def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
-    """Return the key field that gets a different value in each item, or None if there is no suitable field.
+    """Return the key field that gets a different value in each item, or None if no field is suitable.
 
     The last key field is preferred. Fields with choices, fields with a declared number of values, and fields that refer
     to other entities are not suitable, unless the key has only one field. `owners` contains these references.
