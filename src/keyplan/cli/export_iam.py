@@ -90,7 +90,7 @@ def iam(
     except BindError as error:
         raise refusal(f"keyplan export iam: {error}") from None
     runs_consumers = not pattern if consumers is None else consumers
-    of_table = of_creation if create else of_checks if describe else _nothing
+    of_table = of_creation if create else of_checks if describe else _no_grants
     grants += [grant for table in loaded.tables for grant in of_table(table)]
     if runs_consumers:
         read = _read_streams(loaded, any_stream=bool(consumers))
@@ -175,7 +175,7 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
     yield from all_grants
 
 
-def _nothing(_table: Table) -> tuple[Grant, ...]:
+def _no_grants(_table: Table) -> tuple[Grant, ...]:
     """Return an empty tuple. Programs that neither create nor compare tables need no permissions for these tasks."""
     return ()
 

@@ -323,7 +323,7 @@ class _Partition:
             self._ended = read_page.get("LastEvaluatedKey") or None
             self.more = self._ended is not None
             if not self.waiting:
-                self._go_on()
+                self._advance_to_end()
             if once:
                 return
 
@@ -361,17 +361,17 @@ class _Partition:
         if self.waiting:
             self._last = item
         else:
-            self._go_on()
+            self._advance_to_end()
         return entity
 
     def take_all(self) -> list[Any]:
         """Return all results that were read but not yet returned, and advance the position."""
         entities = [entity for _, entity in self.waiting]
         self.waiting.clear()
-        self._go_on()
+        self._advance_to_end()
         return entities
 
-    def _go_on(self) -> None:
+    def _advance_to_end(self) -> None:
         """Advance the position in the partition to the end of the last response."""
         self._last, self._position = None, DONE if self._ended is None else self._ended
 

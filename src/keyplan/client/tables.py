@@ -158,18 +158,18 @@ def _until_active(context: Context, name: str) -> Program[None]:
 def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
     """Enable the declared settings that CreateTable does not support: time to live and point-in-time recovery."""
     name = context.table(schema)
-    if schema.ttl is not None and not (yield from _expires(context, schema)):
+    if schema.ttl is not None and not (yield from _is_ttl_enabled(context, schema)):
         specification = {"Enabled": True, "AttributeName": schema.ttl}
         try:
             yield from send(context, "UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": specification})
         except ServiceError:
-            if not (yield from _expires(context, schema)):  # another connection may have enabled it
+            if not (yield from _is_ttl_enabled(context, schema)):  # another connection may have enabled it
                 raise
     if schema.point_in_time_recovery and wait and not context.creates_tables:
-        yield from _keep_backups(context, name)
+        yield from _enable_recovery(context, name)
 
 
-def _expires(context: Context, schema: Schema) -> Program[bool]:
+def _is_ttl_enabled(context: Context, schema: Schema) -> Program[bool]:
     """Return True if time to live is already enabled for the table.
 
     Raises TableDiffersError if it is enabled with an attribute other than the declared TTL attribute.
@@ -185,7 +185,7 @@ def _expires(context: Context, schema: Schema) -> Program[bool]:
     return True
 
 
-def _keep_backups(context: Context, name: str) -> Program[None]:
+def _enable_recovery(context: Context, name: str) -> Program[None]:
     """Enable point-in-time recovery if it is disabled."""
     if not (yield from _is_recovery_disabled(context, name)):
         return

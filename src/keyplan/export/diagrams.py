@@ -134,10 +134,10 @@ def _index_lines(index: Index, table: Table) -> list[Line]:
     attributes = ", ".join(index.project) if isinstance(index.project, tuple) else index.project or "not stated"
     texts = [f"{index.name}, {index.kind}", f"partition key {', '.join(index.partition)}"]
     texts += [f"sort key {', '.join(index.sort)}"] if index.sort else []
-    return _headed([*texts, f"holds {attributes}", f"{inside} of {len(table.entities)} entities"])
+    return _lines_with_heading([*texts, f"holds {attributes}", f"{inside} of {len(table.entities)} entities"])
 
 
-def _headed(texts: Sequence[str]) -> list[Line]:
+def _lines_with_heading(texts: Sequence[str]) -> list[Line]:
     """Wrap texts into lines. The first line has the style of a heading."""
     lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
     return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
@@ -202,7 +202,7 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
     texts = [f"table {table.name}", f"partition key {schema.partition}"]
     texts += [f"sort key {schema.sort}"] if schema.sort else []
     texts.append(f"{len(table.entities)} {'entity' if len(table.entities) == 1 else 'entities'}")
-    return _headed(texts)
+    return _lines_with_heading(texts)
 
 
 def _pattern_boxes(drawing: Drawing, readers: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
@@ -265,7 +265,7 @@ def _pairs(tables: Sequence[Table]) -> Iterator[tuple[Table, Consumer]]:
 
 
 def _source_lines(table: Table) -> list[Line]:
-    return _headed([f"table {table.name}", f"stream {table.schema.stream or 'off'}"])
+    return _lines_with_heading([f"table {table.name}", f"stream {table.schema.stream or 'off'}"])
 
 
 def _consumer_lines(consumer: Consumer) -> list[Line]:

@@ -40,20 +40,20 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
     descriptions: list[tuple[Node, dict[str, Any]]] = []
     for document in documents:
         for value in document.value if isinstance(document.value, list) else [document.value]:
-            _take(Document(document.name, value), descriptions)
+            _add_response(Document(document.name, value), descriptions)
     if not descriptions:
         raise ImportSourceError("the input has no table")
     names = ", ".join(dict.fromkeys(document.name for document in documents))
     return ImportSource(f"{names}, in the form of DescribeTable", tuple(_table(*table) for table in descriptions))
 
 
-def _take(document: Document, tables: list[tuple[Node, dict[str, Any]]]) -> None:
+def _add_response(document: Document, tables: list[tuple[Node, dict[str, Any]]]) -> None:
     """Add the table that a response describes, or add the response's properties to the last table."""
     table = document.member("Table") or document.member("TableDescription") or document.value
     if isinstance(table, Mapping) and "TableName" in table and "KeySchema" in table:
         tables.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
         return
-    more = dict(_more(document))
+    more = dict(_further_properties(document))
     if not more:
         raise wrong_kind(DESCRIBE_TABLE, document)
     if not tables:
@@ -61,7 +61,7 @@ def _take(document: Document, tables: list[tuple[Node, dict[str, Any]]]) -> None
     tables[-1][1].update(more)
 
 
-def _more(document: Document) -> Iterator[tuple[str, Any]]:
+def _further_properties(document: Document) -> Iterator[tuple[str, Any]]:
     """Yield the properties of a table in a response about TTL, backups or tags."""
     node = Node(document.value, document.name)
     if document.member("TimeToLiveDescription") is not None:
@@ -95,14 +95,14 @@ def _table(described: Node, more: Mapping[str, Any]) -> SourceTable:
         if described.get(member) is not None:
             properties[member] = [_index(entry) for entry in described.each(member)]
     table = source_table(Node(properties, described.path), described.need("TableName").text())
-    return replace(table, figures=_figures(described))
+    return replace(table, figures=_statistics(described))
 
 
 def _index(described: Node) -> dict[str, Any]:
     return {name: value for name, value in described.mapping().items() if name not in _STATES_OF_INDEX}
 
 
-def _figures(described: Node) -> TableStatistics | None:
+def _statistics(described: Node) -> TableStatistics | None:
     """Return the number and average size of a table's items, which DynamoDB updates about every six hours. Return None
     for an empty table.
     """
@@ -137,7 +137,7 @@ def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
     except (ValueError, ImportError) as error:
         raise ImportSourceError(f"--from {url}: {error}") from None
     with connection:
-        ask = _asking(url, connection.transport.call, is_elsewhere=not target.is_embedded)
+        ask = _with_import_errors(url, connection.transport.call, is_elsewhere=not target.is_embedded)
         requested = [target.prefix + name for name in names] or list(_names(ask, target.prefix))
         if not requested:
             raise ImportSourceError(f"--from {url}: no table exists there")
@@ -153,7 +153,7 @@ def _check_file(url: str, path: Path) -> None:
         raise ImportSourceError(f"--from {url}: no table exists there")
 
 
-def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
+def _with_import_errors(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
     """Wrap `call` so that it raises ImportSourceError for connection errors, such as missing credentials.
 
     If `is_elsewhere` is False, the database is in this process, and errors are not converted.

@@ -19,7 +19,7 @@ _NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
 """Pairs of a regular expression and the suffix for the name of a field whose values match it."""
-_TELLING_LENGTH = 6
+_DISTINCTIVE_LENGTH = 6
 """The minimum length at which two equal texts are probably the same data, not equal by chance."""
 _KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")
 """The names of attributes that contain the kind of an item, in lowercase letters, the most explicit one first."""
@@ -149,7 +149,7 @@ def _bare(name: str) -> str:
 
 def is_distinctive(column: Sequence[str]) -> bool:
     """Return True if other values that are equal to these texts are probably the same data, not equal by chance."""
-    return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
+    return len(set(column)) > 1 or len(column[0]) >= _DISTINCTIVE_LENGTH
 
 
 # Kinds of items.

@@ -128,7 +128,7 @@ def _unknown(holder: Node, known_members: frozenset[str], within: Node) -> Itera
         for name in names:
             yield f"index {name!r} is omitted: {member} indexes are not part of a design"
         if not names:
-            yield f"{_short(holder, within)}{member}: unknown member"
+            yield f"{_path_in(holder, within)}{member}: unknown member"
 
 
 def _scaling(holder: Node, within: Node) -> Iterator[str]:
@@ -136,10 +136,10 @@ def _scaling(holder: Node, within: Node) -> Iterator[str]:
     settings = holder.get("ProvisionedCapacitySettings")
     for member in () if settings is None else settings.mapping():
         if str(member).startswith("AutoScaling"):
-            yield f"{_short(holder, within)}{member}: capacity scales automatically; the initial capacity is imported"
+            yield f"{_path_in(holder, within)}{member}: capacity scales automatically; the initial capacity is imported"
 
 
-def _short(holder: Node, within: Node) -> str:
+def _path_in(holder: Node, within: Node) -> str:
     """Return the path of a part of a table, without the path of the table."""
     path = holder.path.removeprefix(within.path).removeprefix(".")
     return f"{path}." if path else ""

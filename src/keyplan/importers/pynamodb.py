@@ -421,7 +421,7 @@ def _table(name: str, models: Sequence[_Model]) -> SourceTable:
         name=name,
         key=key,
         types=types,
-        indexes=tuple(_paid(parsed, billing) for parsed in indexes.values()),
+        indexes=tuple(_with_capacity(parsed, billing) for parsed in indexes.values()),
         billing=billing,
         stream=first.stream(),
         ttl=next((entry.stored for entry in attributes if entry.kind == "TTLAttribute"), None),
@@ -431,7 +431,7 @@ def _table(name: str, models: Sequence[_Model]) -> SourceTable:
     )
 
 
-def _paid(index: Index, billing: Billing) -> Index:
+def _with_capacity(index: Index, billing: Billing) -> Index:
     """Return an index with the capacity that it declares or, if it declares none, with the capacity of its table.
 
     Local indexes and indexes of on-demand tables have no capacity.

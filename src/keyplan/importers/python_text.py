@@ -70,19 +70,19 @@ def field_name(text: str) -> str:
     name = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
     if not name.isidentifier() or name.startswith("model_"):
         name = f"attribute_{name}".rstrip("_")
-    return _settled(name)
+    return _identifier(name)
 
 
 def class_name(text: str) -> str:
     """Convert a text to the name of a class, such as OrderItem for order-item."""
     name = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
-    return name if name.isidentifier() else _settled(f"Table{name}")
+    return name if name.isidentifier() else _identifier(f"Table{name}")
 
 
 def snake_name(text: str) -> str:
     """Convert a text to the name of a function or variable, such as order_item for OrderItem."""
     name = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
-    return name if name.isidentifier() else _settled(f"table_{name}".rstrip("_"))
+    return name if name.isidentifier() else _identifier(f"table_{name}".rstrip("_"))
 
 
 def _words(text: str) -> list[str]:
@@ -90,7 +90,7 @@ def _words(text: str) -> list[str]:
     return [word for part in parts for word in _HUMP.split(part) if word]
 
 
-def _settled(name: str) -> str:
+def _identifier(name: str) -> str:
     """Return a name if it is a valid identifier, otherwise a similar name with only ASCII characters."""
     if name.isidentifier() and unicodedata.normalize("NFKC", name) == name:
         return name

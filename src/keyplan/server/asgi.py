@@ -63,7 +63,7 @@ class DynamoDBApplication:
         if scope["type"] == "http":
             await self._serve(scope, receive, send)
         elif scope["type"] == "lifespan":
-            await _live(receive, send)
+            await _run_lifespan(receive, send)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1000})
@@ -157,7 +157,7 @@ async def _body(receive: Receive) -> bytes | None:
     return b"".join(chunks) if size <= REQUEST_BYTES else None
 
 
-async def _live(receive: Receive, send: Send) -> None:
+async def _run_lifespan(receive: Receive, send: Send) -> None:
     """Run the lifespan protocol. The application has nothing to do at startup or shutdown."""
     while True:
         message = await receive()

@@ -285,7 +285,7 @@ class Runner:
                 f'table {self._name} has no stream: declare it with stream="NEW_AND_OLD_IMAGES", or switch it on'
             )
         for consumer in self.consumers:
-            self._give_up_unlisted(consumer, streams)
+            self._release_unlisted(consumer, streams)
             state, has_begun = self._claims.state(consumer, latest=self._start == "latest")
             self._report_new_stream(state, streams)
             counts.gaps += self._claims.settle(consumer, state, streams)
@@ -293,7 +293,7 @@ class Runner:
         self._reading.prune()
         self._refreshed_s = self.clock.monotonic()
 
-    def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
+    def _release_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
         """Release shards that this runner has acquired but not started to read, and that do not exist any longer.
 
         Such shards remain if the previous refresh failed after it had acquired them.
