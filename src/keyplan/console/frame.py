@@ -211,7 +211,9 @@ async def read_body(request: Request, most: int, message: str) -> bytes:
 
 
 async def _read_form(request: Request) -> PostedForm:
-    """Return the fields of a form as browsers encode them. Raises HTTPException if it is too large."""
+    """Parse the URL-encoded form in the body of a request. Raises HTTPException if the form is too large or
+    not UTF-8.
+    """
     body = await read_body(request, FORM_BYTES, f"The form is larger than {FORM_BYTES // 1024 // 1024} MiB.")
     try:
         text = body.decode()

@@ -39,7 +39,7 @@ class IndexKeys:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the key attributes."""
+        """Return the names of the key attributes, starting with the partition key."""
         return (self.pk, self.sk) if self.sk else (self.pk,)
 
 

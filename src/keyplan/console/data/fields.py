@@ -94,7 +94,10 @@ def fields_of(item: Mapping[str, Any], keys: Sequence[str]) -> list[AttributeFie
 def read_fields(
     names: Sequence[str], kinds: Sequence[str], texts: Sequence[str], removed: Sequence[str]
 ) -> tuple[Item, list[AttributeField]]:
-    """Return the attributes in a posted form, and the form's fields with their errors. Empty rows are skipped."""
+    """Return the item in the rows of a posted form, and the form fields with their errors.
+
+    Each row has a name, a type and a text. Empty rows and the rows whose numbers are in `removed` are skipped.
+    """
     item: Item = {}
     fields: list[AttributeField] = []
     for place, (name, kind, text) in enumerate(zip(names, kinds, texts, strict=False)):

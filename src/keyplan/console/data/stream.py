@@ -96,7 +96,10 @@ def iterator(source: Source, facts: TableFacts, shard: str, kind: str) -> str:
 def _read(
     source: Source, facts: TableFacts, positions: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the records of all shards, newest first, and the next iterators. A closed shard has an empty iterator."""
+    """Return the records of all shards, newest first, and the next iterator of each shard.
+
+    `positions` maps the ID of each shard to its iterator. The iterator of a closed shard is an empty string.
+    """
     records: list[dict[str, Any]] = []
     following: dict[str, str] = {}
     for shard, position in positions.items():

@@ -283,7 +283,9 @@ class _TablePages:
         consequence: str,
         button: str,
     ) -> Response:
-        """Ask for a name, and call `act` once it is typed correctly. A service error is shown next to the field."""
+        """Ask the user to type a name, and call `act` once it is correct. An error of `act` is shown next
+        to the field.
+        """
         errors = {}
         if request.method == "POST":
             if form(request)["typed"] == name:

@@ -245,7 +245,10 @@ class _Pages:
     def _filled(
         room: DesignResults, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
     ) -> tuple[dict[str, str], str]:
-        """Return form fields with arguments that match generated items, and a note if none match."""
+        """Return the text of each form field for arguments that match generated items.
+
+        If no arguments match, return an empty dict and an error message.
+        """
         try:
             return forms.texts(parameters, room.sample().arguments(pattern)), ""
         except KeyplanError as error:
@@ -352,7 +355,7 @@ class _Pages:
 
 
 def _table(design: Design, name: str) -> Table:
-    """Return the named table, or the first table if the name is empty."""
+    """Return the named table, or the first table if the name is empty. Raises HTTPException for an unknown name."""
     if not name:
         return design.tables[0]
     for table in design.tables:
@@ -362,7 +365,7 @@ def _table(design: Design, name: str) -> Table:
 
 
 def _index(table: Table, name: str) -> Index | None:
-    """Return the named index, or None if the name is empty."""
+    """Return the named index, or None if the name is empty. Raises HTTPException for an unknown name."""
     if not name:
         return None
     index = table.schema.index(name)
@@ -384,7 +387,7 @@ def _key_json(key: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _start_key(text: str) -> dict[str, Any]:
-    """Return the start key that a link to the next page contains."""
+    """Parse the start key in a link to the next page. Raises HTTPException for an invalid key."""
     try:
         return {
             name: {kind: bytes.fromhex(content) if kind == "B" else content for kind, content in value.items()}

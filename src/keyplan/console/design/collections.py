@@ -85,7 +85,10 @@ class EntityFinder:
         self._colors = {spec: number % COLORS for number, spec in enumerate(specs)}
 
     def of(self, item: Item) -> tuple[str, int | None]:
-        """Return the name and color of an item's entity. The name is empty if the item belongs to no entity."""
+        """Return the name and the color number of an item's entity.
+
+        The name is empty if the item belongs to no entity, and "unique value" for an item that reserves a unique value.
+        """
         if OWNER in item:
             return "unique value", None
         reader = None if self._reader is None else self._reader(item)

@@ -395,7 +395,10 @@ def _row(
 def _draw_side(
     drawing: _Drawn, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
 ) -> None:
-    """Draw the patterns of one side near their rows, with lines from `edge`, the side of the table's box."""
+    """Draw the patterns on one side of a table's picture near their rows, with lines to the rows.
+
+    The lines end at `edge`, the side of the table's box.
+    """
     heights = {box.name: _preferred_y(drawing, box) for box in boxes}
     ordered = sorted(boxes, key=lambda box: heights[box.name])
     tops = _spread([heights[box.name] - _PILL / 2 for box in ordered], _INSET, height - _INSET)

@@ -169,7 +169,7 @@ class DesignResults:
     # Findings.
 
     def counts(self) -> list[tuple[str, int]]:
-        """Return the number of findings by severity, omitting severities without findings."""
+        """Return each severity with its number of findings. Severities without findings are omitted."""
         severities = [finding.severity for finding in self.report.findings]
         return [(severity, severities.count(severity)) for severity in SEVERITIES if severity in severities]
 
@@ -287,7 +287,7 @@ def place_text(place: Place) -> str:
 
 
 def grouped(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return findings by severity, the most severe first."""
+    """Return each severity with its findings, the most severe first. Severities without findings are omitted."""
     groups = [(severity, [finding for finding in findings if finding.severity == severity]) for severity in SEVERITIES]
     return [group for group in groups if group[1]]
 

@@ -133,7 +133,7 @@ class EngineLoad:
         self.recorder.add(parts, elapsed_s=elapsed_s, failed=failed, keys=keys, weight=weight)
 
     def _shares(self, items: Sequence[Touched], read: Mapping[str, float], write: Mapping[str, float]) -> list[_Share]:
-        """Divide the units of each table and index among the partition key values of the request."""
+        """Divide the units of each table and index equally among the partition key values that a request names."""
         entries: dict[str, list[tuple[str, bytes]]] = {}
         for access in items:
             places = [f"{access.table}/{access.index}" if access.index else access.table]

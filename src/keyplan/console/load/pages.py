@@ -209,7 +209,9 @@ def _timestamp(seconds: float) -> datetime:
 def _requests(
     window: LoadWindow, patterns: Mapping[str, LoadCounts], undeclared: Mapping[str, LoadCounts]
 ) -> list[tuple[str, list[float]]]:
-    """Return the lines of the chart of requests: the busiest patterns, and the total of all others."""
+    """Return the name and the rates of each line in the chart of requests: the busiest patterns, and the total of all
+    others.
+    """
     named = sorted(patterns, key=lambda name: -patterns[name].requests)[:_LINES]
     lines = [(name, window.series(("pattern", name), "requests")) for name in named]
     if not named and not undeclared:
@@ -237,7 +239,7 @@ def _keys(uses: Iterable[KeyUse]) -> list[tuple[KeyUse, float]]:
 
 
 def _labels(window: LoadWindow) -> list[str]:
-    """Return the age of each bucket in minutes, such as "-4:30". The last label is "now"."""
+    """Return the age of each bucket as text, such as "-4:30" or "-3 h". The last label is "now"."""
     labels = []
     for number in range(len(window.buckets)):
         age = (len(window.buckets) - 1 - number) * window.span.step_s

@@ -364,7 +364,9 @@ class LoadRecorder:
         return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.form))
 
     def _bucket(self, now: float) -> Bucket:
-        """Return the current bucket of the shortest span. Its complete buckets are first added to the longer spans."""
+        """Return the current bucket of the shortest span. If it is new, first add the previous bucket to the longer
+        spans.
+        """
         finest = self._rings[0]
         last = finest.last()
         bucket = finest.bucket(now)
@@ -382,7 +384,10 @@ class LoadRecorder:
 
 
 def _counts_of(bucket: Bucket, name: Name) -> LoadCounts:
-    """Return the counts of a name, or those of OTHER if the bucket has too many names of this kind."""
+    """Return the counts of a name in a bucket, which are created on first use.
+
+    If the bucket has too many names of this kind, return the counts of OTHER.
+    """
     counts = bucket.get(name)
     if counts is not None:
         return counts

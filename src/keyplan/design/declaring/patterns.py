@@ -72,14 +72,14 @@ def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -
 
 
 def _place(function: Callable[..., Any], source: str, node: ast.expr) -> tuple[Place, str]:
-    """Return the source location and the first line of an expression."""
+    """Return the source location of an expression, and the first line of its source."""
     first = function_place(function)
     text = (ast.get_source_segment(source, node) or function.__name__).splitlines()[0]
     return Place(first.file, first.line + node.lineno - 1, text), text
 
 
 def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
-    """Return the source and the syntax tree of a function, or an empty tree if the source is not available."""
+    """Return the source and the syntax tree of a function, or an empty string and an empty tree if it has no source."""
     for find in (_compiled_lines, inspect.getsource):
         try:
             source = textwrap.dedent(find(function))

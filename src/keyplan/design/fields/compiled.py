@@ -215,7 +215,10 @@ def _exact_member(annotation: Any) -> tuple[str, str] | None:
 
 
 def _choices(annotation: Any) -> dict[str, Any] | None:
-    """Return a dict from strings to the values of a Literal or Enum, or None if a value is not a string."""
+    """Return the values of a Literal or Enum by their strings.
+
+    Return None for any other type, and for a Literal or Enum with a value that is not a string.
+    """
     if get_origin(annotation) is Literal:
         choices = {value: value for value in get_args(annotation)}
     elif isinstance(annotation, type) and issubclass(annotation, Enum):

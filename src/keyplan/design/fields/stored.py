@@ -376,7 +376,10 @@ def _decode_model(model: type[BaseModel], value: AttributeValue) -> Any:
 
 @lru_cache(maxsize=4096)
 def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, Callable[[], Any] | None], ...]:
-    """Return the name, stored name, decoder and default of each field of a nested model."""
+    """Return the name, stored name and decoder of each field of a nested model.
+
+    The fourth element is the function that creates the value of a required field whose attribute is absent, or None.
+    """
     members = []
     for name, info in model.model_fields.items():
         mark = attribute_of(info)

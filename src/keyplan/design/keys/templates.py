@@ -77,7 +77,8 @@ def compile_key(
 def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Callable[[Mapping[str, Any]], Any]) -> Any:
     """Return a generated function that renders the templates and returns the value of the expression `result`.
 
-    The expression refers to the rendered strings as text0, text1 and so on.
+    The expression refers to the rendered strings as text0, text1 and so on. The function passes values that it cannot
+    render to `otherwise`.
     """
     scope: dict[str, Any] = {"otherwise": otherwise}
     variables: dict[str, str] = {}
@@ -305,8 +306,9 @@ class BoundTemplate:
             return None
 
     def pieces(self, text: str) -> tuple[tuple[BoundPlaceholder, str], ...] | None:
-        """Return each placeholder with its undecoded part of the key, or None if the key does not match
-        this template.
+        """Return each placeholder with the part of the key that it produced, which is not decoded.
+
+        Return None if the key does not match this template.
         """
         match = self._matcher.fullmatch(text)
         return None if match is None else tuple(zip(self.placeholders, match.groups(), strict=True))

@@ -179,7 +179,9 @@ def _not_leading(
 
 
 def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
-    """Return a plan with a fault if the sort keys of the entities differ in the part that the condition names."""
+    """Return a plan with a fault if the sort keys of the entities differ in the part that the condition
+    names, or None.
+    """
     text = [part.text for part in bound.sort]
     for entity in pattern.entities:
         other = entity.key_in(bound.index)
@@ -209,7 +211,10 @@ def _have_same_prefix(first: BoundKey, second: BoundKey, cond: KeyCondition) -> 
 
 
 def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
-    """Return the parts of a template before the first field without a value, or None if all fields have a value."""
+    """Return the parts of a template before the first field that the condition gives no value for, each as text.
+
+    Return None if the condition gives a value for every field.
+    """
     start: list[str] = []
     for part in template.parts if template is not None else ():
         if isinstance(part, Text):

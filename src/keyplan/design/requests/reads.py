@@ -296,6 +296,8 @@ _CONFINING_OPERATORS = frozenset({"=", "BETWEEN", "begins_with"})
 def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fragment | None:
     """Return a projection of the attributes needed to count items: the keys, the discriminator and the expiry
     attribute.
+
+    Return None if a part of the key condition must be evaluated on the items, which requires their other attributes.
     """
     if plan.residue is not None:
         return None
