@@ -186,7 +186,10 @@ class Source:
         return response
 
     def write_batch(self, table: str, requests: Sequence[Mapping[str, Any]]) -> int:
-        """Put or delete items, 25 per call, and return the number of written items. Unprocessed items are retried."""
+        """Put or delete items, 25 per call, and return the number of written items.
+
+        Unprocessed items are retried a limited number of times.
+        """
         written = 0
         for start in range(0, len(requests), limits.BATCH_WRITE_ITEMS):
             left = list(requests[start : start + limits.BATCH_WRITE_ITEMS])

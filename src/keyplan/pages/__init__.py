@@ -138,7 +138,7 @@ class Pages:
     ) -> HTMLResponse:
         """Return an error page. It uses the package's error.html.j2, if the package has one.
 
-        The message is translated if the page's Wording contains a translation.
+        The message is translated if the page's Wording contains a translation. Of `headers`, only Retry-After is sent.
         """
         message = self._wording(request).words.get(message, message)
         passed = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
@@ -166,7 +166,9 @@ class PageContext:
 
     @property
     def nav(self) -> list[dict[str, Any]]:
-        """The navigation links. The link with the longest path that matches the URL is marked `current`."""
+        """The navigation links that the user's roles permit. The link with the longest path that matches the URL is
+        marked `current`.
+        """
         links = [link for link in self._pages.nav if not link.role or link.role in self.viewer.roles]
         paths = {link.path: f"{self.here}/{link.path}" for link in links}
         matching = (

@@ -96,7 +96,10 @@ def new_table(posted: PostedForm) -> dict[str, Any]:
 
 
 def json_table(text: str) -> dict[str, Any]:
-    """Parse the JSON of a CreateTable request, as `aws dynamodb create-table --cli-input-json` accepts it."""
+    """Parse the JSON of a CreateTable request, as `aws dynamodb create-table --cli-input-json` accepts it.
+
+    Raises FieldError if the text is not such a request.
+    """
     try:
         call = read_json(text)
     except DocumentError as error:

@@ -95,7 +95,10 @@ def _encoded(parts: Iterator[str]) -> Iterator[bytes]:
 
 
 def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
-    """Yield plain JSON as one array, or DynamoDB JSON with one line per item, as in exports to S3."""
+    """Yield items as text: DynamoDB JSON with one line per item, as in exports to S3, or one array of plain JSON.
+
+    DynamoDB JSON is used if `kind` is "jsonl".
+    """
     if kind == "jsonl":
         for item in items:
             yield f'{{"Item":{typed_text(item, None)}}}\n'

@@ -67,8 +67,9 @@ def routes(console: Frame) -> list[Route]:
 
 
 def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
-    """Parse the items in a text of the format `kind`. Raises DocumentError if an item is invalid; the message contains
-    its line number.
+    """Parse the items in a text of the format `kind`.
+
+    Raises DocumentError for an invalid item, with its position, and if the text contains no items or too many.
     """
     items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
     if not items:
@@ -123,7 +124,7 @@ def _value(text: str, name: str) -> dict[str, Any]:
 
 
 def write(source: Source, facts: TableFacts, items: list[Item], *, replace: bool) -> ImportResult:
-    """Write items one by one. Unless `replace` is set, a write fails if an item with the same key exists."""
+    """Write items one by one. Unless `replace` is set, skip items whose key already exists."""
     result = ImportResult()
     put: dict[str, Any] = {"TableName": facts.name}
     if not replace:

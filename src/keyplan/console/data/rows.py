@@ -70,7 +70,11 @@ def groups_of(
     index: IndexKeys,
     facts: TableFacts,
 ) -> list[ItemGroup]:
-    """Return the rows, grouped by partition key if the index or table has a sort key and the page is not sorted."""
+    """Return the rows of a page of items, in groups with the same partition key.
+
+    The rows form a single group if the page is sorted, if the user has turned grouping off, or if the table or index
+    has no sort key.
+    """
     if search.sort:
         name, reverse = search.sort.removeprefix("-"), search.sort.startswith("-")
         present = sorted(

@@ -199,7 +199,10 @@ class _Pages:
         return self._render(request, "patterns", "patterns")
 
     def pattern(self, request: Request) -> Response:
-        """Show a pattern and run it. Reads run with GET, and writes with a confirmed POST."""
+        """Show the page of a pattern, and run the pattern if its form was submitted.
+
+        Reads run with GET, and writes with a confirmed POST.
+        """
         room = self._results()
         pattern = room.pattern(request.path_params["name"])
         if pattern is None:

@@ -308,13 +308,17 @@ class LoadRecorder:
                 _counts_of(bucket, name).add(counts)
 
     def add_undeclared(self, form: str, detail: str, part: LoadPart, weight: int = 1, *, failed: bool = False) -> None:
-        """Count a request that matches no declared pattern."""
+        """Count a request that matches no declared pattern.
+
+        Requests with the same short description `form` are counted together. `detail` describes the request with its
+        values.
+        """
         counts = LoadCounts()
         counts.count(part, 0.0, weight, failed=failed)
         self.add_undeclared_counts(form, counts, detail)
 
     def add_undeclared_counts(self, form: str, counts: LoadCounts, detail: str = "") -> None:
-        """Add the counts of requests that match no declared pattern."""
+        """Add the counts of requests that match no declared pattern and have the same short description `form`."""
         now = self.clock.now()
         with self._lock:
             use = self._undeclared.get(form)

@@ -71,7 +71,10 @@ class Design:
 
     @classmethod
     def of(cls, module: ModuleType) -> Design:
-        """Return the design that a module declares, including the module's `claims` and `suppressed`."""
+        """Return the design that a module declares, including the module's `claims` and `suppressed`.
+
+        Raises DesignError if the module declares no table.
+        """
         declarations = list(
             dict.fromkeys(value for value in vars(module).values() if isinstance(value, (Table, Transaction)))
         )

@@ -295,7 +295,10 @@ def _plural(does: str) -> str:
 
 
 def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
-    """Return the fields of an entity that an index neither projects nor contains in its keys."""
+    """Return the fields of an entity that an index neither projects nor contains in its keys.
+
+    Return an empty list if the index never contains items of the entity.
+    """
     bound = spec.key_in(index)
     if bound is None:
         return []

@@ -111,7 +111,11 @@ class RangeRequest:
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
-        """Return one set of arguments for each distinct partition that the call reads."""
+        """Return the arguments with which to build the request for each distinct partition that a call reads.
+
+        For several partitions, each element contains the arguments of the call and the value that selects the
+        partition.
+        """
         if self._walk is None:
             return [arguments]
         keys: dict[tuple[Any, ...], Arguments] = {}

@@ -73,7 +73,7 @@ class UpdateClause:
 
 
 def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
-    """Return a clause that is the same in every call.
+    """Return a clause whose text is the same in every call.
 
     `part` is the name of the list in UpdateClauses to which the clause belongs, such as "sets".
     """
