@@ -92,7 +92,7 @@ class RateChoice:
 
 @dataclass(frozen=True)
 class Costs:
-    """Monthly costs of a design with a user's choices and with the declared values."""
+    """Monthly costs of a design for the values that a user chose, and for the declared values."""
 
     what_if: WhatIf
     month: Estimate

@@ -241,8 +241,9 @@ class _PartitionNames(Mapping[str, Sequence[str]]):
 
 
 def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float) -> bool:
-    """Return True if the service would throttle a request with these units. Otherwise, count the units as consumed and
-    return False.
+    """Return True if the service would throttle a request that consumes the units in `charge`.
+
+    Otherwise, count the units as consumed and return False.
     """
     if resource.refusal(charge, now) is not None:
         return True

@@ -28,10 +28,9 @@ Values: TypeAlias = Mapping[str, Any]
 
 _CACHED: Final = 2000
 _INCIDENTAL: Final = 1_000_000
-"""Added to the number of a write pattern that reads the item before the write, when it is matched with the read
-request.
+"""Offset of the number of a write pattern that first reads the item, where it is a candidate for that read request.
 
-A pattern that is declared as a read therefore takes precedence.
+Patterns with lower numbers take precedence, so a pattern that is declared as a read is chosen first.
 """
 _BATCH: Final = "BatchWriteItem"
 _TRANSACTION: Final = "TransactWriteItems"

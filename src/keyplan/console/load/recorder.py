@@ -188,7 +188,7 @@ class LoadPart:
 
 @dataclass
 class UndeclaredUse:
-    """Requests that match no declared pattern and have the same form."""
+    """Requests that match no declared pattern and have the same short description."""
 
     form: str
     """Short description of the requests, such as "Query app/open"."""
