@@ -154,7 +154,7 @@ def _use(table: Table, index: Index | None, works: list[Work]) -> CapacityUse:
 def _read_units(work: Work, index: Index | None) -> float:
     """Return the read units that one call uses on a table, or on `index` if it is a global index.
 
-    The read units of a local index are those of the table.
+    Reads of a local index use the read units of the table.
     """
     read = work.plan.index
     if index is None and read is not None and read.kind == "LSI":

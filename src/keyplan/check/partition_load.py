@@ -318,7 +318,7 @@ def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
     """Yield a hot key for each query that reads an index by a constant partition key, if the queried entity declares no
     key in the index.
 
-    Its load is the load that would result if the entity declared this key.
+    The load of the hot key is the load that would result if the entity declared this key.
     """
     for pattern in table.patterns:
         plan = pattern.plan

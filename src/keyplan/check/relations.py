@@ -84,8 +84,9 @@ def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec
 def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:
     """Return True if a field is a state, which means that something in the design depends on the field's value.
 
-    This is a condition on another write, a read with `decides="state"`, a condition on an index key, a consumer's
-    filter, or another update that sets the field to a constant. The pattern `apart_from` is ignored.
+    One of the following depends on it: a condition on another write, a read with `decides="state"`, a condition on an
+    index key, a consumer's filter, or another update that sets the field to a constant. The pattern `apart_from` is
+    ignored.
     """
     if any(name in {path.field for path in paths_of(bound.only_if)} for bound in entity.indexes):
         return True

@@ -270,8 +270,8 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
 def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
     """Return the fields for which a sort key condition requires exactly one value.
 
-    For a range, these are the fields before the one on which the range is. For begins_with, a field of which only a
-    prefix is compared is not included.
+    In a condition with a range, these are the fields before the one that has the range. For begins_with, a field of
+    which only a prefix is compared is not included.
     """
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:

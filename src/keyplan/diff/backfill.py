@@ -129,8 +129,10 @@ def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
 
 
 def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
-    """Return the entity `spec`, but with the declared numbers of items from `other`, the same entity in the other
-    design, if it declares none.
+    """Return the entity `spec`. If it does not declare how many items it has, return a copy with the numbers that
+    `other` declares.
+
+    `other` is the same entity in the other design.
     """
     return spec if spec.volume is not None or other is None else replace(spec, volume=other.volume)
 

@@ -452,6 +452,6 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
-    """Return the names of those attributes that no change to a field rewrites, separated by commas."""
+    """Return the names of those of the given attributes that no change to a field rewrites, separated by commas."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

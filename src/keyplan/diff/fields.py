@@ -34,7 +34,7 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
 
 def removed_share(spec: EntitySpec, field: str, field_losses: Sequence[Loss]) -> float | None:
-    """Return the share of items whose value a field no longer accepts, or None if it is unknown.
+    """Return the share of items whose value in a field is no longer accepted, or None if it is unknown.
 
     `field_losses` contain the values that were removed from the choices of the field.
     """
@@ -173,8 +173,8 @@ def _loss_changes(
     """Yield up to three changes for a field whose stored values might be unreadable in the new design.
 
     They are a change for a different type, a change for missing values, and a change for values that the new design
-    rejects. `removed` contains the losses. `is_read` is True if the old version of the program can read items that the
-    new version writes.
+    rejects. `removed` contains the reasons why values might be unreadable. `is_read` is True if the old version of the
+    program can read items that the new version writes.
     """
     path = f"{pair.new.name}.{new.name}"
     by_kind = {kind: [loss for loss in removed if loss.kind in kinds] for kind, kinds in _KINDS.items()}

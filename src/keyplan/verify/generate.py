@@ -49,8 +49,8 @@ class EntityGenerator:
         self._keys: set[str] = set()
 
     def refer_to(self, others: Sequence[Keys]) -> None:
-        """Use existing keys of other entities as the values of the fields that refer to these entities. `others` are
-        the keys.
+        """Use existing keys of other entities as the values of the fields that refer to these entities. `others`
+        contains the keys.
         """
         fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
         self._references = References(self.spec, others, fixed, self.value_generator.random)
@@ -192,7 +192,8 @@ class EntityGenerator:
         return column
 
     def _distinctive_field(self, names: Sequence[str]) -> str:
-        """Return the one of the fields of a unique constraint that gets a different value in each item.
+        """Return the field of a unique constraint that gets a different value in each item. `names` are the
+        constraint's fields.
 
         This is the last field without declared values or choices or, if all fields have them, the last field.
         """

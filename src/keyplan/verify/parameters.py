@@ -225,8 +225,9 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
 
 
 class ParameterValues:
-    """Generator of values for parameters, with which a call matches a chosen item (the argument `target` of the
-    methods).
+    """Generator of argument values with which a call to a pattern matches a chosen item.
+
+    The methods receive the item as `target`, and the use of the parameter in the pattern as `use`.
     """
 
     def __init__(
@@ -264,20 +265,20 @@ class ParameterValues:
             binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
 
     def equal(self, spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the value that the item `target` has in the field of the use, or generate one if the item has no value
-        there.
+        """Return the value that the item `target` has in the field `use.field`, or generate one if the item has no
+        value there.
         """
         value = _value_within(getattr(target, use.field), use)
         return self.new(spec, target, use) if value is None else value
 
     def own(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the value that the item `target` has in the field of the use, even if it is None."""
+        """Return the value that the item `target` has in the field `use.field`, even if it is None."""
         return getattr(target, use.field)
 
     def many(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
     ) -> Any:
-        """Return a list of values for the field of the use. The first is the value in the item `target`.
+        """Return a list of values for the field `use.field`. The first is the value in the item `target`.
 
         The others are values in stored items that have the same values as `target` in the fields `equal`.
         """
@@ -289,7 +290,7 @@ class ParameterValues:
     def listed(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return a list of values for the field of the use, including the value in the item `target`.
+        """Return a list of values for the field `use.field`, including the value in the item `target`.
 
         The others are values in stored items that have the same values as `target` in the fields `equal`.
         """
@@ -303,7 +304,7 @@ class ParameterValues:
     def range(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return a bound for a range over the field of the use, so that the range contains the value in the item
+        """Return a bound for a range over the field `use.field`, so that the range contains the value in the item
         `target`.
 
         The role of the use is "low", "high", "above" or "below", and determines which bound is returned. If possible,
@@ -337,12 +338,12 @@ class ParameterValues:
         return next((value for value in others if _FITS[use.role](value, own)), others[0])
 
     def _is_accepted(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
-        """Return True if a value satisfies the constraints of both the parameter and the field of the use."""
+        """Return True if a value satisfies the constraints of the parameter and of the field `use.field`."""
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
         return all(_takes(annotation, value) for annotation in declared if annotation is not None)
 
     def prefix(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return the first half of the value that the item `target` has in the field of the use, or of the value's
+        """Return the first half of the value that the item `target` has in the field `use.field`, or of the value's
         encoded form.
 
         For a datetime field and a date parameter, return the day.
@@ -355,7 +356,7 @@ class ParameterValues:
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
     def part(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a part of the value that the item `target` has in the field of the use: the start of a string, a
+        """Return a part of the value that the item `target` has in the field `use.field`: the start of a string, a
         member of a set or list, or a key of a map.
         """
         value = getattr(target, use.field)
@@ -370,7 +371,7 @@ class ParameterValues:
         return getattr(target, spec.version or "")
 
     def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Generate a value for a parameter whose value a write stores in the field of the use.
+        """Generate a value for a parameter whose value a write stores in the field `use.field`.
 
         If the parameter has the same type and constraints as the field, the value is generated like the field's values
         in new items. Otherwise, it is generated for the type of the parameter.

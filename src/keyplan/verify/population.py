@@ -278,7 +278,8 @@ class References:
     def _candidates(self, target: Keys, values: Values, settled: Collection[str], number: int) -> Sequence[Values]:
         """Return the keys of `target` to which an item can refer.
 
-        They have the values that the item must keep. If no value must be kept, they are all keys.
+        If each item must refer to a different key, this is the key with the item's number. Otherwise, these are the
+        keys with the values that the item must keep, or all keys if the item need not keep any.
         """
         once = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
         if any(set(target.names) == set(names) for names in once):  # one for each item, so their numbers are equal
@@ -406,8 +407,8 @@ class _Alignment:
         return bool(self._written) or not self._own
 
     def _letters(self, own: str, written: str) -> bool:
-        """Skip the shorter of two literal texts, one in the template and one in the key, if the longer text starts with
-        it. Otherwise, return False.
+        """Compare a literal text in the template with one in the key. If one starts with the other, skip the characters
+        that they share and return True. Otherwise, return False.
         """
         length = min(len(own), len(written))
         if own[:length] != written[:length]:

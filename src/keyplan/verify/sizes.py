@@ -157,9 +157,10 @@ class SizeAdjuster:
         return entity
 
     def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> tuple[dict[str, Any], None]:
-        """Return a new value for one of the fields `names` that makes a list longer by about `by` bytes, and None.
+        """Return a longer list for one of the fields `names`, which adds about `by` bytes to an object.
 
-        If the model has examples, or none of the fields is a list, the change is empty.
+        If the model has examples, or none of the fields is a list, the change is empty. The second member of the result
+        is None, because the remaining number of bytes is not known.
         """
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)

@@ -50,10 +50,11 @@ _TRIES = 10
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of changes to the field values `values`, each of which can make a condition true. Changes for the
-    first branch of the condition come first.
+    """Yield changes to the field values `values`, each of which can make a condition true. A change maps field names to
+    new values.
 
-    `choose` generates a value for a field. If the condition is already true, yield an empty set.
+    Changes for the first branch of the condition come first. `choose` generates a value for a field. If the condition
+    is already true, yield an empty change.
     """
     if evaluate_condition(condition, values) is True:
         yield {}
@@ -73,7 +74,9 @@ def satisfying_changes(
 def _changes_to_fail(
     part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of changes to the field values `values`, each of which can make a condition false."""
+    """Yield changes to the field values `values`, each of which can make a condition false. A change maps field names
+    to new values.
+    """
     if isinstance(part, NotCondition):
         yield from satisfying_changes(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
@@ -99,8 +102,10 @@ def _changes_to_fail(
 def _changes_of_test(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield sets of field changes, each of which can make a condition true. The condition is a comparison or function
-    of a top-level field.
+    """Yield changes to the field values `values`, each of which can make a condition true. A change maps a field name
+    to a new value.
+
+    The condition is a comparison or function of a top-level field.
     """
     first, *others = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first

@@ -378,8 +378,8 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
 
 
 def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[str]:
-    """Return the fields of key attributes that contain only a shard number computed from the field, not the field's
-    value.
+    """Return the fields whose values are not in the given key attributes, which contain only shard numbers computed
+    from them.
     """
     shards: dict[str, bool] = {}
     for part in parts:

@@ -56,8 +56,8 @@ def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
 
 
 def _can_find(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if the fields `names` are all in this key and include its partition key, so that one query can select
-    items by them.
+    """Return True if this key contains all fields `names`, and they include the fields of its partition key. One query
+    can then select items by these fields.
     """
     return _names_partition(bound, names) and names <= set(bound.fields)
 
