@@ -178,7 +178,7 @@ def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribu
 
 
 def captured_by(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
-    """Return a key with these sort key attributes that satisfies all conditions, or None."""
+    """Return a key that consists of these sort key attributes and satisfies all conditions, or None."""
     capture = Capture("any", exact=False)
     for condition, part in zip(conditions, parts, strict=False):
         captured = _captured(condition, part)

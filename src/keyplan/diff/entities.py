@@ -63,7 +63,8 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
-    """Return a sentence about an added entity, and a text about the effects.
+    """Return two texts about an added entity: that it was added, and how this affects stored items and the old version
+    of the program.
 
     `like` is a removed entity with the same key or fields, or None.
     """

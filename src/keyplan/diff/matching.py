@@ -87,8 +87,8 @@ def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable
 
 
 def _by_name(several: Iterable[N]) -> dict[str, N]:
-    """Return declarations by name. If several declarations have the same name, use the first. Other checks report this
-    error.
+    """Return the declarations by name, with only the first of several declarations that have the same name. A rule
+    reports equal names.
     """
     by_name: dict[str, N] = {}
     for named in several:

@@ -75,7 +75,9 @@ def _time(backfill: Backfill) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in seconds with a suitable unit."""
+    """Format a duration in days, hours, minutes or seconds, such as "2.5 hours". The largest unit of which it has at
+    least two is used.
+    """
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
@@ -83,7 +85,7 @@ def duration(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Format a number of capacity units with a suitable precision."""
+    """Format a number of capacity units. Fractions have one decimal place if the number is less than 100."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"
 
 

@@ -105,7 +105,9 @@ def is_absent(old: StoredField, new: StoredField) -> bool:
 
 
 def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
-    """Yield a loss if the new field is required and might be missing from stored items."""
+    """Yield a reason why values might be unreadable if the new field is required and might be missing from stored
+    items.
+    """
     if is_absent(old, new):
         yield Loss("missing", "it is now required, but stored items may not have it")
 
@@ -127,7 +129,9 @@ def _between(pair: _Pair) -> Iterator[Loss]:
 
 
 def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Yield the losses between two types, neither of which is a union."""
+    """Yield the reasons why values of the old type might be unreadable as the new type. Neither of the types is a
+    union.
+    """
     was, now = _values(pair.old), _values(pair.new)
     if now is not None:
         yield from _choices(pair, was, now)
@@ -173,7 +177,7 @@ def _is_union(kind: Any) -> bool:
 
 
 def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Yield a loss for each member of the old union that cannot be read as any member of the new union."""
+    """Yield a reason for each member of the old union whose values cannot be read as any member of the new union."""
     ours = get_args(new) if _is_union(new) else (new,)
     for part in get_args(old) if _is_union(old) else (old,):
         if all(list(_between(pair.part(part, member, pair.path))) for member in ours):
@@ -199,7 +203,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Yield the losses between two models that are stored as maps within an item."""
+    """Yield the reasons why maps that were stored for the old model might be unreadable with the new model."""
     if not (_is_model(old) and _is_model(new)):
         parts = get_args(pair.new)
         if _is_model(new) or (parts and parts[-1] not in {Any, object}):
@@ -240,8 +244,8 @@ def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
 
 
 def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Loss]:
-    """Yield a loss if the new model has validators that the old model does not have. Their effect cannot be
-    compared.
+    """Yield a reason why items might be unreadable if the new model has validators that the old model does not have.
+    Their effect cannot be compared.
     """
     for name in sorted(_validators(new) - _validators(old)):
         yield Loss("narrowed", f"{new.__name__} has a new validator, {name}: values that it rejects cannot be read")

@@ -57,7 +57,7 @@ class MeasuredPattern:
 
 
 def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
-    """Compare a claim about a pattern with the pattern's measurements."""
+    """Compare a claim about a pattern with the pattern's measurements, and return the claim with the verdict."""
     units = units_of(claim.text)
     if units is not None:
         return _judge_units(claim, units, figures)
@@ -111,7 +111,8 @@ def judge_of_design(
     pages: Sequence[tuple[str, float]],
     assumed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> JudgedClaim:
-    """Compare a claim about the whole design with its monthly cost, its prices and the pages that its patterns read.
+    """Compare a claim about the whole design with its monthly cost, its prices and the pages that its patterns read,
+    and return the claim with the verdict.
 
     `pages` and `assumed` have the same meaning as in MeasuredPattern, for each pattern.
     """

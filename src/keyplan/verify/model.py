@@ -47,7 +47,9 @@ class Entry:
 
 
 def canonical(item: Mapping[str, Any]) -> Item:
-    """Return an item, or some attributes of an item, in canonical form."""
+    """Return an item, or some attributes of an item, in the form in which the engine compares and sorts attribute
+    values.
+    """
     return normalise_item(item, wire=False)[0]
 
 

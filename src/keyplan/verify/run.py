@@ -221,8 +221,8 @@ def verify(
 
 
 def _turn(pattern: Pattern[..., Any]) -> int:
-    """Return a number by which patterns are sorted: reads first, before writes change the generated data, and deletes
-    last.
+    """Return the group by which patterns are sorted before they run: reads first, because writes change the generated
+    data, and deletes last.
     """
     if pattern.plan.reading:
         return 0

@@ -124,7 +124,9 @@ def stretched(model: BaseModel, names: Sequence[str], by: int) -> tuple[dict[str
 
 
 class SizeAdjuster:
-    """An object that changes the strings and lists of entity objects so that they have the declared sizes."""
+    """An adjuster that changes the strings and lists in the objects of one entity so that their items have the declared
+    sizes.
+    """
 
     def __init__(
         self, spec: EntitySpec, amount: Amount, design: Design, value_generator: ValueGenerator, owners: Owners
@@ -199,8 +201,8 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
 
 
 def _compared_fields(plan: Plan) -> Iterator[FieldPath]:
-    """Yield the fields that the conditions of a pattern compare. Their length is changed only if no other field is
-    available.
+    """Yield the fields that the conditions of a pattern compare. The size adjustment changes their length only if no
+    other field is available.
     """
     for condition in (plan.filter, plan.condition, plan.replaceable):
         yield from paths_of(condition)

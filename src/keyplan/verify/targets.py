@@ -303,7 +303,8 @@ class WriteTargets:
 
 
 def _as_new(plan: Plan, entity: Entity) -> Entity:
-    """Return a new item in which the fields in the condition of a sparse index have their default values.
+    """Return a copy of a new item in which the fields that determine whether it is in an index have their default
+    values, so that it is in the index.
 
     The cost estimate of a create makes the same assumption.
     """

@@ -61,7 +61,7 @@ class MissingGeneratorError(KeyplanError):
 
 
 class NothingFitsError(KeyplanError):
-    """Raised if no arguments of a pattern match the generated items."""
+    """Raised if no arguments can be found with which a call to a pattern matches the generated items."""
 
 
 @lru_cache(maxsize=4096)
@@ -134,7 +134,7 @@ class TypeGenerators:
         self._faker.seed_instance(chance.getrandbits(32))
 
     def of(self, annotation: Any, metadata: Sequence[Any] = ()) -> MakeValue:
-        """Return a function that generates values of a type, but not None.
+        """Return a function that generates values of a type. It never returns None, even for an optional type.
 
         The function raises SampleError if a value cannot be generated.
         """
@@ -440,7 +440,7 @@ class ValueGenerator:
         self._pools: dict[tuple[str, Any], list[Any]] = {}
 
     def field(self, model: type[BaseModel], name: str) -> Any:
-        """Return a value for a field of a model, but not None."""
+        """Generate a value for a field of a model. The value is never None, even if the field is optional."""
         recipe = self._of_fields.get((model, name))
         if recipe is None:
             recipe = self._of_fields[model, name] = self._recipe(model, name)

@@ -229,6 +229,8 @@ def _overdraft(
 
 
 def _decreases(action: FieldUpdate) -> bool:
-    """Return True if the action decreases the number, assuming positive arguments."""
+    """Return True if an update action that adds or subtracts decreases the number. Arguments from callers are assumed
+    to be positive.
+    """
     source = action.source
     return (isinstance(source, (int, float, Decimal)) and source < 0) != action.negative

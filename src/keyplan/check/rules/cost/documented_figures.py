@@ -216,7 +216,9 @@ def _write_claim(
 
 
 def _certain_indexes(pattern: Pattern[..., Any], estimate: Expected) -> dict[str, float]:
-    """Return the units that every call to a write pattern uses in indexes, by index name."""
+    """Return the write units that every call to a pattern uses on indexes, by index name. Only indexes that contain all
+    items of the entity are included.
+    """
     entity = pattern.plan.entity
     sure = [
         bound.index.name

@@ -174,7 +174,7 @@ def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
 
 
 def _fields_and_shards(part: BoundKeyAttribute) -> Iterator[tuple[str, int]]:
-    """Yield each field of a key attribute with the number of its hash shards."""
+    """Yield each field of a key attribute with the number of its hash shards, or with 0 if the field is not sharded."""
     if part.template is None:
         yield from ((name, 0) for name in part.fields)
         return

@@ -83,7 +83,7 @@ def _declaration_fix(bound: BoundKey, name: str) -> str:
 
 
 def _required_values(plan: Plan) -> set[str]:
-    """Return the fields for which a pattern requires a value or a lower bound."""
+    """Return the fields for which the key condition of a pattern requires a value or a lower bound."""
     if plan.key is None:
         return set()
     names = {name for value in plan.key.partition for name in value.sources}

@@ -145,7 +145,11 @@ def _same_prefix(first: _Owner, other: _Owner) -> Iterator[Finding]:
 def _differing_placeholders(
     ours: BoundTemplate, theirs: BoundTemplate
 ) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first pair of placeholders that follow equal text and contain different kinds of values, or None."""
+    """Return the first pair of placeholders, at the same position of two templates, that contain different kinds of
+    values.
+
+    Return None if no such pair exists, or if the literal texts of the templates differ.
+    """
     if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
         return None
     for first, second in zip(ours.placeholders, theirs.placeholders, strict=True):
@@ -248,7 +252,9 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _allows_one_case(field: DeclaredField, case: str) -> bool:
-    """Return True if a field's values cannot differ only in case. `case` is "lower" or "upper"."""
+    """Return True if converting a field's values to one case, "lower" or "upper", never makes two different values
+    equal.
+    """
     if field.choices is not None:
         texts = [str(choice) for choice in field.stored_choices]
         return len({getattr(text, case)() for text in texts}) == len(texts)

@@ -275,7 +275,8 @@ def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: Ent
 
 
 def _is_time_of_writing(entity: EntitySpec, names: Sequence[str], *, counted: bool) -> bool:
-    """Return True if a key is the time of the write, according to the types of its fields.
+    """Return True if a key that consists of the fields `names` is the time of the write, according to the types of the
+    fields.
 
     If `counted` is True, a date with a declared number of values is also accepted.
     """
