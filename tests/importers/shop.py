@@ -21,7 +21,7 @@ from keyplan import (
 
 # To complete:
 # - fields besides keys, and their types: Decimal is any Number, Any is unknown
-# - volume=Volume(count=..., bytes=Bytes(average=...)) of each entity
+# - volume=Volume(count=..., bytes=Bytes(average=...)) for each entity
 # - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
 
 # Guessed from sample items, please check: "type" names the kind of each item.

@@ -28,7 +28,7 @@ from keyplan.importers.schemas import ImportSource, SourceCollection, SourceCons
 _FILL_IN = (
     "# To complete:",
     "# - fields besides keys, and their types: Decimal is any Number, Any is unknown",
-    "# - volume=Volume(count=..., bytes=Bytes(average=...)) of each entity",
+    "# - volume=Volume(count=..., bytes=Bytes(average=...)) for each entity",
     "# - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs",
 )
 _OF_DESIGN = (

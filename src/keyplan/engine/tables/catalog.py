@@ -249,10 +249,10 @@ def table_name(name_or_arn: str) -> str:
 
 
 class Catalog:
-    """A cache of the table definitions in the store, with the number of catalog changes that it includes.
+    """A cache of the table definitions in the store, and the number of the latest catalog change that it contains.
 
-    If `observed` is True, none of the tables is `plain` or `blind`, so that every change to an item includes the item's
-    earlier version.
+    If `observed` is True, each write first reads the item's earlier version, so `Table.plain` and `Table.blind` are
+    False for all tables.
     """
 
     def __init__(self, view: StoreView, *, observed: bool = False) -> None:

@@ -13,10 +13,10 @@ from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
 
 
 def upgraded_values(kind: Kind, values: Any) -> Any:
-    """Return the values of an entity (by field or attribute name), upgraded from their version. Values without a
-    version have version 0.9.
+    """Return the values of an entity, by field or attribute name, upgraded to the current version.
 
-    This function is used as the first validator of an entity. Raises ValueError for a version without an upgrade.
+    Values without a version are treated as version 0.9. This function is the first validator of an entity. Raises
+    ValueError for an unknown version.
     """
     if not isinstance(values, Mapping):
         return values

@@ -110,7 +110,7 @@ class Venue(BaseModel):
 
     @property
     def slot_names(self) -> tuple[str, ...]:
-        """The names of all slots, in the order of the day."""
+        """The names of all slots in chronological order."""
         return tuple(slot.name for slot in self.slots)
 
     def slot(self, name: str) -> Slot:
@@ -123,7 +123,7 @@ class Venue(BaseModel):
         )
 
     def slots_of(self, duration: str) -> tuple[str, ...]:
-        """Return the names of a duration's slots, in the order of the day.
+        """Return the names of a duration's slots in chronological order.
 
         Raises InvalidRequestError if the duration is unknown.
         """

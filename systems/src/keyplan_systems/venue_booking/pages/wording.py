@@ -96,8 +96,9 @@ class Phrases:
         return found[:1].upper() + found[1:]
 
     def hours(self, day: date, slots: Sequence[str]) -> str:
-        """Format the start and end of slots, such as 14:00-20:00. The result is empty if the venue no longer has the
-        slots.
+        """Format the time from the start of the first to the end of the last slot, such as 14:00-20:00.
+
+        The result is empty if the venue no longer has one of the slots.
         """
         if not slots or any(name not in self.venue.slot_names for name in slots):
             return ""
