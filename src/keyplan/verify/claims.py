@@ -16,8 +16,9 @@ from keyplan.design.workload import Claim
 Standing = Literal["holds", "less", "fails", "unproved"]
 """The verdict on a claim.
 
-"less" means that the measured cost is below the claimed range. "unproved" means that the verification cannot confirm or
-refute the claim, or that a number is assumed.
+"holds" and "fails" mean that the verification confirms or refutes the claim. "less" means that the measured cost is
+below the claimed range. "unproved" means that the verification cannot confirm or refute the claim, or that a number is
+assumed.
 """
 # A claim about a design counts only if it starts with a price: documents also mention other prices.
 _MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<what>reads?|writes?)", re.IGNORECASE)

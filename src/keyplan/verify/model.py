@@ -121,7 +121,7 @@ class RecordedWrite:
     before: Item | None
     after: Item | None
     stored: Request | None
-    """The same item as `after` in the form of a response, with binary values as bytes."""
+    """The item `after` in the form of a response, with binary values as bytes. None if the item does not exist."""
     transactional: bool
 
 
@@ -134,8 +134,8 @@ class Exchange:
     answer: Mapping[str, Any]
     written: tuple[RecordedWrite, ...]
     held: tuple[tuple[str, bool, Item | None], ...]
-    """For each key that the request reads: the table name, True for a consistent read, and the item before
-    the request.
+    """One entry for each key that the request reads: the table name, True for a consistent read, and the item that was
+    stored before the request.
     """
     spent: ConsumedUnits
     """The capacity units in the response."""

@@ -48,7 +48,7 @@ MANY = 10
 _TRIES = 20
 """The number of values that are generated to find one that is within a range."""
 _LISTED = 3
-"""The maximum number of values in a list argument for one field."""
+"""The maximum number of values to generate for a list parameter that contains the allowed values of a field."""
 
 
 class Binding:

@@ -14,7 +14,9 @@ Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
 """The kind of a discrepancy.
 
 "defect" means that the measured units differ from the prediction, which is a defect of keyplan. "wrong" means that a
-result differs from the expected result.
+result differs from the expected result, or that a table is declared incorrectly. "claim" means that a claim is refuted.
+"failed" means that a call raised an error, or that items could not be loaded. "not run" means that a table could not be
+created, or that a pattern was not called.
 """
 
 
