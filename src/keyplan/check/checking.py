@@ -155,8 +155,8 @@ def _about_suppressions(
 
 
 def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return a text that says why a suppression has no effect, and an instruction for fixing it. `names` are the names
-    to which a suppression can refer.
+    """Return a message that says why a suppression has no effect, and an instruction for fixing it. `names` are the
+    names to which a suppression can refer.
     """
     suppressed = f"{by.code} is suppressed{' for ' + by.on if by.on else ''}"
     if by.code not in PAGES:

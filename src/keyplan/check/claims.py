@@ -1,4 +1,4 @@
-"""Parsing of the published claims about a design's performance: units, prices, latencies and dates."""
+"""Parsing the published claims about a design's performance: units, prices, latencies and dates."""
 
 from __future__ import annotations
 

@@ -312,7 +312,7 @@ def _text(contents: bytes) -> tuple[str, str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Split a text into lines in the same way as the Python parser, with their line endings."""
+    """Split text into lines in the same way as the Python parser, with their line endings."""
     return io.StringIO(text, newline="").readlines()
 
 

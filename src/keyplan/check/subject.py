@@ -64,8 +64,8 @@ class Subject:
 
     @cached_property
     def works(self) -> tuple[Work, ...]:
-        """All requests of all patterns, with their units. For the steps of a transaction, the pattern is the
-        transaction.
+        """All requests of all patterns, with the capacity units that they consume. A step of a transaction is listed
+        under the transaction's pattern.
         """
         return tuple(works_of(self.design))
 

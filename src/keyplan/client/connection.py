@@ -1,4 +1,4 @@
-"""Blocking connections, and the functions that turn calls into request programs.
+"""Blocking connections, and the functions that turn calls into programs (generators that yield requests).
 
 `run_call` and similar functions validate a call, choose its program and translate errors. They serve both kinds of
 connections: `Connection` waits by blocking, `AsyncConnection` by awaiting.
@@ -134,7 +134,7 @@ class FindAllOptions(FindOptions, total=False):
 
 
 def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, Any]) -> Program[Any]:
-    """Return the request program for an ad-hoc query."""
+    """Return the program (a generator that yields requests) for an ad-hoc query."""
     planned = dict(options)
     page = {name: planned.pop(name) for name in _PAGE_OPTIONS if name in planned}
     return run_call(context, query_call(terms, planned), PageOptions(**page) if page else _DEFAULTS)
@@ -221,13 +221,13 @@ def _get_all(
 class DirectCalls:
     """Fast path for calls that need a single request, compiled to plain functions once for each pattern.
 
-    The fast path does not use request programs, so it cannot retry. After an error, `run_call` takes over and treats
-    the error as the answer to its first request. If the connection has a meter, every call runs as a program, because
-    each request is measured.
+    The fast path sends the request directly, without a program (a generator that yields requests), so it cannot retry.
+    After an error, `run_call` takes over and treats the error as the answer to its first request. If the connection has
+    a meter, every call runs as a program, because each request is measured.
     """
 
     def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:
-        """Create the fast path, which runs calls without request programs, for a connection.
+        """Create the fast path of a connection.
 
         `immediate` returns the function that sends an operation's requests without waiting, or None if such a function
         does not exist.
@@ -238,9 +238,10 @@ class DirectCalls:
         """Returns the compiled function that runs calls to a pattern, or None."""
 
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
-        """Return a function that runs calls to a pattern without a request program.
+        """Return a function that runs calls to a pattern by sending their request directly.
 
-        Return None if calls to the pattern require a request program.
+        Return None if the calls can need several requests, if the connection has a meter, or if its transport has no
+        direct path.
         """
         plan = pattern.plan if isinstance(pattern, Pattern) else None
         if plan is None or plan not in self._context.ready or self._context.meter is not None:
@@ -266,7 +267,7 @@ _COMPILERS = {
 def _guarded(
     context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
 ) -> Program[Any]:
-    """Run a request program and translate its errors to public errors.
+    """Run a program (a generator that yields requests) and translate its errors to public errors.
 
     `begin` creates the program. If several calls run together, `together` is the name of the operation in the meter's
     labels, such as "transact" in `transact(take, give)`.

@@ -58,10 +58,11 @@ def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
 
 
 class FirstAttemptError(Exception):
-    """Raised if DynamoDB returns an error for a request that was sent without a request program.
+    """Raised if DynamoDB returns an error for a request that the fast path has sent directly.
 
-    The call is then run as a request program, which treats the error as the response to its first request. `arguments`
-    are the arguments of the attempt, including its time, or None if the request does not depend on the time.
+    The call is then run as a program (a generator of requests), which treats the error as the response to its first
+    request. `arguments` are the arguments of the attempt, including its time, or None if the request does not depend on
+    the time.
     """
 
     def __init__(self, error: ServiceError, arguments: Arguments | None) -> None:

@@ -34,8 +34,7 @@ def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
 def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
     """Return a function that runs calls to a pattern that reads one item.
 
-    Each call sends one request directly, without a request program. The function raises FirstAttemptError if DynamoDB
-    returns an error.
+    Each call sends one GetItem request directly. The function raises FirstAttemptError if DynamoDB returns an error.
     """
     reader, table, compiled = plan_reader(plan), context.table(plan.schema), get_request(plan)
     key, members = compiled.key, compiled.members

@@ -221,7 +221,7 @@ def _is_recovery_disabled(context: Context, name: str) -> Program[bool]:
 
 
 def differences(expected: Mapping[str, Any], existing: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each difference between a table and its declaration.
+    """Yield a description of each difference between a table and its declaration.
 
     Indexes that are not declared are ignored.
     """

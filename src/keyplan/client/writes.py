@@ -65,9 +65,9 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
 def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
     """Return a function that runs calls to a pattern that writes one item.
 
-    Each call sends one request directly, without a request program. The function raises FirstAttemptError if DynamoDB
-    returns an error. If the write depends on the time, the error contains the arguments with the time of the attempt. A
-    repeated write uses this time to recognize the item that it wrote.
+    Each call sends one request directly. The function raises FirstAttemptError if DynamoDB returns an error. If the
+    write depends on the time, the error contains the arguments with the time of the attempt. A repeated write uses this
+    time to recognize the item that it wrote.
     """
     table, compiled, operation = context.table(plan.schema), write_request(plan), plan.operation
     request, timed = compiled.request, context.arguments if compiled.uses_time else None

@@ -1,4 +1,4 @@
-"""Home pages, on which a server of several systems shows their health, background workers and sample users."""
+"""Home pages of a server that runs several systems: their health, background workers and sample users."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ Row = tuple[str, ...]
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """Wrap a text into lines of up to 80 characters. Continuation lines are indented by two more characters."""
+    """Wrap text into lines of up to 80 characters. Continuation lines are indented by two more characters."""
     return "\n".join(wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False))
 
 

@@ -143,7 +143,7 @@ def _field_changes(pair: Entities, old: StoredField, new: StoredField) -> Iterat
 
 
 def _parts(old: StoredField, new: StoredField) -> str:
-    """Return a text that lists the attributes that were added to or removed from maps within a field, or an empty
+    """Return a message that lists the attributes that were added to or removed from maps within a field, or an empty
     string.
     """
     was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))

@@ -1,4 +1,4 @@
-"""Matching of the declarations in two designs by name, and comparable forms of keys, conditions and plans."""
+"""Matching the declarations in two designs by name, and bringing keys, conditions and plans into a comparable form."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Matched(Generic[N]):
 
     @property
     def pairs(self) -> tuple[tuple[N, N], ...]:
-        """Return the pairs of an old and a new declaration, with the same name or renamed."""
+        """Return the matched pairs (old declaration, new declaration), including renamed declarations."""
         return (*self.kept, *self.renamed)
 
 

@@ -1,4 +1,4 @@
-"""Loading of two versions of a design in one process, and search for uses of patterns in programs.
+"""Loading two versions of a design in one process, and searching programs for uses of patterns.
 
 Python loads only one module with a given name. Without isolation, two versions of a file, or packages with the same
 name in two folders, would become one design or a mixture of both. Therefore, modules that are not libraries are

@@ -109,9 +109,7 @@ def _sentence(text: str) -> str:
 
 
 def _wrapped(text: str, indent: int, sign: str = "") -> str:
-    """Wrap a text. `sign` is printed before the first line, and continuation lines are aligned with the
-    text after it.
-    """
+    """Wrap text. `sign` is printed before the first line, and continuation lines are aligned with the text after it."""
     first, later = " " * indent + sign, " " * (indent + len(sign))
     return fill(
         text, _WIDTH, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False

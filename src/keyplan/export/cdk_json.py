@@ -105,7 +105,7 @@ _UNREAD = {
 
 
 def unread(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Yield a sentence for each table with settings that the generator ignores, and for each entity without an example
+    """Yield a note for each table with settings that the generator ignores, and for each entity without an example
     item.
     """
     for table in tables:

@@ -1,4 +1,4 @@
-"""Formatting of key conditions and other conditions, such as PK = USER#{user_id}, SK begins_with TASK#."""
+"""Formatting key conditions and other conditions, such as PK = USER#{user_id}, SK begins_with TASK#."""
 
 from __future__ import annotations
 

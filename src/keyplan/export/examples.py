@@ -427,7 +427,7 @@ def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
 def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
     """Return one transaction with the writes of several calls, including the items that reserve their unique values.
 
-    If a write depends on the stored item, no request can be built, and a text with this reason is returned.
+    If a write depends on the stored item, no request can be built, and the reason is returned.
     """
     context = Context(clock=SystemClock(), cursor_key=b"", prefix=prefix)
     items = []

@@ -81,7 +81,7 @@ class Bindings:
     values: Mapping[str, str]
 
     def of_call(self, partition: Sequence[KeyValue]) -> Leading:
-        """Return the partitions that a pattern can access with its parameters."""
+        """Return the values of `dynamodb:LeadingKeys` that calls to a pattern with this partition key need."""
         return _joined([_Text(self, _sources(part)).of(part) for part in partition])
 
     def of_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:

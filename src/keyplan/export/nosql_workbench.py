@@ -188,8 +188,8 @@ def _alias(part: BoundKeyAttribute) -> str:
 
 
 def notes(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Yield a sentence for each table with settings that a data model cannot contain, and each entity without sample
-    items.
+    """Yield a note for each table with settings that a data model cannot contain, and each entity without
+    sample items.
     """
     for table in tables:
         examples = [example_item(entity, _SCOPES[0]) for entity in table.table.entities]

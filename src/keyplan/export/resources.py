@@ -101,7 +101,7 @@ def is_prefix(prefix: str, tables: Sequence[Table]) -> bool:
 
 
 def left_out(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Yield a sentence for each declaration that an infrastructure template cannot express."""
+    """Yield a note for each declaration that an infrastructure template cannot express."""
     for resource in tables:
         table = resource.table
         yield from _of_indexes(table)

@@ -1,4 +1,4 @@
-"""Drawing of boxes, lines and text as inline SVG. The text is monospaced, so that its width can be computed.
+"""Drawing boxes, lines and text as inline SVG. The text is monospaced, so that its width can be computed.
 
 Coordinates are in pixels from the top left corner. A drawing is as large as its content.
 """
@@ -67,13 +67,13 @@ class Rect:
 
 
 def printable(text: str) -> str:
-    """Return a text as one line, without unprintable characters."""
+    """Return a string as one line, without unprintable characters."""
     characters = ("\ufffd" if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in " ".join(text.split()))
     return "".join(characters)
 
 
 def cells(text: str) -> int:
-    """Return the width of a text in character cells. East Asian wide characters and emoji take up two cells."""
+    """Return the width of a string in character cells. East Asian wide characters and emoji take up two cells."""
     return sum(_cells(sign) for sign in text)
 
 
@@ -94,7 +94,7 @@ def height_of(lines: Sequence[Line]) -> float:
 
 
 def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
-    """Wrap a text into lines of at most `most` cells, at spaces or at the delimiters of templates and names."""
+    """Wrap text into lines of at most `most` cells, at spaces or at the delimiters of templates and names."""
     lines: list[str] = []
     current = ""
     for piece in _pieces(printable(text), most - len(indent)):

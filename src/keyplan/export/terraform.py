@@ -53,7 +53,7 @@ def _plain(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text with ${ and %{ escaped, because they start a template expression in Terraform."""
+    """Return a string with ${ and %{ escaped, because they start a template expression in Terraform."""
     return text.replace("${", "$${").replace("%{", "%%{")
 
 

@@ -262,7 +262,7 @@ def _table(logical_id: str, resource: Mapping[str, Any], path: str, resolver: Re
 
 
 def _deletion_policy_gaps(resource: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence if a resource has a deletion policy, which a design cannot express."""
+    """Yield a note if a resource has a deletion policy, which a design cannot express."""
     for member in ("DeletionPolicy", "UpdateReplacePolicy"):
         if (policy := resource.get(member, "Delete")) != "Delete":
             yield f"{member} {policy}: deletion policies are not part of a design"

@@ -1,4 +1,4 @@
-"""Loading of JSON and YAML files, and detection of the kind of document."""
+"""Loading JSON and YAML files, and detecting the kind of document."""
 
 from __future__ import annotations
 

@@ -289,7 +289,11 @@ def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[st
 
 
 def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
-    """Yield possible names for a kind, such as ORDER for USER#1 and ORDER#2, or USER for USER#1 and PROFILE."""
+    """Yield possible names for the entity whose items have keys of this form.
+
+    For example, yield ORDER for the keys USER#1 and ORDER#2, or USER for the keys USER#1 and PROFILE. `words` contains
+    the word in each key, and whether a value follows the word.
+    """
     texts = [word.strip("-_ ").lower().replace("-", " ").replace("_", " ") for word, _ in words]
     if name:
         yield name

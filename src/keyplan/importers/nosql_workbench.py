@@ -119,7 +119,7 @@ def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
 
 
 def _unknown(holder: Node, known_members: frozenset[str], within: Node) -> Iterator[str]:
-    """Yield a sentence for each unknown member in a table or a part of it."""
+    """Yield a note for each unknown member in a table or a part of it."""
     for member, value in holder.mapping().items():
         if member in known_members:
             continue
@@ -132,7 +132,7 @@ def _unknown(holder: Node, known_members: frozenset[str], within: Node) -> Itera
 
 
 def _scaling(holder: Node, within: Node) -> Iterator[str]:
-    """Yield a sentence for each capacity setting with automatic scaling."""
+    """Yield a note for each capacity setting with automatic scaling."""
     settings = holder.get("ProvisionedCapacitySettings")
     for member in () if settings is None else settings.mapping():
         if str(member).startswith("AutoScaling"):

@@ -74,13 +74,13 @@ def field_name(text: str) -> str:
 
 
 def class_name(text: str) -> str:
-    """Convert a text to the name of a class, such as OrderItem for order-item."""
+    """Convert a string to the name of a class, such as OrderItem for order-item."""
     name = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
     return name if name.isidentifier() else _identifier(f"Table{name}")
 
 
 def snake_name(text: str) -> str:
-    """Convert a text to the name of a function or variable, such as order_item for OrderItem."""
+    """Convert a string to the name of a function or variable, such as order_item for OrderItem."""
     name = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
     return name if name.isidentifier() else _identifier(f"table_{name}".rstrip("_"))
 
@@ -139,7 +139,7 @@ def _is_open(part: Part) -> bool:
 
 
 def _columns(text: str) -> int:
-    """Return the width of a text in columns. East Asian wide characters have two columns, and combining marks have
+    """Return the width of a string in columns. East Asian wide characters have two columns, and combining marks have
     none.
     """
     if text.isascii():
@@ -155,7 +155,7 @@ def _flat(part: Part) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as a Python string literal, in which invisible characters are escaped.
+    """Return a string as a Python string literal, in which invisible characters are escaped.
 
     The quotes are those that require fewer escapes.
     """
@@ -164,14 +164,14 @@ def literal(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text in which invisible characters are escaped."""
+    """Return a string in which invisible characters are escaped."""
     return "".join(
         character if character.isprintable() and character != "\\" else ascii(character)[1:-1] for character in text
     )
 
 
 def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
-    """Return a text as lines of comments. `hanging` is the prefix of the text in all lines except the first."""
+    """Return a string as lines of comments. `hanging` is the prefix of the text in all lines except the first."""
     first, rest = f"{indent}# ", f"{indent}# {hanging}"
     return textwrap.wrap(
         plain(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False

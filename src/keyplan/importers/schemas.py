@@ -199,7 +199,7 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
 
 
 def _other_indexes(table: Node) -> Iterator[str]:
-    """Yield a sentence for each index that is neither a global nor a local secondary index.
+    """Yield a note for each index that is neither a global nor a local secondary index.
 
     The table's AttributeDefinitions also contain the key attributes of these indexes, whose names are unknown. Source:
     CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
@@ -311,7 +311,7 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
-    """Yield a sentence if an index has a different warm throughput than its table, which a design cannot express."""
+    """Yield a note if an index has a different warm throughput than its table, which a design cannot express."""
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:
@@ -363,7 +363,7 @@ def _ttl(table: Node, types: Mapping[str, str], gaps: list[str]) -> str | None:
 
 
 def _left_out(holder: Node, carried: frozenset[str]) -> Iterator[str]:
-    """Yield a sentence for each member that is not in `carried`, because a design cannot express it."""
+    """Yield a note for each member that is not in `carried`, because a design cannot express it."""
     for member in holder.mapping():
         if member not in carried:
             yield f"{member}: {_NOT_OF_DESIGNS.get(member, 'unknown member')}"

@@ -205,7 +205,7 @@ def _entity(
 
 
 def _shapes(entity: PlannedEntity) -> Iterator[str]:
-    """Yield a text for each guessed key. The text shows the form of the sample keys, with ... for each value."""
+    """Yield a note for each guessed key. The note shows the form of the sample keys, with ... for each value."""
     for part in (part for key in (entity.key, *entity.indexes.values()) for part in key):
         if part.shape:
             yield f"{literal(part.attribute)} as {literal(part.shape.replace('{}', '...'))}"

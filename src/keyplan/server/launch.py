@@ -1,4 +1,4 @@
-"""Start of the HTTP server as the main task of a process, which stops on SIGINT or SIGTERM."""
+"""Runs the HTTP server as the main task of a process, and stops it on SIGINT or SIGTERM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processing of requests from all connections together, once per iteration of the event loop.
+"""Processing requests from all connections together, once per iteration of the event loop.
 
 Each connection or ASGI request has a queue, whose requests get their responses in the order of arrival. Requests that
 arrive while the event loop polls its sockets run in the next iteration, one request of each queue at a time. Reads run

@@ -1,4 +1,4 @@
-"""Parsing of performance claims, and comparison of the claims with measurements and prices."""
+"""Parsing performance claims, and comparing them with measurements and prices."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def judge_of_design(
     """Compare a claim about the whole design with its monthly cost, its prices and the pages that its patterns read,
     and return the claim with the verdict.
 
-    `pages` and `assumed` have the same meaning as in MeasuredPattern, for each pattern.
+    `pages` contains the name of each pattern and the average number of requests (pages) of a call. `assumed` maps the
+    name of a pattern to the assumptions on which its figures are based.
     """
     for pattern, how in _OF_DESIGN:
         match = pattern.search(claim.text)

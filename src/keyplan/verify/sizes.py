@@ -47,7 +47,8 @@ def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
 def _sigma(declared: Bytes) -> float:
     """Return the parameter sigma of a log-normal distribution with the declared average m and 99th percentile q.
 
-    It solves the equation sigma² / 2 - z sigma + ln(q / m) = 0.
+    It is the smaller solution of sigma² / 2 - z sigma + ln(q / m) = 0, where z is the 99th percentile of the standard
+    normal distribution.
     """
     if declared.p99 is None or declared.p99 <= declared.average or declared.average <= 0:
         return _SPREAD

@@ -25,7 +25,7 @@ _INDENT: Final = 2
 
 
 class DocumentError(ValueError):
-    """Raised for a text that is not a valid item. The message contains the attribute and the fix."""
+    """Raised for text that is not a valid item. The message contains the attribute and the fix."""
 
 
 class _Number(str):

@@ -1,4 +1,4 @@
-"""Matching of requests with declared patterns by operation, table and index, form of the key, and expressions.
+"""Matching requests with declared patterns by operation, table and index, form of the key, and expressions.
 
 A request from any program is compared with the plans of the design. If several patterns can produce the request, the
 one whose condition, filter and changes are most similar to it is chosen. If several are equally similar, the one that

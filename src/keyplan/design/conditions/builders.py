@@ -22,7 +22,7 @@ def arguments_text(fields: Mapping[str, Source]) -> str:
 
 
 def refuse_truth() -> NoReturn:
-    """Raise DesignError because `and`, `or` and `not` do not support the objects that pattern bodies return."""
+    """Raise DesignError, because conditions in pattern bodies cannot be combined with `and`, `or` and `not`."""
     refuse(
         "the result of a pattern has no truth value",
         "replace and by chained methods, and or and not by a pattern for each case",

@@ -1,4 +1,4 @@
-"""Loading of a design in which some declarations are invalid.
+"""Loading a design in which some declarations are invalid.
 
 The statements of the module run one by one. A statement that raises an error is skipped. Later statements that use a
 name from a skipped statement are skipped too, because they would only repeat the first failure.

@@ -1,4 +1,4 @@
-"""Planning of queries and scans: the key or index, the range, and the filter."""
+"""Planning queries and scans: the key or index, the range, and the filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planning of sort key conditions: the key range in a partition that contains the requested items.
+"""Planning sort key conditions: the key range in a partition that contains the requested items.
 
 A condition names leading fields without gaps: equality from the left, followed by at most one range. If a template
 produces the key, the bounds are strings of that template, so that keys of other entities are excluded. If a key string

@@ -1,4 +1,4 @@
-"""Planning of reads by key, puts, deletes, checks, batches and updates."""
+"""Planning reads by key, puts, deletes, checks, batches and updates."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Sending of push messages from synchronous code. An event loop in a separate thread sends the messages
-concurrently.
-"""
+"""Sending push messages from synchronous code. An event loop in a separate thread sends the messages concurrently."""
 
 from __future__ import annotations
 

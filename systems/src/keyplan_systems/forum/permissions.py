@@ -122,7 +122,7 @@ def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, now_ms: int) -> bool:
     """Return True if the user may read the thread.
 
-    If `thread` is None, return True if the user may read the status `not_started`.
+    If `thread` is None, the thread has not been started. Then return True if the user may learn this.
     """
     own = levels(facts, user_id, key.item_id)
     if own.view < View.CONTENT:

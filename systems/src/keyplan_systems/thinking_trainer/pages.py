@@ -239,7 +239,9 @@ def _averages(latest: Profile | None) -> list[tuple[str, float]]:
 
 
 def _lines(history: Sequence[Profile]) -> list[tuple[str, list[tuple[str, list[float]]]]]:
-    """Return the data of two charts with four dimensions each, because more lines would be hard to distinguish."""
+    """Return the data of two line charts. Each shows four dimensions of the profile, because more lines in one chart
+    would be hard to distinguish.
+    """
     named = [
         (NAMES[name], [float(profile.dimensions[place].moving_average) for profile in history])
         for place, name in enumerate(DIMENSIONS)

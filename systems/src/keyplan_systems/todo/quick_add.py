@@ -1,4 +1,4 @@
-"""Parsing of tasks from one line of text: due date in words, priority after `!`, category after `#`, and title.
+"""Parsing tasks from one line of text: due date in words, priority after `!`, category after `#`, and title.
 
     read_line("Pay the rent friday !high #home", date(2026, 11, 24))
     -> {"title": "Pay the rent", "due_date": date(2026, 11, 27), "priority": "high", "category": "home"}

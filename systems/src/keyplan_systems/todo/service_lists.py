@@ -105,11 +105,15 @@ class Lists:
         return self._read(design.overdue_tasks(user_id, today(self._clock, zone)), limit, cursor)
 
     def search(self, user_id: str, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return the tasks of a user whose title or description contains a text, by reading all tasks of the user."""
+        """Return the tasks of a user whose title or description contains a given text, by reading all tasks of the
+        user.
+        """
         return self._read(design.search_of_user(user_id, text), limit, cursor)
 
     def search_all(self, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return the tasks of all users whose title or description contains a text, by reading the whole table."""
+        """Return the tasks of all users whose title or description contains a given text, by reading the
+        whole table.
+        """
         return self._read(design.search_of_all(text), limit, cursor)
 
     def counts(self, user_id: str) -> dict[str, dict[str, int]]:

@@ -322,7 +322,7 @@ class LockCodeItem(Entity):
     volume=Volume(count=12_000, bytes=Bytes(320), distinct={"at": 60, "subject": 6_000}),
 )
 class AuditItem(Entity):
-    """An administrator's action, as an entry of the audit log."""
+    """An administrator's action, as recorded in the audit log."""
 
     entry_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("entryId")]
     actor_id: Annotated[str, Attribute("actorId")]

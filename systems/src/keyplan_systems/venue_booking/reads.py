@@ -36,37 +36,41 @@ Ids = Annotated[list[str], Field(max_length=100)]
 
 @venue.get(UserItem, consistent=True, rate=OFTEN)
 def user_by_id(user_id: str) -> ItemKey:
-    """1. Get a user by ID."""
+    """Get a user by ID (access pattern 1)."""
     return item(user_id=user_id)
 
 
 @venue.get(BookingItem, consistent=True, rate=OFTEN)
 def booking_by_id(booking_id: str) -> ItemKey:
-    """2. Get a booking by ID."""
+    """Get a booking by ID (access pattern 2)."""
     return item(booking_id=booking_id)
 
 
 @venue.query(UserBookingItem, consistent=True, rate=SOME, expected_items=5, ordered_by="-date", descending=True)
 def bookings_of_user(user_id: str) -> KeyCondition:
-    """3. List a user's bookings, latest date first."""
+    """List a user's bookings, latest date first (access pattern 3)."""
     return pk(user_id=user_id)
 
 
 @venue.query(EventSlotItem, consistent=True, rate=SOME, expected_items=2)
 def slots_on_date(date: Day) -> KeyCondition:
-    """4. List the reserved slots on a date, from which the date's events are determined."""
+    """List the reserved slots on a date, from which the date's events are determined (access pattern 4)."""
     return pk(date=date)
 
 
 @venue.query(BookingItem, index="GSI1", rate=SOME, expected_items=20)
 def bookings_with_status(status: Status) -> KeyCondition:
-    """5. List the bookings with a status, such as pending bookings for administrators, oldest request first."""
+    """List the bookings with a status, such as pending bookings for administrators, oldest request first (access
+    pattern 5).
+    """
     return pk(status=status)
 
 
 @venue.query(EventSlotItem, index="GSI2", rate=OFTEN, expected_items=30)
 def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> KeyCondition:
-    """6. List the reserved slots of several months, with one query per month, to compute the availability."""
+    """List the reserved slots of several months, with one query per month, to compute the availability (access pattern
+    6).
+    """
     return pk(date=each(months))
 
 
@@ -80,19 +84,19 @@ def user_by_email(email: str) -> KeyCondition:
 
 @venue.query(PaymentItem, consistent=True, rate=FEW, expected_items=1)
 def payments_of_booking(booking_id: str) -> KeyCondition:
-    """8. List the payments for a booking, oldest first."""
+    """List the payments for a booking, oldest first (access pattern 8)."""
     return pk(booking_id=booking_id)
 
 
 @venue.query(NotificationItem, rate=FEW, expected_items=10, descending=True)
 def notifications_of_user(user_id: str) -> KeyCondition:
-    """9. List the emails sent to a user, newest first."""
+    """List the emails sent to a user, newest first (access pattern 9)."""
     return pk(user_id=user_id)
 
 
 @venue.get(LockCodeItem, consistent=True, rate=FEW)
 def lock_code_of_event(event_id: str) -> ItemKey:
-    """10. Get the lock code for an event."""
+    """Get the lock code for an event (access pattern 10)."""
     return item(event_id=event_id)
 
 

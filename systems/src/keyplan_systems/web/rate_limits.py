@@ -129,8 +129,10 @@ class Slots:
     """A limit on the number of open resources per caller in this process. Instances are thread-safe."""
 
     def __init__(self, name: str, most: int, retry_after_s: float) -> None:
-        """Create the limit. `name` is the plural noun for the resources in messages. Rejected callers can retry after
-        `retry_after_s` seconds.
+        """Create a limit of `most` open resources for each caller.
+
+        Error messages refer to the resources by `name`, a plural noun. Rejected callers can retry after `retry_after_s`
+        seconds.
         """
         self._name, self._most, self._retry_after_s = name, most, retry_after_s
         self._held: Counter[str] = Counter()

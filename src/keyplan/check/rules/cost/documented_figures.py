@@ -163,8 +163,8 @@ def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -
 def wrong_units(subject: Subject) -> Iterator[Finding]:
     """Claimed units are wrong
 
-    Finds claimed numbers of capacity units that a call cannot use (error), or that are lower than the estimate from the
-    declared numbers and sizes (warning). One finding lists the patterns with the same claim.
+    Finds patterns whose claimed capacity units are impossible for a call (error), or lower than the estimate from the
+    declared numbers and sizes of items (warning). One finding lists the patterns with the same claim.
 
     Why is this bad? A write uses one unit per KB, rounded up, and a delete uses at least one. Every index that contains
     the item adds as many units as its projection requires, and twice as many if the index key changes. "0.5 WCU" and

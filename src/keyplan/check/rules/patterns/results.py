@@ -199,7 +199,7 @@ def _order_fix(entity: EntitySpec, name: str) -> str:
 
 def _stored_order(bound: BoundKey, name: str) -> str:
     """Return the end of a sentence about a sort key: a colon and the choices of a field in the order in which they
-    sort, or a text that says that the key does not sort by them.
+    sort, or a message that the key does not sort by them.
     """
     for part in bound.sort:
         template = as_template(part)

@@ -1,4 +1,4 @@
-"""Loading of the data for the permission rules, with a constant number of SQL statements.
+"""Loading the data for the permission rules, with a constant number of SQL statements.
 
 Seven statements are needed, regardless of the number of threads. They load the groups above the given users, the groups
 that these groups manage, the groups above the managed groups and above the helper groups, the items above the given

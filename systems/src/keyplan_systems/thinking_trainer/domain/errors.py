@@ -56,4 +56,4 @@ class EvaluationRefused(EvaluationFailed):
 
 
 class EvaluationUnavailable(EvaluationFailed):
-    """Raised if all requests to the model service failed temporarily. A later evaluation may succeed."""
+    """Raised if all requests to the model service failed with transient errors. A later evaluation may succeed."""

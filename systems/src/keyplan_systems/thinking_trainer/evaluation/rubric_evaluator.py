@@ -52,7 +52,9 @@ def _score(dimension: Dimension, features: Features) -> DimensionScore:
 
 
 def _feedback(submission: Submission, scores: tuple[DimensionScore, ...]) -> str:
-    """Return a text with the strongest dimension, and advice for the weakest dimension that the questions focus on."""
+    """Return feedback that names the strongest dimension, and advice on the weakest of the dimensions that the
+    questions focus on.
+    """
     best = max(scores, key=lambda score: score.score)
     requested = {area for question, _ in submission.pairs for area in question.focus_areas}
     lowest = min((score for score in scores if score.name in requested), key=lambda score: score.score)

@@ -128,7 +128,7 @@ ACTIONS: Mapping[str, Callable[[Order], CommandResult]] = {
 
 
 class _FeedOf:
-    """A feed with its connection, which are closed together."""
+    """A feed and its connection, which are closed together."""
 
     def __init__(self, database: str, lake: Lake) -> None:
         clock = SystemClock()

@@ -81,7 +81,7 @@ def _unique_names(names: Iterable[str]) -> list[str]:
 
 
 def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """Parse a text and return its SQL statement. Raises QueryError unless it is a single read-only statement."""
+    """Parse a string and return its SQL statement. Raises QueryError unless it is a single read-only statement."""
     if not sql.isascii() and any("\ud800" <= char <= "\udfff" for char in sql):  # DuckDB rejects such text
         raise QueryError("the text is not valid UTF-8")
     statements = connection.extract_statements(sql)

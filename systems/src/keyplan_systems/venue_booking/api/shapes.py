@@ -109,7 +109,7 @@ class EmailCodeShape:
 
     @classmethod
     def of(cls, item: EmailCodeItem) -> EmailCodeShape:
-        """Convert the item of an email address claim to a GraphQL object."""
+        """Convert the stored item of an email verification code to a GraphQL object."""
         return cls(id=strawberry.ID(item.claim_id), email=item.email, expires_at=item.expires_at)
 
 
