@@ -8,14 +8,15 @@ own access to files, networks, extensions and settings is disabled before any SQ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from keyplan_systems.todo.lake import bronze, parquet, silver
-from keyplan_systems.todo.lake.snapshot import Snapshot
+from keyplan_systems.todo.lake.snapshot import DataFile, Snapshot
 from keyplan_systems.todo.lake.storage import Storage
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -48,25 +49,37 @@ _VIEWS = {
 def connect(
     storage: Storage, snapshot: Snapshot, gold: dict[str, Any], *, memory_limit_mb: int = 1024
 ) -> duckdb.DuckDBPyConnection:
-    """Return an in-memory DuckDB connection with the views of a version. `gold` maps the gold tables to
+    """Return a connection to an in-memory engine with the views of a version. `gold` maps the gold tables to
     their schemas.
+
+    Connections share an engine and its memory limit, because creating an engine takes 30 ms. A connection cannot access
+    the files of another one.
     """
-    config = {**_CONFIG, "memory_limit": f"{memory_limit_mb}MB"}
-    connection = duckdb.connect(":memory:", config=config)
+    connection = _engine(tuple(gold.items()), memory_limit_mb).cursor()
     try:
-        connection.execute("SET TimeZone = 'UTC'")
         _register(connection, storage, snapshot)
         for name, schema in gold.items():
             files = snapshot.of(name)
             table = parquet.read(storage, files[0]) if files else schema.empty_table()
             connection.register(f"files_{name}", table)
-        _define(connection, {**_VIEWS, **{f"gold.{name}": f"SELECT * FROM files_{name}" for name in gold}})
-        for statement in _SHUT:
-            connection.execute(statement)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+@lru_cache(maxsize=8)
+def _engine(gold: tuple[tuple[str, Any], ...], memory_limit_mb: int) -> duckdb.DuckDBPyConnection:
+    """Return an engine in which the views are defined. Each connection registers the files that its views read."""
+    engine = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": f"{memory_limit_mb}MB"})
+    engine.execute("SET GLOBAL TimeZone = 'UTC'")
+    _register(engine, None, Snapshot())
+    for name, schema in gold:
+        engine.register(f"files_{name}", schema.empty_table())
+    _define(engine, {**_VIEWS, **{f"gold.{name}": f"SELECT * FROM files_{name}" for name, _ in gold}})
+    for statement in _SHUT:
+        engine.execute(statement)
+    return engine
 
 
 def is_missing_file(error: duckdb.Error) -> bool:
@@ -75,21 +88,20 @@ def is_missing_file(error: duckdb.Error) -> bool:
     return "FileNotFoundError" in text or "No such file" in text
 
 
-def _register(connection: duckdb.DuckDBPyConnection, storage: Storage, snapshot: Snapshot) -> None:
+def _register(connection: duckdb.DuckDBPyConnection, storage: Storage | None, snapshot: Snapshot) -> None:
     schemas = {"bronze": bronze.SCHEMA, **silver.SCHEMAS}
     for kind, schema in schemas.items():
         partition = "date" if kind == "bronze" else None
-        connection.register(f"files_{kind}", _rows(storage, snapshot, kind, schema, partition))
+        connection.register(f"files_{kind}", _rows(storage, snapshot.of(kind), schema, partition))
 
 
-def _rows(storage: Storage, snapshot: Snapshot, kind: str, schema: Any, partition: str | None) -> Any:
-    files = snapshot.of(kind)
-    if files and storage.is_native:
+def _rows(storage: Storage | None, files: Sequence[DataFile], schema: Any, partition: str | None) -> Any:
+    if storage is None or not files:
+        return (schema if partition is None else schema.append(pa.field(partition, pa.string()))).empty_table()
+    if storage.is_native:
         return parquet.dataset(storage, files, schema, partition)
-    if files:
-        # Otherwise, the engine's threads would wait for Python to read a file, while Python waits for the engine.
-        return parquet.rows(storage, files, schema, partition)
-    return (schema if partition is None else schema.append(pa.field(partition, pa.string()))).empty_table()
+    # Otherwise, the engine's threads would wait for Python to read a file, while Python waits for the engine.
+    return parquet.rows(storage, files, schema, partition)
 
 
 def _define(connection: duckdb.DuckDBPyConnection, views: dict[str, str]) -> None:
