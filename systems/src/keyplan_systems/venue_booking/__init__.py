@@ -1,1 +1,1 @@
-"""The venue booking system: the calendar of one venue, booking requests, and their approval."""
+"""A venue booking system: the calendar of one venue, booking requests, and the approval of requests."""

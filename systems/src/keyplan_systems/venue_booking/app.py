@@ -1,5 +1,5 @@
-"""Assembly of venue booking: API, web pages, the consumer that sends emails, and the worker that sends
-overdue emails.
+"""Builds the venue booking system: the API, the web pages, the stream consumer that sends emails, and the worker that
+sends overdue emails.
 """
 
 from __future__ import annotations

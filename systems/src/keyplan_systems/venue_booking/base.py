@@ -1,4 +1,4 @@
-"""Common parts of the operations: connection, venue, current time, ID generation, and paged lists."""
+"""Common parts of the operations: the connection, the venue, the current time, ID generation, and paged lists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class Listed(Generic[Entry]):
-    """A page of a list. Pass `cursor` to get the next page; it is None on the last page."""
+    """A page of a list. `cursor` is the argument for reading the next page, or None on the last page."""
 
     entries: tuple[Entry, ...]
     cursor: str | None
@@ -35,7 +35,7 @@ class Listed(Generic[Entry]):
 
 @dataclass(frozen=True)
 class Base:
-    """The objects that all operations need. Instances are thread-safe."""
+    """The objects that all operations need: the connection, the clock and the venue. Instances are thread-safe."""
 
     connection: Connection
     clock: Clock
@@ -52,10 +52,10 @@ class Base:
     def listed(
         self, call: Call[Page[Stored]], convert: Callable[[Stored], Entry], limit: int, cursor: str | None
     ) -> Listed[Entry]:
-        """Run a query and return a page of its results, converted with `convert`.
+        """Run a query and return a page of at most `limit` results, each converted with `convert`.
 
-        Unreadable items are omitted, and the HTTP response reports their number. Raises InvalidRequestError for an
-        invalid limit or cursor.
+        `cursor` selects the page; None selects the first one. Unreadable items are omitted, and the HTTP response
+        reports their number. Raises InvalidRequestError if the limit or the cursor is invalid.
         """
         if not 1 <= limit <= MAX_PAGE_SIZE:
             raise InvalidRequestError(f"Ask for 1 to {MAX_PAGE_SIZE} entries, not {limit}.", {"field": "first"})

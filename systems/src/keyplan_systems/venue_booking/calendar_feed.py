@@ -1,6 +1,6 @@
 """The calendar feed of public events and closures in iCalendar format (RFC 5545).
 
-The feed never contains the title, the names, or the booking and user IDs of a private booking. Optionally, each private
+The feed never contains the title of a private booking, its IDs, or the names of its users. Optionally, each private
 booking appears as an anonymous "reserved" entry, so that subscribers can see which slots are held.
 """
 
@@ -31,7 +31,7 @@ _RESERVED: Final = {Language.ITALIAN: "Riservato", Language.ENGLISH: "Reserved",
 
 @dataclass(frozen=True)
 class Feed:
-    """The content of a feed, and an entity tag that changes only when the content changes."""
+    """A calendar feed in iCalendar format, with an entity tag that changes only if the text of the feed changes."""
 
     content: bytes
     etag: str
@@ -48,8 +48,8 @@ def calendar_feed(
     """Return the feed of the given events, sorted by time. The same events always result in the same bytes.
 
     `domain` is part of the UIDs, which do not change when an event is edited. With `show_reserved`, private bookings
-    are included as anonymous entries. If the venue's configuration no longer contains a slot of an event, the hours of
-    the event are unknown, so the event is logged and omitted.
+    are included as anonymous entries. If an event holds a slot that is no longer in the venue's configuration, the time
+    of the event is unknown. Such an event is logged and omitted.
     """
     calendar = Calendar()
     calendar.add("prodid", f"-//keyplan//venue booking//{language.value.upper()}")
@@ -102,7 +102,7 @@ def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry
 
 
 def _public_id(event: Event) -> str:
-    """Return the ID under which the feed lists an event: the event's own ID, or a hash of it for a private booking."""
+    """Return the ID of an event in the feed. It is the event's own ID or, for a private booking, a hash of the ID."""
     if event.kind is EventKind.PRIVATE_BOOKING:
         return hashlib.sha256(f"reserved {event.event_id}".encode()).hexdigest()[:32]
     return event.event_id

@@ -1,4 +1,4 @@
-"""The venue booking part of the demo: two users request the same date, and only one request is approved."""
+"""The venue booking part of the demo, in which two users request the same date and only one request is approved."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run this part of the demo in a browser: two users request the same hours, and the administrator approves one
-    request.
+    """Run the venue booking part of the demo in a browser: two users request the same hours, and the administrator
+    approves one of the requests.
     """
     ada = tour.open("ada")
     tour.say(ada, "Ada looks for a free day and requests it")
@@ -81,7 +81,7 @@ def _request(tour: Tour, actor: Actor, occasion: str) -> None:
 
 
 def _free_day(client: httpx.Client) -> tuple[str, str]:
-    """Return a bookable date and duration that earlier demo runs are unlikely to have used."""
+    """Return a bookable date and a duration that earlier runs of the demo are unlikely to have used."""
     first = date.fromisoformat(_first_date()) + timedelta(days=random.randrange(30, 300))  # noqa: S311 - not a secret
     last = first + timedelta(days=30)
     days = _data(client, _DAYS, first=first.isoformat(), last=last.isoformat())["availability"]

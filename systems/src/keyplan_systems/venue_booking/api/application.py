@@ -1,4 +1,4 @@
-"""The API application: GraphQL at /graphql, its schema as text, the calendar feed, and health checks."""
+"""The API application: GraphQL at /graphql, the text of the GraphQL schema, the calendar feed, and health checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keyplan_systems.web.tokens import TokenVerifier
 
 BODY_LIMIT_BYTES: Final = 64 * 1024
 FEED_KEPT_S: Final = 300
-"""Time in seconds for which clients may cache the calendar feed."""
+"""Number of seconds for which clients may cache the calendar feed."""
 _BODY: Final = {
     "required": True,
     "content": {
@@ -48,7 +48,7 @@ _BODY: Final = {
         }
     },
 }
-"""OpenAPI description of the request body of the GraphQL route. The GraphQL library does not describe the body."""
+"""OpenAPI description of the request body of the GraphQL route, which the GraphQL library does not describe."""
 
 
 def application(
@@ -58,7 +58,10 @@ def application(
     checks: Mapping[str, Check],
     domain: str = "localhost",
 ) -> FastAPI:
-    """Return the API application for a service. `domain` is part of the event IDs in the calendar feed."""
+    """Return the API application for a service.
+
+    `checks` contains the health checks by name. `domain` is part of the event IDs in the calendar feed.
+    """
     app = web_application(
         "Venue booking",
         verifier=verifier,
@@ -121,8 +124,9 @@ def _calendar(service: Service, domain: str) -> APIRouter:
 
 
 def _is_among(etag: str, header: str) -> bool:
-    """Return True if an If-None-Match header contains the entity tag. A weak tag in the header matches, too (RFC 9110,
-    section 13.1.2).
+    """Return True if the value of an If-None-Match header contains the entity tag.
+
+    Weak tags in the header also match (RFC 9110, section 13.1.2).
     """
     return header.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in header.split(",")}
 

@@ -1,7 +1,7 @@
 """The context of a GraphQL request: the caller, the operations, and data loaders that batch reads.
 
-Operations block, so they run in threads and resolvers await them. Each request has its own loaders, so data that was
-loaded for one caller is never visible to another.
+The operations block, so resolvers run them in threads and await the results. Each request has its own loaders, so data
+that was loaded for one caller is never visible to another.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Context(BaseContext):
-    """The context of a GraphQL request."""
+    """The context of a GraphQL request: the service, the caller, and the data loaders."""
 
     def __init__(self, service: Service, principal: Principal) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Context(BaseContext):
         return await use(self.service.calendar.several, list(ids))
 
     async def _months(self, months: Sequence[date]) -> list[list[Event]]:
-        """Return the events of each month. A month is given by its first day."""
+        """Return the list of events in each month. Each month is given by its first day."""
         events = await use(self.service.calendar.events_in, list(months))
         return [[event for event in events if event.date.replace(day=1) == month] for month in months]
 
@@ -66,7 +66,7 @@ RequestInfo: TypeAlias = Info[Context, None]
 
 
 def field(description: str) -> Callable[[T], T]:
-    """Return a decorator that defines a GraphQL field resolved by a method.
+    """Return a decorator that turns a method into the resolver of a GraphQL field with this description.
 
     The type annotations of the library's own decorator do not support methods.
     """
@@ -78,10 +78,10 @@ _KEY = re.compile(rf"[!-~]{{1,{KEY_CHARACTERS}}}")
 
 
 def idempotent_request(info: RequestInfo, key: str | None, *content: object) -> Request | None:
-    """Return a mutation's idempotency key with a fingerprint of its content, or None without a key.
+    """Return a mutation's idempotency key together with a fingerprint of the mutation, or None if `key` is None.
 
-    The fingerprint is a hash of the mutation's name and arguments, so that the same key with different arguments is
-    rejected. Raises InvalidRequestError if the key is invalid.
+    The fingerprint is a hash of the mutation's name and its arguments, which are passed as `content`. A request that
+    repeats a key with different arguments is rejected. Raises InvalidRequestError if the key is invalid.
     """
     if key is None:
         return None

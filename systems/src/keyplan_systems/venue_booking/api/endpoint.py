@@ -1,4 +1,4 @@
-"""The GraphQL library's endpoint, with the error format of this application."""
+"""The endpoint of the GraphQL library, adapted to the error format of this application."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class Endpoint(GraphQLRouter[Context, None]):
         self.routes[:] = [route for route in self.routes if not isinstance(route, APIWebSocketRoute)]
 
     async def run(self, *args: Any, **options: Any) -> Any:
-        """Execute a GraphQL request and return the response. Errors that the library would return as plain text are
-        raised as `Problem`.
+        """Execute a GraphQL request and return the response.
+
+        Raises `Problem` for errors that the library would return as plain text.
         """
         try:
             return await super().run(*args, **options)
@@ -34,7 +35,7 @@ class Endpoint(GraphQLRouter[Context, None]):
             raise Problem(error.status_code, error.reason) from error
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
-        """Return the response body. If unreadable items were omitted, the extensions contain their number."""
+        """Return the response body. If unreadable items were omitted, `extensions` contains their number."""
         answer = await super().process_result(request, result)
         left_out = with_unreadable({})
         if left_out:
@@ -42,8 +43,10 @@ class Endpoint(GraphQLRouter[Context, None]):
         return answer
 
     def decode_json(self, data: str | bytes) -> object:
-        """Return the parsed request body. Raises `Problem` if the body is not a JSON object, because the library does
-        not check this.
+        """Return the parsed request body.
+
+        Raises `Problem` if the body is not a JSON object or if `operationName` is not a string. The library does not
+        check this.
         """
         try:
             body = orjson.loads(data)

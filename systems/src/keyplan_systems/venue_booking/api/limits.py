@@ -1,9 +1,9 @@
-"""Limits for a GraphQL query: its depth, and the number of values that it can return.
+"""Limits on GraphQL queries: the depth of a query, and the number of values that it can return.
 
 Each field counts as one value. A field inside a list counts once per possible list element. The number of elements is
-the `first` argument, or otherwise the default or maximum length of the list. Introspection fields are counted
-separately, because they do not read the table but cost as much CPU time as other fields. Each fragment is measured
-once, even if it is used several times, so that measuring takes no longer than parsing the query.
+the `first` argument if it is given, or otherwise the default or maximum length of the list. Introspection fields are
+counted separately, because they do not read the table but cost as much CPU time as other fields. Each fragment is
+measured once, even if the query uses it several times, so that measuring takes no longer than parsing the query.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from keyplan_systems.venue_booking.base import MAX_PAGE_SIZE
 MAX_DEPTH: Final = 8
 MAX_VALUES: Final = 5_000
 MAX_INTROSPECTION_VALUES: Final = 400_000
-"""Maximum number of introspection values, assuming that all lists have their full length.
+"""Maximum number of introspection values of a query, assuming that all lists have their full length.
 
-It is high enough for one query of the whole schema, as tools send it.
+The limit allows one query for the whole schema, such as the introspection query that tools send.
 """
 
 _INTROSPECTION_FIELDS: Final = frozenset(("__schema", "__type"))
@@ -57,9 +57,9 @@ _LISTS: Final[Mapping[str, int]] = {
     "audit": FIRST,
     "auditOf": FIRST,
 }
-"""Number of list elements that is assumed for a field without a `first` argument, by field name.
+"""Assumed number of list elements for a field without a `first` argument, by field name.
 
-For fields that do not accept `first`, this is the maximum length of the list.
+For fields that do not accept `first`, the number is the maximum length of the list.
 """
 
 
@@ -133,8 +133,9 @@ class Limits(SchemaExtension):
     """Extension that rejects a query before it runs if the query is too deep or can return too many values."""
 
     def on_operation(self) -> Iterator[None]:
-        """Extend the validation rules for the query by a rule that enforces the limits. The rule needs the query's
-        variables, because they can set the sizes of lists.
+        """Add the validation rule that enforces the limits to the validation rules for the query.
+
+        The rule needs the variables of the query, because they can set the lengths of lists.
         """
         context = self.execution_context
         context.validation_rules = (*context.validation_rules, rule_with(context.variables or {}))
@@ -162,7 +163,7 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
 
 
 def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
-    """Return the maximum length of each introspection list in the schema, such as the list of types, by field name."""
+    """Return the maximum length of each list in the result of an introspection query, by field name."""
     kinds = schema.type_map.values()
     fields = [member for kind in kinds if isinstance(kind, GraphQLObjectType) for member in kind.fields.values()]
     return {
@@ -176,7 +177,9 @@ def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
 
 
 def refusal(measure: Measure) -> GraphQLError | None:
-    """Return the error for a query with this depth and number of values, or None if it exceeds no limit."""
+    """Return the error for a query with the measured depth and number of values, or None if the query is within the
+    limits.
+    """
     if measure.depth > MAX_DEPTH:
         message = f"The query is {measure.depth} levels deep; the maximum is {MAX_DEPTH}."
         return GraphQLError(message, extensions={"code": "too_deep"})

@@ -1,4 +1,4 @@
-"""GraphQL mutations. The inputs are declared here; the domain rules validate them."""
+"""GraphQL mutations and their input types. The domain rules validate the inputs."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class PaymentInput:
 class Mutation:
     """The mutations of the API.
 
-    If a version is given, a mutation succeeds only if the item still has this version. If an idempotency key is given,
-    the mutation is executed at most once in 24 hours, and repeated requests get the first result.
+    A mutation with a version succeeds only if the item still has this version. A mutation with an idempotency key is
+    executed at most once in 24 hours, and repeated requests return the result of the first request.
     """
 
     @field("Request the venue. A request is not a confirmation and does not reserve slots.")

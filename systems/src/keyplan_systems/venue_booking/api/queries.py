@@ -28,7 +28,7 @@ FIRST = 25
 
 
 def month_of(text: str) -> date:
-    """Return the first day of a month, given in a format such as 2025-11."""
+    """Return the first day of the month given as text, such as 2025-11."""
     try:
         if len(text) != len("2025-11"):
             raise ValueError(text)
@@ -55,7 +55,7 @@ class Query:
 
     @field("The valid codes for the email addresses that the caller has yet to verify.")
     async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
-        """Return the caller's claims to email addresses from the last hour."""
+        """Return the email addresses that the caller has claimed in the last hour."""
         return [EmailCodeShape.of(item) for item in await use(info.context.service.users.codes, info.context.actor)]
 
     @field("The caller's bookings, the latest date first.")
@@ -76,7 +76,7 @@ class Query:
 
     @field("The free slots of each date in an inclusive range.")
     async def availability(self, info: RequestInfo, first_date: date, last_date: date) -> list[DayShape]:
-        """Return the free slots of each date in the range. The data is read with one query per month."""
+        """Return the free slots of each date in an inclusive range. The slots are read with one query per month."""
         return days(await use(info.context.service.calendar.availability, first_date, last_date))
 
     @field("The current events on a date.")
@@ -102,8 +102,8 @@ class Query:
     async def bookings_by_month(
         self, info: RequestInfo, month: str, status: Status | None = None, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
-        """Return the bookings for dates in a month. With a status, they are sorted by date; otherwise, they are grouped
-        by status.
+        """Return the bookings for dates in a month. If a status is given, only bookings with this status are returned,
+        sorted by date. Otherwise, the bookings are grouped by status.
         """
         service, actor = info.context.service.bookings, info.context.actor
         bookings = await use(service.in_month, actor, month_of(month), status, first, after)

@@ -1,7 +1,7 @@
 """The GraphQL schema: queries, mutations, limits and error format.
 
-Every error has a code in its extensions. Errors of the domain rules have specific codes and details, and invalid
-queries have the code `bad_query`. Unexpected errors are logged, and their details are not returned.
+Every error has a code in its extensions. Errors of the domain rules have specific codes and details, and errors for
+invalid queries have the code `bad_query`. Unexpected errors are logged, and their details are not returned.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from keyplan_systems.web.request_context import current_request_id
 logger = logging.getLogger(__name__)
 
 MAX_TOKENS: Final = 1_000
-"""Maximum number of tokens in a query: four times the size of the introspection query that tools send.
+"""Maximum number of tokens in a query, which is four times the size of the introspection query that tools send.
 
-Before execution, the library compares all pairs of fields with the same name. This can take a second for a query of
-2,000 tokens, and a quarter of a second for a query of the maximum size.
+Before execution, the library compares all pairs of fields with the same name. This takes up to a quarter of a second
+for a query of the maximum size, and up to a second for a query of 2,000 tokens.
 """
 
 
 class _Schema(strawberry.Schema):
-    """A GraphQL schema that logs unexpected errors, but not errors that callers cause."""
+    """A GraphQL schema that logs unexpected errors. Errors that callers cause are not logged."""
 
     def process_errors(
         self,
@@ -50,10 +50,10 @@ class _Schema(strawberry.Schema):
 
 
 class _ErrorReporting(SchemaExtension):
-    """Extension that converts errors to the format that is returned to callers."""
+    """Extension that converts errors to the error format of the API."""
 
     def on_operation(self) -> Iterator[None]:
-        """Replace the errors in the result of the executed query by errors in that format."""
+        """Convert the errors in the result to the error format of the API, after the query was executed."""
         yield
         result: Any = self.execution_context.result
         if isinstance(result, ExecutionResult | StrawberryResult) and result.errors:
@@ -61,13 +61,15 @@ class _ErrorReporting(SchemaExtension):
 
 
 class _OneOperation(SchemaExtension):
-    """Extension that rejects a document with several operations if the request does not name the operation to run.
+    """Extension that rejects a document with several operations if the request does not name the operation to execute.
 
-    Without this extension, the library would run the first operation.
+    Without this extension, the library would execute the first operation.
     """
 
     def on_operation(self) -> Iterator[None]:
-        """Add the validation rule that rejects several operations, unless the request names an operation."""
+        """Add the validation rule that rejects documents with several operations, unless the request names an
+        operation.
+        """
         context = self.execution_context
         if context.operation_name is None:  # the query has not been parsed yet
             context.validation_rules = (*context.validation_rules, _OneOperationRule)
@@ -86,7 +88,9 @@ def _is_unforeseen(error: GraphQLError) -> bool:
 
 
 def _is_callers(error: BaseException) -> bool:
-    """Return True if the caller caused the error, for example a domain error or a null variable."""
+    """Return True if the caller caused the error, for example by violating a domain rule or by passing null for a
+    variable.
+    """
     return isinstance(error, RefusalError) or (isinstance(error, GraphQLError) and bool(error.nodes))
 
 
@@ -114,7 +118,7 @@ def _with(error: GraphQLError, message: str, extensions: dict[str, Any]) -> Grap
 
 @cache
 def make_schema() -> strawberry.Schema:
-    """Return the GraphQL schema. It has no state, so that all applications of a process can share it."""
+    """Return the GraphQL schema. It is stateless, so all applications in a process share one instance."""
     return _Schema(
         query=Query,
         mutation=Mutation,

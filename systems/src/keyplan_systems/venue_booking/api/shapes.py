@@ -1,4 +1,4 @@
-"""GraphQL types, with functions that convert domain values to them."""
+"""GraphQL types, and functions that convert domain values to them."""
 
 from __future__ import annotations
 
@@ -170,13 +170,13 @@ class BookingShape:
 
     @field("The user who requested the booking.")
     async def user(self, info: RequestInfo) -> UserShape | None:
-        """Load the booking's user, together with the users of other bookings in one batch."""
+        """Load the user of the booking. Users of several bookings are loaded in one batch."""
         user = await info.context.users.load(self.source.user_id)
         return None if user is None else UserShape.of(user)
 
     @field("The booking's event, while the booking is approved.")
     async def event(self, info: RequestInfo) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
-        """Load the booking's event, together with the events of other bookings in one batch."""
+        """Load the event of the booking. Events of several bookings are loaded in one batch."""
         if self.source.event_id is None:
             return None
         event = await info.context.events.load(self.source.event_id)
@@ -184,8 +184,10 @@ class BookingShape:
 
     @field("Whether the booking is pending for a slot that has since been taken, so that it cannot be approved.")
     async def conflicting(self, info: RequestInfo) -> bool:
-        """Return True if the booking is pending but cannot be approved, because an event holds one of its slots or its
-        duration is no longer offered. For all bookings of a list, the slots of a month are loaded only once.
+        """Return True if the booking is pending but cannot be approved, because an event holds one of its slots or the
+        venue no longer offers its duration.
+
+        The slots of a month are loaded only once for all bookings of a list.
         """
         if self.source.status is not Status.PENDING:
             return False
@@ -195,7 +197,7 @@ class BookingShape:
 
 @strawberry.type(name="UserBooking")
 class UserBookingShape:
-    """A booking in its user's list of bookings."""
+    """A booking in the list of a user's bookings, with a part of its fields."""
 
     booking_id: strawberry.ID
     date: date
@@ -205,7 +207,7 @@ class UserBookingShape:
 
     @classmethod
     def of(cls, item: UserBookingItem) -> UserBookingShape:
-        """Convert the user's copy of a booking to a GraphQL object."""
+        """Convert the copy of a booking in the user's partition to a GraphQL object."""
         return cls(
             booking_id=strawberry.ID(item.booking_id),
             date=item.date,
@@ -216,14 +218,14 @@ class UserBookingShape:
 
     @field("The complete booking.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the complete booking, together with the other bookings of the list in one batch."""
+        """Load the complete booking. The bookings of a list are loaded in one batch."""
         booking = await info.context.bookings.load(str(self.booking_id))
         return None if booking is None else BookingShape.of(booking)
 
 
 @strawberry.type(name="Profile", description="The caller's profile and all their bookings, read in one query.")
 class ProfileShape:
-    """A user with all their bookings."""
+    """A user's profile and all their bookings."""
 
     user: UserShape
     bookings: list[UserBookingShape]
@@ -231,8 +233,9 @@ class ProfileShape:
 
 @strawberry.type(name="Event")
 class EventShape:
-    """An event that reserves slots (parts of the day) on a date. For other users' bookings, only the slots
-    are shown.
+    """An event that reserves slots (parts of the day) on a date.
+
+    The ID, title, description and booking are null if the event is a private booking of another user.
     """
 
     id: strawberry.ID | None
@@ -264,7 +267,9 @@ class EventShape:
 
     @field("The description, if the caller may read it.")
     async def description(self, info: RequestInfo) -> str | None:
-        """Return the description. If necessary, load it together with those of other events in one batch."""
+        """Return the description of the event. If it was not read with the event, the descriptions of several events
+        are loaded in one batch.
+        """
         if self.id is None:
             return None
         event = self.source if self.source.description is not None else await info.context.events.load(str(self.id))
@@ -272,7 +277,7 @@ class EventShape:
 
     @field("The booking of the event, if the caller may read it.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the event's booking, together with the bookings of other events in one batch."""
+        """Load the booking of the event. Bookings of several events are loaded in one batch."""
         if self.booking_id is None:
             return None
         booking = await info.context.bookings.load(str(self.booking_id))
@@ -281,7 +286,7 @@ class EventShape:
 
 @strawberry.type
 class SlotAvailability:
-    """A slot and its availability on a date."""
+    """A slot, and its availability on a date."""
 
     name: str
     state: SlotState
@@ -289,7 +294,7 @@ class SlotAvailability:
 
 @strawberry.type(name="Day")
 class DayShape:
-    """A date with its free slots, and the durations that can be requested."""
+    """A date with the availability of its slots, and the durations that can be requested."""
 
     date: date
     bookable: bool

@@ -99,5 +99,5 @@ class NotificationShape:
 
     @classmethod
     def of(cls, item: NotificationItem) -> NotificationShape:
-        """Convert a sent email, as stored in the user's history, to a GraphQL object."""
+        """Convert a sent email in the user's history to a GraphQL object."""
         return cls(kind=item.kind, booking_id=strawberry.ID(item.booking_id), sent_at=item.sent_at)

@@ -1,1 +1,1 @@
-"""The rules of venue booking as plain Python. They do not depend on storage, HTTP or a clock."""
+"""The rules of venue booking in plain Python, independent of storage, HTTP and clocks."""

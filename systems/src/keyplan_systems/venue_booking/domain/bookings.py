@@ -1,13 +1,14 @@
 """Bookings: their statuses, the allowed transitions, and the effects of each transition.
 
-    pending   ── approve (admin) ──────────────> approved     reserves the slots
-    pending   ── reject (admin) ───────────────> rejected
-    pending   ── cancel (owner, admin) ────────> cancelled
-    approved  ── reject (admin) ───────────────> rejected     frees the slots
-    approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
+ pending   ── approve (admin) ──────────────> approved     reserves the slots
+ pending   ── reject (admin) ───────────────> rejected
+ pending   ── cancel (owner, admin) ────────> cancelled
+ approved  ── reject (admin) ───────────────> rejected     frees the slots
+ approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
 
-Rejected and cancelled are final. A pending booking reserves no slots: several bookings may be pending for one slot, and
-the first one to be approved gets it. `decide` returns the changes, and the caller stores them in one transaction.
+Rejected and cancelled are final statuses. A pending booking reserves no slots. Several bookings may be pending for one
+slot, and the first one that is approved gets the slot. `decide` returns the changes, and the caller stores them in one
+transaction.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Action(StrEnum):
 
 
 class SlotEffect(StrEnum):
-    """What happens to a booking's slots when the booking's status changes."""
+    """The effect of a status transition on the slots of the booking."""
 
     NONE = "none"
     TAKE = "take"
@@ -80,8 +81,8 @@ class SlotEffect(StrEnum):
 
 @dataclass(frozen=True)
 class Move:
-    """A row of the table of status transitions: the new status, the effect on slots, and whether the owner may make the
-    transition.
+    """A transition between statuses: the new status, the effect on the slots, and whether the owner of the booking may
+    make the transition.
     """
 
     status: Status
@@ -101,11 +102,11 @@ OWNER_ACTIONS: Final = frozenset(action for (_, action), move in MOVES.items() i
 
 @dataclass(frozen=True)
 class Written:
-    """The changes that result from a booking's transition to another status. They are written in one transaction.
+    """The changes that result from creating a booking or changing its status. They are written in one transaction.
 
-    `stats` contains the changes to the user's counters. `takes` is the event whose slots are reserved, if they are
-    free. `frees` contains the slots that are freed, if this booking still holds them. `audited` is True if an
-    administrator acted, so that an audit log entry is written.
+    `stats` contains the changes to the user's counters. `takes` is the event whose slots are reserved, provided that
+    they are free. `frees` contains the slots that are freed, provided that the booking still holds them. `audited` is
+    True if an administrator acted, so that an audit log entry is written.
     """
 
     booking: Booking
@@ -117,14 +118,14 @@ class Written:
 
 
 def check_free(request: BookingRequest, venue: Venue, held: Collection[str]) -> None:
-    """Raise SlotTakenError if one of the requested slots is in `held`."""
+    """Raise SlotTakenError if `held` contains one of the requested slots."""
     taken = [slot for slot in venue.slots_of(request.duration) if slot in held]
     if taken:
         raise SlotTakenError(request.date, taken)
 
 
 def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, code: str, now: datetime) -> Written:
-    """Return the changes that store a new pending booking for a validated request."""
+    """Return the changes that store a validated request as a new pending booking."""
     booking = Booking(
         booking_id=booking_id,
         user_id=user_id,
@@ -158,8 +159,8 @@ def decide(
 
     `event_id` is the ID for the new event if the booking is approved. Raises NotFoundError if the actor is neither the
     owner nor an administrator, NotAllowedError if the owner attempts an action other than cancelling,
-    AlreadyDecidedError if the booking's status does not allow the action, StaleVersionError if the booking has another
-    version than `known_version`, and DateNotBookableError if a past date is approved.
+    AlreadyDecidedError if the booking's status does not allow the action, StaleVersionError if the booking's version
+    differs from `known_version`, and DateNotBookableError if the action is an approval and the date is in the past.
     """
     check_may(booking, action, actor)
     move = MOVES.get((booking.status, action))
@@ -211,7 +212,7 @@ def check_may(booking: Booking, action: Action, actor: Actor) -> None:
     """Raise NotFoundError if the actor may not view the booking, or NotAllowedError if the actor may not perform the
     action.
 
-    The booking's status is not checked.
+    The function does not check whether the status of the booking allows the action.
     """
     if actor.is_admin:
         return
@@ -227,7 +228,7 @@ def check_may_see(booking: Booking, actor: Actor) -> None:
 
 
 def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:
-    """Return True if a pending booking cannot be approved.
+    """Return True if the booking is pending but cannot be approved.
 
     This is the case if one of the given events holds one of its slots, or if the venue no longer offers its duration.
     """

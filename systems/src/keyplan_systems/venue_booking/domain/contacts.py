@@ -1,4 +1,4 @@
-"""Normalization of contact details: email addresses, telephone numbers, names and other text."""
+"""Functions that normalize contact details: email addresses, telephone numbers, names and other text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIRECTION_MARKS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 
 
 def normalise_email(text: str) -> str:
-    """Return an email address in the normalized form in which it is stored, compared and used as a key.
+    """Return an email address in normalized form. Addresses are stored, compared and used as keys in this form.
 
     Surrounding spaces are removed, letters are converted to lower case, and the domain is converted to ASCII. Dots and
     +tags are kept, because only the receiving server knows whether they are significant. Raises ValueError if the text
@@ -47,10 +47,10 @@ def normalise_phone(text: str, country: str) -> str:
 
 
 def single_line(text: str) -> str:
-    """Return the text in Unicode normalization form C with single spaces.
+    """Return the text in Unicode normalization form C, without surrounding spaces and with single spaces between words.
 
-    Raises ValueError for control characters, because line breaks could forge email headers and directional marks could
-    disguise the text.
+    Raises ValueError if the text contains control characters, because line breaks could forge email headers and
+    directional marks could disguise the text.
     """
     composed = unicodedata.normalize("NFC", text)
     if any(unicodedata.category(character) in _NOT_IN_LINES or character in _DIRECTION_MARKS for character in composed):
@@ -59,9 +59,9 @@ def single_line(text: str) -> str:
 
 
 def several_lines(text: str) -> str:
-    """Return the text in Unicode normalization form C with line feeds as line breaks.
+    """Return the text in Unicode normalization form C, with line feeds as line breaks.
 
-    Raises ValueError for other control characters.
+    Raises ValueError if the text contains control characters other than line breaks and tabs.
     """
     composed = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if any(unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t" for character in composed):

@@ -1,6 +1,7 @@
-"""Events, which reserve slots (approved bookings, public events and closures), and the availability of slots.
+"""Events that reserve slots (approved bookings, public events and closures), and the availability of slots.
 
-Reserved slots are stored per date and slot, so a full-day event and a half-day event cannot both have the morning.
+Reserved slots are stored per date and slot. A full-day event and a half-day event on the same date therefore cannot
+both hold the morning.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def event_of_booking(
 
 
 def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admin_id: str, now: datetime) -> Event:
-    """Return the event for a validated request of an administrator."""
+    """Return the event for an administrator's validated request."""
     return Event(
         event_id=event_id,
         date=request.date,
@@ -103,7 +104,7 @@ class DayAvailability:
     """The availability of a date: the state of each slot, the durations whose slots are all free, and whether the date
     can be requested.
 
-    For a date outside the booking window, `bookable` is False; the state of its slots is still correct.
+    If the date is outside the booking window, `bookable` is False, but the state of each slot is still correct.
     """
 
     date: date
@@ -112,7 +113,7 @@ class DayAvailability:
     bookable: bool
 
     def is_free(self, slot: str) -> bool:
-        """Return True if the slot is free and the date can be requested. The result is False for an unknown slot."""
+        """Return True if the slot is free and the date can be requested. Return False if the slot is unknown."""
         return self.bookable and self.slots.get(slot) is SlotState.FREE
 
 
@@ -157,5 +158,5 @@ def _day(venue: Venue, day: date, states: Mapping[tuple[date, str], SlotState], 
 
 
 def taken_slots(events: Collection[Event]) -> frozenset[tuple[date, str]]:
-    """Return the date and name of every slot that the events hold."""
+    """Return the slots that the events hold, as pairs of a date and a slot name."""
     return frozenset((event.date, slot) for event in events for slot in event.slots)

@@ -49,8 +49,9 @@ _OF_STATUS: Final[Mapping[Status, NoticeKind]] = {
 
 @dataclass(frozen=True)
 class Notice:
-    """An email to send about a booking. It describes the version `booking_version` of the booking. `created_at` is in
-    UTC.
+    """An email to send about a booking.
+
+    It describes the booking as of the version `booking_version`. `created_at` is in UTC.
     """
 
     kind: NoticeKind
@@ -65,7 +66,9 @@ class Notice:
 
 
 def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[Notice, ...]:
-    """Return the notices about a new request: a receipt for the customer and a notification for the administrators."""
+    """Return the notices about a new request: a confirmation of receipt for the customer, and a notification for the
+    administrators.
+    """
     kinds = (NoticeKind.RECEIVED, NoticeKind.ADMIN_NEW_REQUEST)
     return tuple(Notice(kind, booking_id, version, now) for kind in kinds)
 
@@ -73,8 +76,8 @@ def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[No
 def notices_of_decision(
     booking_id: str, status: Status, version: int, now: datetime, *, by_owner: bool
 ) -> tuple[Notice, ...]:
-    """Return the notices about a decision: one for the customer, and one for the administrators if the
-    owner cancelled.
+    """Return the notices about a decision: one for the customer and, if the owner cancelled the booking, one for the
+    administrators.
     """
     kinds = [_OF_STATUS[status]]
     if status is Status.CANCELLED and by_owner:
