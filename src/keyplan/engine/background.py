@@ -1,8 +1,8 @@
-"""Background threads: `Worker` processes one kind of pending work, and `Background` runs periodic maintenance.
+"""Background threads. A `Worker` processes one kind of pending work, and `Background` runs periodic maintenance.
 
 Maintenance deletes expired items, trims streams and recovery records, and performs delayed index writes. The
 maintenance thread starts when the first table needs it and stops when the engine is closed. If the thread cannot be
-started, the next access to a table tries again. The thread never runs with a `ManualClock`. Code that uses such a clock
+started, the next table access tries again. The thread never runs with a `ManualClock`. Code that uses such a clock
 calls `sweep`, `trim_streams` and `trim_history` itself.
 """
 
@@ -26,8 +26,8 @@ LONGEST_S, FEWEST_ROWS = 0.003, 10
 
 
 class Pace:
-    """An adaptive number of rows for background transactions, small enough that other writers wait only a few
-    milliseconds.
+    """An adaptive limit on the number of rows that a background transaction changes, so that other writers wait only a
+    few milliseconds.
     """
 
     def __init__(self, clock: Clock, most: int) -> None:
@@ -39,8 +39,8 @@ class Pace:
     def measured(self) -> Iterator[None]:
         """Measure the duration of the transaction in the `with` block, and adapt `rows` for the next transaction.
 
-        `rows` is the number of rows to change in one transaction. If the transaction took longer than 3 ms, the number
-        is halved. If it took less than half of that, the number is doubled.
+        `rows` is the number of rows to change in one transaction. The number is halved after a transaction that took
+        more than 3 ms, and doubled after one that took less than 1.5 ms.
         """
         begun_s = self._clock.monotonic()
         yield
@@ -52,7 +52,7 @@ class Pace:
 
 
 class Worker(ABC, Generic[T]):
-    """A background thread that processes one kind of work and ends when no work is pending.
+    """A background thread that processes one kind of work and ends when all work is done.
 
     A later call to `wake` starts a new thread.
     """
@@ -66,12 +66,12 @@ class Worker(ABC, Generic[T]):
 
     @abstractmethod
     def _pending(self) -> Sequence[T]:
-        """Return the pending work in processing order."""
+        """Return the pending tasks in processing order."""
 
     @abstractmethod
     def _run(self) -> None:
-        """Process pending work until `_look` returns an empty sequence. If processing is interrupted, a later call to
-        `wake` starts a new thread.
+        """Process pending tasks until `_look` returns an empty sequence. If an error ends the thread early, a later
+        call to `wake` starts a new thread.
         """
 
     def wake(self) -> None:
@@ -81,7 +81,7 @@ class Worker(ABC, Generic[T]):
                 self._thread = self._latest = started(self._work_on, self._name)
 
     def wait(self) -> None:
-        """Wait until the thread has no pending work."""
+        """Wait until the thread has finished all pending work."""
         with self._lock:
             thread = self._thread
         if thread is not None:
@@ -96,7 +96,7 @@ class Worker(ABC, Generic[T]):
             thread.join()
 
     def _look(self) -> Sequence[T]:
-        """Return the pending work. If no work is pending, or after `close`, return an empty sequence and mark the
+        """Return the pending tasks. If no task is pending, or after `close`, return an empty sequence and mark the
         thread as ended.
         """
         with self._lock:
@@ -122,7 +122,7 @@ _log = logging.getLogger(__name__)
 
 
 class Maintained(Protocol):
-    """The engine's interface for the maintenance thread."""
+    """The interface of an engine that the maintenance thread uses."""
 
     clock: Clock
 

@@ -59,14 +59,16 @@ UNSUPPORTED: dict[str, str] = {
     "UpdateKinesisStreamingDestination": "Kinesis",
     "UpdateTableReplicaAutoScaling": "replicas in other regions",
 }
-"""DynamoDB operations that this engine does not support, mapped to the feature that each belongs to.
+"""DynamoDB operations that this engine does not support, mapped to the features that they belong to.
 
-Source: botocore's service model of dynamodb, version 2012-08-10.
+Source: botocore's service model for dynamodb, version 2012-08-10.
 """
 
 
 def refuse(operation: str) -> NoReturn:
-    """Raise UnknownOperationError. The error has a message only if DynamoDB supports the operation."""
+    """Raise UnknownOperationError for an unsupported operation. The error has a message only if DynamoDB supports the
+    operation.
+    """
     about = UNSUPPORTED.get(operation)
     raise UnknownOperationError(UNKNOWN_OPERATION if about is None else not_supported(operation, about))
 
@@ -374,4 +376,4 @@ OPERATIONS: dict[str, Load] = {
     "UpdateTable": _update_table,
     "UpdateTimeToLive": _update_time_to_live,
 }
-"""Every supported operation and the function that imports its module."""
+"""Every supported operation, mapped to the function that imports its module."""

@@ -43,7 +43,8 @@ _NONE: frozenset[int] = frozenset()
 class Command(NamedTuple):
     """An operation: its name, the checks of its request structure, and its implementation.
 
-    `quick_check` omits the checks that the implementation itself performs. See `shapes.late_check`.
+    `quick_check` is a faster check, which omits the constraints that the implementation itself checks. See
+    `shapes.late_check`.
     """
 
     operation: str
@@ -61,7 +62,7 @@ class Settings:
     state_delay_s: float = 0.0
     """The number of seconds for which tables and indexes stay CREATING, UPDATING or DELETING."""
     stream_shards: int | None = 1
-    """The number of shards of a new stream. If None, a stream has one shard per initial partition of its table."""
+    """The number of shards of a new stream, or None to create one shard per initial partition of the table."""
     ttl_delay_s: float = 0.0
     """The number of seconds for which expired items are kept before they are deleted."""
 
@@ -72,7 +73,7 @@ class Settings:
 
 
 class IndexWriter(Protocol):
-    """Interface for writing index entries, implemented by transactions and by wrappers of transactions."""
+    """Interface for writing index entries, implemented by transactions and their wrappers."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write an index entry, replacing any existing entry."""
@@ -135,7 +136,7 @@ class Database:
         return self.start_over(run, self, request, form)
 
     def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `work`, and run it again from the start whenever a table changed while it was running.
+        """Run `work` and return its result. Run it again from the start whenever a table changed while it was running.
 
         Raises CatalogChanged after 20 attempts.
         """
@@ -147,7 +148,7 @@ class Database:
         raise CatalogChanged
 
     def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
-        """Reload the catalog if a changed table could have caused the error. Otherwise raise the corresponding public
+        """Reload the catalog if the error may be due to a changed table. Otherwise, raise the corresponding public
         error.
         """
         if isinstance(error, DecodeError) or (
@@ -160,7 +161,7 @@ class Database:
             raise self.public_error(failure) from failure
 
     def public_error(self, error: Failure | DecodeError) -> KeyplanError:
-        """Return the StorageError or EngineClosedError to raise for a failure of the store or for unreadable data."""
+        """Convert a store failure or a decoding error to the StorageError or EngineClosedError to raise."""
         return public_error(self.store, error, closed=self.closed)
 
     # Tables.
@@ -193,7 +194,7 @@ class Database:
         """Run `work` in a write transaction that fails if the table definition has changed.
 
         `work` must raise its errors before it writes the first row. The only exception is the error for an item
-        collection that becomes too large. In a group commit, writes to tables with local indexes can therefore be
+        collection that becomes too large. Therefore, in a group commit, writes to tables with local indexes can be
         undone individually.
         """
         check = self.catalog.check
@@ -216,7 +217,7 @@ class Database:
         return self.store.write(checked, settled=all(table.collections is None for table in tables))
 
     def put(self, table: Table, key: bytes, new: Version) -> None:
-        """Write an item without reading its earlier version, which is replaced. See `Table.blind`.
+        """Write an item without reading its earlier version. The table must be `blind` (see `Table.blind`).
 
         Raises CatalogChanged if the table definition has changed.
         """
@@ -235,11 +236,11 @@ class Database:
     # Methods that fault injection overrides.
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Accept or reject a change to an item before its first row is written. Without fault injection, accept every
-        change.
+        """Accept or reject a change to an item before its first row is written. Without fault injection, every change
+        is accepted.
 
-        An implementation raises ServiceError to reject the change. `by_service` is True for changes that the service
-        makes itself, such as the deletion of expired items.
+        A subclass raises ServiceError to reject the change. `by_service` is True for changes that the service makes
+        itself, such as the deletion of expired items.
         """
 
     def index_writer(self, transaction: Transaction, _index: Index, _key: bytes) -> IndexWriter:
@@ -263,7 +264,10 @@ class Database:
 
 
 def public_error(store: SqliteStore, error: Failure | DecodeError, *, closed: bool = False) -> KeyplanError:
-    """Return the StorageError or EngineClosedError to raise for a failure of the store or for unreadable data."""
+    """Convert a store failure or a decoding error to the StorageError or EngineClosedError to raise.
+
+    `closed` is True if the database has been closed.
+    """
     if isinstance(error, DecodeError):
         return DatabaseCorruptError(f"{store.path} is damaged: stored data cannot be read ({error})")
     if closed:

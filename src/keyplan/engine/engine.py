@@ -1,8 +1,8 @@
-"""The engine, which runs DynamoDB in the current process without sockets.
+"""The engine, which runs DynamoDB operations in the current process without network connections.
 
-Open it with `Engine.open("data.db")` or `Engine.memory()`, and call `call("PutItem", {...})` with requests in the
-structure of the DynamoDB API. Responses have the structure of the DynamoDB API, too. Each operation is a module in
-`operations/`. The state that operations share is in `database.py`.
+Open it with `Engine.open("data.db")` or `Engine.memory()`, and call `call("PutItem", {...})`. Requests and responses
+have the structure of the DynamoDB API. Each operation is a module in `operations/`. The state that operations share is
+in `database.py`.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Engine:
     `open`, `memory` and `copy` accept these options:
 
     * `clock=SystemClock()`: the time source. A `keyplan.clock.ManualClock` advances only when a test advances it.
-    * `region="us-east-1"`, `account="123456789012"`: Region and account in ARNs.
-    * `state_delay_s=0.0`: number of seconds for which tables and indexes are CREATING, UPDATING or DELETING.
-    * `stream_shards=1`: number of shards of a new stream. If None, one shard per initial partition of the table.
-    * `ttl_delay_s=0.0`: number of seconds for which expired items are kept before they are deleted.
-    * `ttl_sweep_s=1.0`: number of seconds between background sweeps. If None, only `sweep` deletes expired items.
+    * `region="us-east-1"`, `account="123456789012"`: the Region and account in ARNs.
+    * `state_delay_s=0.0`: the number of seconds for which tables and indexes are CREATING, UPDATING or DELETING.
+    * `stream_shards=1`: the number of shards of a new stream, or None for one shard per initial partition.
+    * `ttl_delay_s=0.0`: the number of seconds for which expired items are kept before they are deleted.
+    * `ttl_sweep_s=1.0`: the number of seconds between background sweeps. If None, only `sweep` deletes expired items.
     * `faults=None`: a `Faults` object that specifies the faults to inject.
-    * `buckets=None`: a folder, "s3://" or `S3Buckets` for exports and imports.
+    * `buckets=None`: the location of the buckets for exports and imports: a folder, "s3://" or an `S3Buckets` object.
 
     Raises ValueError for an invalid option.
     """
@@ -150,8 +150,8 @@ class Engine:
         """Return a faster variant of `call` for requests whose structure is known to be valid.
 
         For GetItem, the check of the request structure is omitted, which makes a read about 10% faster. If the read
-        fails for any reason, `call` checks the request and runs it again. For other operations, with injected faults,
-        and in a subclass that overrides `call`, the result is `call` itself.
+        fails for any reason, `call` checks the request and runs it again. The method returns `call` itself for all
+        other operations, if faults are injected, and in a subclass that overrides `call`.
         """
         if operation != "GetItem" or self.faults is not None or type(self).call is not Engine.call:
             return self.call
@@ -177,9 +177,9 @@ class Engine:
         """Report data operations to an observer, with their consumed capacity or error. If `observer` is None, stop
         reporting.
 
-        The observer runs in the thread of the call, after the operation, and must not raise. At a rate of more than
-        `most_per_s` operations per second, only a sample of the operations is reported. Without an observer, operations
-        have no additional cost.
+        The observer runs in the calling thread, after the operation, and must not raise an exception. If the rate
+        exceeds `most_per_s` operations per second, only a sample of the operations is reported. Without an observer,
+        operations have no additional cost.
         """
         answer = self.database.answer
         self._answer = answer if observer is None else observed(answer, observer, most_per_s)
@@ -244,8 +244,8 @@ class Engine:
         self.store.copy_to(os.fspath(path))
 
     def copy(self, **options: Any) -> Engine:
-        """Return an in-memory engine that starts with a copy of this engine's data, for example to give each test its
-        own data.
+        """Return an in-memory engine with a copy of this engine's data, for example so that each test can have its own
+        data.
 
         The copy has the same options, except for the options passed here. `faults` and `buckets` are not copied, so
         that reads from the copy are reliable and a running export is not written to the same bucket twice.

@@ -1,9 +1,10 @@
-"""Backups, which are copies of a table's rows and definition at one point in time and remain when the table is deleted.
+"""Backups, which are copies of a table's rows and definition at one point in time. They remain when the table is
+deleted.
 
 A backup consists of a stored JSON document named `backup:` plus its ARN, and a separate tree (a sorted set of rows in
 the store) with the rows as of the transaction that created it (see `copies`). Users create and delete backups. When a
-table with point-in-time recovery is deleted, a system backup is created, which keeps the rows of the table for 35 days.
-Members of a document:
+table with point-in-time recovery is deleted, the engine creates a system backup, which keeps the rows of the table for
+35 days. Members of a document:
 
     arn, name          ARN and name of the backup
     type               USER or SYSTEM
@@ -13,7 +14,7 @@ Members of a document:
     description        the DescribeTable result for the table, without states and item counts
     expiry             name of the time to live attribute, or None
     tree               number of the tree that contains the rows
-    items, size_bytes  number and size of the rows, known when the backup is ready
+    items, size_bytes  number and total size of the rows, known when the backup is ready
 
 Source: developer guide, "Backup and restore for DynamoDB". The format of ARNs, the order of lists and the states of
 backups follow observations of the service in October 2026.
@@ -56,7 +57,7 @@ _ARN = re.compile(
 
 
 def create(database: Database, transaction: Transaction, table: Table, name: str) -> Document:
-    """Start a backup of a table in a `Database.alter` transaction, and return the backup's document."""
+    """Start a backup of a table in a `Database.alter` transaction, and return the backup's stored document."""
     about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
     tree = transaction.create_tree()
     document = _create(database, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
@@ -66,9 +67,9 @@ def create(database: Database, transaction: Transaction, table: Table, name: str
 
 
 def create_of_deleted(database: Database, transaction: Transaction, table: Table) -> None:
-    """Back up a table with point-in-time recovery before the table is deleted, as the service does.
+    """Create the system backup of a table with point-in-time recovery that is about to be deleted, as the service does.
 
-    The backup takes over the table's tree of rows, so the caller must delete the table without dropping that tree.
+    The table's tree of rows becomes part of the backup, so the caller must delete the table without dropping that tree.
     """
     now = database.clock.now()
     items, size_bytes = transaction.totals(table.tree)
@@ -113,7 +114,7 @@ def _new_arn(database: Database, view: StoreView, table: Table, kind: str, creat
 
 
 def drop(transaction: Transaction, document: Document) -> None:
-    """Delete a backup and its rows."""
+    """Delete a backup, given its document, and the backup's rows."""
     copies.drop_tree(transaction, tree_of(document))
     transaction.delete_document(DOCUMENT_PREFIX + document["arn"])
 
@@ -130,12 +131,12 @@ def purge(transaction: Transaction, now: float) -> int:
 
 
 def stored(view: StoreView) -> list[Document]:
-    """Return the documents of all backups, including expired ones, sorted by table and then by age."""
+    """Return the stored documents of all backups, including expired ones, sorted by table and then by age."""
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
 def renewed(view: StoreView, document: Document) -> Document:
-    """Return the current document of a backup, or the given document if the backup has been deleted."""
+    """Return the current stored document of a backup, or the given document if the backup has been deleted."""
     body = view.document(DOCUMENT_PREFIX + document["arn"])
     now: Document = document if body is None else orjson.loads(body)
     return now
@@ -200,7 +201,7 @@ def is_restoring(database: Database, arn: str) -> bool:
 
 
 def table_of(document: Document) -> Table:
-    """Return the definition of a backup's table without its indexes. This definition is sufficient to compute keys."""
+    """Return the table definition in a backup, without indexes. This definition is sufficient to compute item keys."""
     left_out = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
     description = {name: value for name, value in document["description"].items() if name not in left_out}
     return parse({"description": description, "tree": document["tree"], "index_trees": {}})

@@ -1,24 +1,25 @@
 """Copies of a table's rows as of one point in time, filled in chunks while other clients read and write the table.
 
-Rows are stored in trees, which are sorted sets of rows, each with a number. A copy starts with a short transaction and
-contains the rows as of that transaction. From then on, before an item is changed for the first time, its earlier
-version is saved in a separate tree. The stored document of the table contains the number of this tree, so that every
-process writes to it. For a changed item, a chunk contains the saved version instead of the current row. Each chunk is
-read and written in one transaction, so that writers wait for one chunk at most. A copy as of an earlier time starts
-with the current rows, and then later changes are reverted with the records of point-in-time recovery.
+Rows are stored in trees, which are numbered, sorted sets of rows. A copy starts with a short transaction and contains
+the rows as of that transaction. From then on, before an item is changed for the first time, its earlier version is
+saved in a separate tree. The stored document of the table contains the number of this tree, so that every process saves
+earlier versions in it. For a changed item, a chunk contains the saved version instead of the current row. Each chunk is
+read and written in one transaction, so that writers wait for one chunk at most. A copy as of an earlier time first
+copies the current rows. It then reverts later changes, using the records of point-in-time recovery.
 
-No transaction stays open between chunks. The progress of a copy is stored in a JSON document, so that any process can
-continue the copy after a crash. A tree that is dropped while a copy reads it is removed when the copy ends.
+Transactions do not stay open between chunks. The progress of a copy is stored in a JSON document, so that any process
+can continue the copy after a crash. If a tree is dropped while a copy reads it, the tree is removed when the copy ends.
 
-The document is named `copy:` plus the name or ARN of the owner. Its members:
+The document is named `copy:` plus the owner, which is the name of the restored table or the ARN of the backup. Its
+members:
 
-    target, source    numbers of the trees
+    target, source    numbers of the trees that rows are copied to and from
     former            number of the tree of earlier versions; None for a read-only source
-    table             name of the table that writes to `former`
+    table             name of the table whose writes save earlier versions in `former`
     past              None, or a map of `tree` (the recovery records) and `time_s` (the earlier time)
     done              the last copied key in hex, "" at the start, or None when all rows are copied
     put_back          key of the recovery record at which to continue, or None if no changes are left to revert
-    items, size_bytes number and size of the copied rows
+    items, size_bytes number and total size of the copied rows
     notified          name of the document that receives the result, or None
     dropped           numbers of the trees to be dropped at the end
 """
@@ -48,13 +49,15 @@ NOT_BEFORE_END = 1e12
 
 CHUNK_ROWS = 500
 CHUNK_BYTES = limits.MIB
-"""The size of row bodies, in bytes, after which a chunk of a table copy ends. The row that reaches this size is the
+"""The total size of row bodies, in bytes, at which a chunk of a table copy ends. The row that reaches this size is the
 last of its chunk.
 """
 
 
 class Past(NamedTuple):
-    """An earlier point in time as of which a table is copied, with the recovery records of the table."""
+    """An earlier point in time as of which a table is copied, and the tree that contains the recovery records of the
+    table.
+    """
 
     recovery: Recovery
     time_s: float
@@ -76,9 +79,9 @@ def begin(
     """Start copying rows into the new tree `target`, as of this `Database.alter` transaction.
 
     `owner` is the name of the restored table or the ARN of the backup that receives the rows. An owner can have only
-    one copy at a time. `source` is a table or a read-only tree. `past` selects the rows as of an earlier time.
-    `notified` is the name of a stored document that receives `items`, `size_bytes` and `ready_at` when the copy is
-    complete.
+    one copy at a time. `source` is a table or a read-only tree. If `past` is given, the rows are copied as of that
+    earlier time. `notified` is the name of a stored document that receives `items`, `size_bytes` and `ready_at` when
+    the copy is complete.
     """
     former = None
     if isinstance(source, Table):
@@ -102,7 +105,9 @@ def begin(
 
 
 def end(database: Database, transaction: Transaction, owner: str) -> None:
-    """End a copy in a `Database.alter` transaction: delete its document and the trees that are no longer needed."""
+    """End the copy of an owner in a `Database.alter` transaction: delete its document and the trees that are no longer
+    needed.
+    """
     document = _find(transaction, owner)
     if document is None:
         return
@@ -131,7 +136,7 @@ def _stop_noting(database: Database, transaction: Transaction, document: Documen
 
 
 def pending(view: StoreView) -> list[str]:
-    """Return the owners of unfinished copies, which are names of restored tables and ARNs of backups."""
+    """Return the owners of unfinished copies: names of restored tables and ARNs of backups."""
     return [name.removeprefix(DOCUMENT_PREFIX) for name, _ in view.documents(DOCUMENT_PREFIX)]
 
 
@@ -173,8 +178,8 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
     """Save the content of an item before its first change during a table copy, so that the copy contains that content.
 
-    The content `old` is stored in `tree` under the key of the item, unless the tree already contains the key. `old` is
-    None if the item does not exist before the change.
+    The content `old` is stored in `tree` under the item's key, unless the tree already contains that key. `old` is None
+    if the item does not exist before the change.
     """
     if transaction.point(tree, key) is None:
         transaction.put(tree, key, *(history.ABSENT if old is None else old))
@@ -184,7 +189,7 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 
 
 def bring_in(view: StoreView, owner: str) -> None:
-    """Read the rows of a copy's next chunk, so that they are in memory when `fill_chunk` reads them in its
+    """Read the rows of a copy's next chunk to load their pages into memory before `fill_chunk` reads them in its
     transaction.
     """
     document = _find(view, owner)
@@ -201,8 +206,10 @@ def place(view: StoreView, owner: str) -> str:
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:
-    """Copy the next chunk of rows or, after all rows are copied, revert the next changes that were made after the
-    requested time. Return True if no work is left.
+    """Copy the next chunk of rows. After all rows are copied, revert the next changes that were made after the
+    requested time instead.
+
+    Return True if the copy is complete.
     """
     document = _find(transaction, owner)
     if document is None:
@@ -231,9 +238,10 @@ def _copy(transaction: Transaction, document: Document) -> None:
 
 
 def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[Row]:
-    """Merge current rows with the earlier versions `were`, which replace rows with the same key.
+    """Replace current rows with the earlier versions in `were` that have the same key, and return the rows in key
+    order.
 
-    Items that did not exist at the start of the copy, and rows with a key after `last`, are omitted.
+    Items that did not exist at the start of the copy are omitted, and so are rows with a key after `last`.
     """
     by_key = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
     return [by_key[key] for key in sorted(by_key) if by_key[key][1:] != history.ABSENT]
@@ -257,8 +265,9 @@ def _behind(done: str) -> bytes:
 
 
 def _piece(view: StoreView, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
-    """Return the next chunk of rows, starting at `low`, and the chunk's last key. The last key is None if no more rows
-    follow.
+    """Return the next chunk of rows, starting at the key `low`, and the chunk's last key.
+
+    The last key is None if the chunk contains all remaining rows.
     """
     piece: list[Row] = []
     size = 0

@@ -3,11 +3,11 @@
 A record contains the version of an item before a change, or states that the item did not exist. Records are stored in a
 separate tree (a sorted set of rows), keyed by the item's key and the timestamp of the change. The first record of a key
 after a timestamp therefore contains the item as of that timestamp. An item without such a record has not changed since
-that timestamp. To read rows as of a timestamp, the rows and the records are merged in key order. Memory use does not
-depend on the number of changes.
+that timestamp. To read rows as of a timestamp, the current rows and the records are merged in key order. Memory use
+does not depend on the number of changes.
 
-Changes with the same timestamp belong together: a read sees either all or none of them. All changes of a transaction
-have the same timestamp.
+A read sees either all or none of the changes that have the same timestamp. All changes of a transaction have the same
+timestamp.
 
 Source: developer guide, "Point-in-time backups for DynamoDB".
 """
@@ -27,7 +27,7 @@ from keyplan.engine.tables.catalog import Recovery, Table
 DAY_S = 86_400
 
 Content: TypeAlias = tuple[int, bytes]
-"""An item's size according to DynamoDB's rules, in bytes, and its stored body."""
+"""The size of an item in bytes, according to DynamoDB's rules, and the item's stored body."""
 
 ABSENT: Content = (0, b"")
 """The stored content of a recovery record for an item that did not exist. Existing items never have an empty body."""
@@ -48,19 +48,21 @@ class Former(NamedTuple):
 
 
 class RecordedChange(NamedTuple):
-    """The content of one item at two timestamps. `old` or `new` is None if the item did not exist at that timestamp."""
+    """The contents `old` and `new` of one item at two timestamps. A content is None if the item did not exist at its
+    timestamp.
+    """
 
     key: bytes
     old: Content | None
     new: Content | None
     written_at_s: float
-    """Time of the last write to the item between the two timestamps of the change, in epoch seconds."""
+    """Time of the last write to the item between the two timestamps, in epoch seconds."""
 
 
 def earliest_s(recovery: Recovery, now: float) -> float:
-    """Return the earliest restorable time in epoch seconds.
+    """Return the earliest time, in epoch seconds, to which the table can be restored.
 
-    This is the time when recovery was enabled, or the start of the recovery period if that is later. The value is
+    This is the time when recovery was enabled or the start of the recovery period, whichever is later. The value is
     rounded down to whole seconds, because clients send timestamps in whole seconds. A restore to a time before recovery
     was enabled, within the same second, returns the table as of the time when recovery was enabled.
     """
@@ -78,15 +80,15 @@ def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> I
 
 
 def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes = b"") -> Iterator[Former]:
-    """For each item that changed after `time_s`, yield its version as of `time_s`, in key order, starting at the key
+    """Yield the version as of `time_s` of each item that has changed since then, in key order, starting at the key
     `low`.
     """
     return first_after(view.span(recovery.tree, escaped(low), None), time_s)
 
 
 def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
-    """For each item that changed after `time_s`, yield its version as of `time_s`. `records` are recovery records,
-    sorted by key.
+    """Yield the version as of `time_s` of each item that has changed since then. `records` are recovery records, sorted
+    by key.
     """
     last_key = None
     for record in map(_former, records):
@@ -107,12 +109,12 @@ def next_place(last: bytes, time_s: float) -> bytes:
 def changes_between(
     view: StoreView, table: Table, from_s: float, to_s: float, low: bytes = b""
 ) -> Iterator[RecordedChange]:
-    """Yield the items that were written between two timestamps, each as of both timestamps, in key order, starting at
-    `low`.
+    """Yield the items that were written between two timestamps, each with its content at both timestamps, in key order,
+    starting at the key `low`.
 
-    If the last write restored an item's earlier content, both versions are equal. If an item was created and then
-    deleted, both are None. `rows_at` explains the requirements for timestamps and view. For a table without recovery,
-    no changes are yielded.
+    If the last write restored an item's earlier content, the two contents are equal. If an item was created and then
+    deleted, both are None. The timestamps and the view must meet the requirements of `rows_at`. For a table without
+    recovery, no changes are yielded.
     """
     if table.recovery is None:
         return
@@ -145,20 +147,21 @@ def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content 
 
 
 def is_trimmable(recovery: Recovery, now: float) -> bool:
-    """Return True if recovery was enabled before the recovery period started, so that some records may be obsolete."""
+    """Return True if recovery was enabled before the start of the current recovery period, so that some records may be
+    obsolete.
+    """
     return now - recovery.days * DAY_S >= recovery.since_s
 
 
 def is_out_of_reach(recovery: Recovery, place: bytes, now: float) -> bool:
-    """Return True if the recovery record with the key `place` is obsolete.
-
-    This is the case if the change was made before the earliest restorable time.
+    """Return True if the recovery record with the key `place` is obsolete, because its change was made before the
+    earliest restorable time.
     """
     return _written_s(place) <= earliest_s(recovery, now)
 
 
 def recorded(view: StoreView, recovery: Recovery) -> Iterator[Row]:
-    """Yield the recorded earlier versions as rows, sorted by item key and then from oldest to newest."""
+    """Yield all recovery records as rows, sorted by item key and then from oldest to newest."""
     return (row for record in _records(view, recovery.tree) for row in _row(record))
 
 
@@ -186,16 +189,16 @@ def _written_s(place: bytes) -> float:
 
 
 def _first_after(records: Iterator[Former], time_s: float) -> Former | None:
-    """Return the first recovery record of an item after a timestamp, or None. The record contains the item as of that
+    """Return the first of an item's recovery records after a timestamp, or None. It contains the item as of that
     timestamp.
     """
     return next((record for record in records if record.changed_at > time_s), None)
 
 
 def _merged(rows: Iterator[Row], former: Iterator[Former]) -> Iterator[Row]:
-    """Merge current rows with recorded versions. A recorded version replaces the row with the same key.
+    """Merge current rows with earlier versions, which replace the rows with the same key.
 
-    If a recorded version shows that the item did not exist, its row is omitted.
+    If an earlier version shows that the item did not exist, its row is omitted.
     """
     record = next(former, None)
     for row in rows:

@@ -1,8 +1,8 @@
-"""Point-in-time recovery: enable, disable and describe it, and trim obsolete records.
+"""Point-in-time recovery: functions that enable, disable and describe it, and trim obsolete records.
 
 While recovery is enabled, the table's stored document contains the number of the tree with earlier item versions (see
-`history`), the start time and the length of the recovery period in days. Continuous backups exist for every table and
-are always ENABLED.
+`history`), the time when recovery was enabled, and the length of the recovery period in days. Continuous backups are
+always ENABLED for every table.
 
 Source: developer guide, "Point-in-time backups for DynamoDB".
 """
@@ -42,9 +42,9 @@ def find_source(database: Database, name_or_arn: str, message: str | None = None
 
 
 def enable(database: Database, transaction: Transaction, table: Table, days: int) -> Table:
-    """Enable point-in-time recovery of a table with a period of `days` days, or change the period.
+    """Enable point-in-time recovery of a table with a recovery period of `days` days, or change the period.
 
-    A longer period does not bring back records that have already been trimmed.
+    Records that have already been trimmed are not restored if the period becomes longer.
     """
     now, current = database.clock.now(), table.recovery
     if current is None:
@@ -58,7 +58,7 @@ def enable(database: Database, transaction: Transaction, table: Table, days: int
 
 
 def disable(database: Database, transaction: Transaction, table: Table) -> Table:
-    """Disable point-in-time recovery of a table and delete the recovery records."""
+    """Disable point-in-time recovery of a table and delete its recovery records."""
     if table.recovery is None:
         return table
     documents.drop_tree(database, transaction, table.recovery.tree)

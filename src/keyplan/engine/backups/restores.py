@@ -1,13 +1,13 @@
 """Restores, which create a table from the definition and rows of another table or a backup.
 
-The table is created in one transaction, and rows are copied as of that transaction (see `copies`). The backfill then
-fills the indexes. The table is CREATING until both are complete. The table has the keys, indexes, capacity and
-encryption of its source unless the request overrides them. It does not have the streams, time to live, tags, recovery
-settings, deletion protection or table class of its source. Index overrides select from the indexes of the source: an
-index is identified by its keys and projection, and can be given a different name. An empty list omits all indexes.
+The table is created in one transaction, and rows are copied as of that transaction (see `copies`). The indexes are then
+backfilled. The table is CREATING until both are complete. The table has the keys, indexes, capacity and encryption of
+its source unless the request overrides them. It does not have the streams, time to live, tags, recovery settings,
+deletion protection or table class of its source. Index overrides select from the indexes of the source: an index is
+identified by its keys and projection, and can be given a different name. An empty list omits all indexes.
 
-Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup; checks and their order
-as observed on the service in October 2026.
+Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup. The checks and their
+order follow observations of the service in October 2026.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Origin(NamedTuple):
     rows: Tree | Table
     """The table whose rows are copied, or the read-only tree that contains the rows of a backup."""
     summary: dict[str, Any]
-    """The RestoreSummary of the new table."""
+    """The RestoreSummary that the description of the new table shows."""
     past: copies.Past | None = None
     """The earlier time as of which rows are copied, or None to copy the current rows."""
 
@@ -81,7 +81,9 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
 
 
 def finish(database: Database, restored: Restored) -> dict[str, Any]:
-    """Start copying the rows and filling the indexes of the restored table, and return the response."""
+    """Start copying the rows and backfilling the indexes of the restored table, and return the response of the
+    operation.
+    """
     backfill.begin(database, restored.table.name, *restored.table.document["backfills"])
     return {"TableDescription": restored.description}
 
@@ -91,7 +93,11 @@ Description = dict[str, Any]
 
 
 def create_request(source: Description, request: Request) -> Request:
-    """Return a CreateTable request for the restored table. Raises ValidationError for invalid overrides."""
+    """Return the CreateTable request for the restored table, based on the description `source` and the overrides in
+    `request`.
+
+    Raises ValidationError for invalid overrides.
+    """
     mode = request.get("BillingModeOverride") or throughput.billing_mode(source)
     _check_units(source, request, mode)
     _check_maxima(request.get("OnDemandThroughputOverride"), mode, None)
@@ -133,7 +139,7 @@ def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -
 
 
 def _capacity(source: Description, request: Request, mode: str) -> Request:
-    """Return the capacity members of a CreateTable request for a table or index with this billing mode.
+    """Return the capacity parameters of a CreateTable request for a table or index with the billing mode `mode`.
 
     The values come from `request` or, if they are missing there, from `source`.
     """

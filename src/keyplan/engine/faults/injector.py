@@ -2,8 +2,9 @@
 
 `Faults` specifies which faults occur and how often. `FaultyDatabase` is a database with faults, and its `Injector`
 makes the decisions. Every kind of fault has its own random source, seeded from `Faults.seed` and the name of the kind.
-Therefore the n-th decision of a kind is the same in every run. A single thread that makes the same calls gets the same
-faults, whichever other kinds are enabled. Concurrent threads share these decisions in the order of their calls.
+Therefore, the n-th decision of a kind is the same in every run. A single thread that makes the same calls gets the same
+faults, regardless of which other kinds are enabled. Concurrent threads receive the decisions of a kind in the order of
+their calls.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _STREAMS = frozenset(("GetRecords",))
 
 
 class Injector:
-    """The source of a database's fault decisions, which also tracks the current API call of each thread."""
+    """The component that decides which faults occur in a database, and tracks the current API call of each thread."""
 
     def __init__(self, database: Database, faults: Faults) -> None:
         self.faults = faults
@@ -82,14 +83,14 @@ class Injector:
     def meets(self, operation: str) -> bool:
         """Return True if faults can affect the operation.
 
-        They affect only data operations that are not run as part of another operation.
+        Faults affect data operations, unless the operation runs as part of another operation.
         """
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Run an API call with fault injection and return its response.
 
-        `run` runs the operation itself. Raises the errors of injected faults.
+        `run` runs the operation without faults. Raises the errors of injected faults.
         """
         fails = self._draw("internal_errors", self.faults.internal_errors)
         fails_after = fails and operation in WRITES and self._random["internal_errors"].random() < 0.5
@@ -117,9 +118,10 @@ class Injector:
         return result
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Return a function that runs `work` as part of the current API call, in whichever thread it is called.
+        """Return a function that runs `work` as part of the current API call, regardless of the thread that calls the
+        function.
 
-        This is necessary because group commit may run the work in another thread.
+        This is necessary because a group commit may run the work in another thread.
         """
         call = self._call
         if call is None:
@@ -249,7 +251,9 @@ class Injector:
 
 
 class FaultyDatabase(Database):
-    """A database with fault injection. The injector decides on the faults of all API calls, reads and writes."""
+    """A database with fault injection. Its injector decides which API calls, reads and writes are affected
+    by faults.
+    """
 
     def __init__(
         self, store: SqliteStore, clock: Clock, settings: Settings, buckets: Buckets | None, faults: Faults
@@ -270,7 +274,9 @@ class FaultyDatabase(Database):
         return plain()
 
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that belongs to the current API call."""
+        """Run `work` in a write transaction that belongs to the current API call. Injected faults can reject the change
+        that `work` makes.
+        """
         return self.write_all((table,), work)
 
     def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:

@@ -9,8 +9,8 @@ created when an index lags for the first time. Keys and values of the trees:
 
 Writes to one entry are made in order. Each of them, except for the last, writes the entry as of the time when it was
 scheduled. The last write derives the entry from the current item, even if an engine without lag has changed the item
-since. Therefore indexes agree with their table when no delayed write is left, also after a crash. An engine without lag
-makes all delayed writes when it opens the database.
+since. Therefore, indexes match their table after all delayed writes have been made, even after a crash. An engine
+without lag makes all delayed writes when it opens the database.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ class LaggingWriter:
 
 
 def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
-    """Return True if a delayed write exists for the given entry of the index that is stored in `tree`."""
+    """Return True if a delayed write to the index entry with the key `entry` exists. The index is stored in `tree`."""
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
 def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
-    """Yield the keys of the entries that have a delayed write, of the index that is stored in `tree`."""
+    """Yield the keys of the index entries that have a delayed write. The index is stored in `tree`."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
         for key, _, _ in view.span(trees.latest, low, high):
@@ -119,16 +119,14 @@ def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]
 
 
 def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
-    """Return the number of entries that have a delayed write and currently exist in the index that is
-    stored in `tree`.
-    """
+    """Return the number of existing index entries that have a delayed write. The index is stored in `tree`."""
     return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
 
 
 def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction], IndexWriter] = lambda it: it) -> int:
     """Perform the delayed index writes that are due, or all of them if `everything` is True, and return their number.
 
-    `wrap` converts a transaction to the writer that is used for the index entries.
+    `wrap` converts a transaction to the writer used for the index entries.
     """
     applied = 0
     while True:

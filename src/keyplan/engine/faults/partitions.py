@@ -1,13 +1,13 @@
 """A model of DynamoDB partitions, which are key ranges with separate throughput.
 
 A table or global index consists of partitions. Each partition supports 1,000 write units and 3,000 read units per
-second, and retains unused units for up to 300 seconds (burst capacity). A hot partition is split at the key that halves
-its load. A split does not help if the load is on a single item, or if sort keys increase or decrease steadily, because
-all new load then falls on one side. Splits are never undone.
+second, and retains unused units for up to 300 seconds (burst capacity). A hot partition is split at the key that
+divides its load in half. A split does not help if the load is on a single item, or if sort keys increase or decrease
+steadily, because all new load is then on one side of the split. Splits are never undone.
 
 The table or index as a whole also has a limit. With provisioned capacity, the limit is the provisioned throughput with
 its own burst capacity. With on-demand capacity, the limit is twice the previous peak, and it rises at most once every
-30 minutes. A configured maximum on-demand throughput applies too.
+30 minutes. A configured maximum on-demand throughput is also enforced.
 
 Sources: developer guide, "Best practices for designing and using partition keys effectively", "Burst and adaptive
 capacity", "On-demand capacity mode"; "Scaling DynamoDB: How partitions, hot keys, and split for heat impact
@@ -38,7 +38,7 @@ HEAT_S = 60.0
 HOT_SHARE = 0.9
 """A partition is hot if it uses more than this share of its throughput, or if its requests are throttled."""
 PEAK_S = 60.0
-"""The number of seconds over which on-demand traffic is averaged to determine its peak."""
+"""The number of seconds over which on-demand traffic is averaged to determine the peak."""
 GROWTH_S = 1800.0
 """The minimum number of seconds between two increases of an on-demand limit."""
 _SAMPLE_KEYS = 256
@@ -47,7 +47,7 @@ _LEAST_SHARE = 0.05  # the minimum share of the load that a split must move
 
 
 class Bucket:
-    """A token bucket, in which units accumulate at a steady rate up to a maximum number."""
+    """A token bucket, in which capacity units accumulate at a steady rate up to a maximum number."""
 
     __slots__ = ("_at", "_keep_s", "rate", "units")
 
@@ -65,8 +65,8 @@ class Bucket:
         return self.rate * self._keep_s
 
     def has(self, units: float, now: float) -> bool:
-        """Return True if the token bucket contains this number of units now. For more units than its capacity, the
-        bucket must be full.
+        """Return True if the token bucket contains at least `units` capacity units at the time `now`. If `units`
+        exceeds the bucket's capacity, the bucket must be full.
         """
         self._fill(now)
         return self.units >= min(units, self.capacity)
@@ -82,7 +82,7 @@ class Bucket:
         self.units = min(self.units, self.capacity)
 
     def halved(self, now: float) -> Bucket:
-        """Return a token bucket with the same rate and half of the units."""
+        """Return a token bucket that has the same rate as this one and half of its units."""
         self._fill(now)
         half = Bucket(self.rate, now, self._keep_s)
         half.units = self.units / 2
@@ -170,8 +170,8 @@ class Partitions:
     ) -> None:
         """Create `count` partitions, which have existed since the time `since`.
 
-        `source` selects the sampled keys. `collection` maps a row's key to the first key of the group of rows that a
-        split must keep together.
+        `source` is the random source that selects the sampled keys. `collection` maps a row's key to the first key of
+        the group of rows that a split must keep together.
         """
         self._random = source
         self._collection = collection
@@ -189,7 +189,7 @@ class Partitions:
         """Return True if the partition that contains the key has `units` read or write units available, depending on
         `kind`.
 
-        The request counts as load of the partition in either case.
+        In either case, the request is added to the partition's load.
         """
         part = self._parts[self._number_of(key)]
         if now - part.heat.since >= HEAT_S:
@@ -220,7 +220,7 @@ class Partitions:
 
     @property
     def lows(self) -> tuple[bytes, ...]:
-        """Return the first key of each partition, in order."""
+        """Return the first key of each partition, in key order."""
         return tuple(self._lows)
 
     def _number_of(self, key: bytes) -> int:
@@ -258,7 +258,7 @@ def _hash_width(part: Partition) -> int:
 
 
 class ProvisionedCeiling:
-    """The provisioned throughput of a table or index, with burst capacity."""
+    """A throughput limit that consists of the provisioned throughput of a table or index and its burst capacity."""
 
     cause: Cause = "ProvisionedThroughputExceeded"
 
@@ -319,7 +319,7 @@ class OnDemandCeiling:
             self._risen_at = now
 
     def partitions(self, kind: Kind) -> int:
-        """Return the number of partitions that the current on-demand limit requires. `kind` is that of the limited
-        units.
+        """Return the number of partitions required for the current on-demand limit, in read or write units depending on
+        `kind`.
         """
         return math.ceil(self.units_per_s / PARTITION_UNITS[kind])

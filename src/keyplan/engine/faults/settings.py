@@ -19,13 +19,13 @@ _PROBABILITIES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """Settings of the faults to inject. All faults are off by default. Raises ValueError for an invalid setting."""
+    """The faults to inject. All faults are disabled by default. Raises ValueError for an invalid setting."""
 
     seed: int = 0
     """The seed of the random fault decisions. Runs with the same seed and the same calls get the same faults."""
     gsi_lag: float | tuple[float, float] = 0.0
-    """Seconds until a write is visible in global indexes, or the minimum and maximum number of seconds of a random
-    delay.
+    """The number of seconds until a write is visible in global indexes, or the minimum and maximum of a random delay in
+    seconds.
     """
     stale_reads: float = 0.0
     """Probability that an eventually consistent read returns an earlier state of the data."""
@@ -34,13 +34,13 @@ class Faults:
     throttle: bool = False
     """Whether to throttle requests that exceed the limits of a partition, or the provisioned or on-demand capacity."""
     unprocessed: float = 0.0
-    """Probability that a key or write of a batch request stays unprocessed. At least one of them is always
-    processed.
+    """Probability that a key or write in a batch request is left unprocessed. At least one of them is
+    always processed.
     """
     conflicts: float = 0.0
     """Probability that a write, or a read in a transaction, fails because of a conflict with another transaction."""
     internal_errors: float = 0.0
-    """Probability that a request fails with InternalServerError. Half of the writes that fail change the data
+    """Probability that a request fails with InternalServerError. Half of the failed writes change the data
     nevertheless.
     """
     duplicate_stream_records: float = 0.0
@@ -70,5 +70,5 @@ class Faults:
 
 
 def _is_number(value: object, most: float = math.inf) -> bool:
-    """Return True if the value is a finite number from 0 to `most`."""
+    """Return True if the value is a finite number between 0 and `most`, inclusive."""
     return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= most

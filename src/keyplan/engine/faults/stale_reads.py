@@ -2,8 +2,8 @@
 
 While an engine injects stale reads, `History` stores the former content of each changed row, with the time of the
 change, for the maximum staleness. A stale read chooses an earlier time and sees each row as of that time, so it never
-sees a state that did not exist. The history is kept in memory and belongs to one engine. It does not contain writes by
-other processes, so reads always see these writes immediately.
+returns a row in a state that did not exist. The history is kept in memory and belongs to one engine. It does not
+contain writes by other processes, so reads always see these writes immediately.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Former(NamedTuple):
 
 
 class History:
-    """Former contents of rows, by tree and key, kept for `keep_s` seconds."""
+    """The former contents of rows, by tree and key, each kept for `keep_s` seconds after the change."""
 
     def __init__(self, keep_s: float) -> None:
         self._keep_s = keep_s
@@ -98,8 +98,8 @@ class RecordedWriter:
 class StaleReadView:
     """A read view for one API call, in which rows may be stale and each read is reported.
 
-    `time_of` returns the time as of which a tree (a sorted set of rows) is read, or None for its current state.
-    `report` is called with each row that is read, and with size 0 for a missing row.
+    `time_of` returns the time as of which a tree (a sorted set of rows) is read, or None to read its current state.
+    `report` is called for each row that is read, and with size 0 if the row does not exist.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class StaleReadView:
         return self._view.totals(tree, low, high)
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count the next batch of rows after row number `last`. See `StoreView.count_part` for the result."""
+        """Count the next batch of rows after row number `last`. The result is documented in `StoreView.count_part`."""
         return self._view.count_part(tree, last)
 
     def newest(self, tree: Tree) -> int:
@@ -188,7 +188,7 @@ class StaleReadView:
 def _merged(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
     """Yield the current rows in key order, but with the former content for the keys in `changed`.
 
-    Rows whose former content is None did not exist, and are omitted.
+    Rows whose former content is None are omitted, because they did not exist.
     """
     former = sorted(((key, content) for key, content in changed.items() if content is not None), reverse=reverse)
     at = 0

@@ -1,12 +1,13 @@
-"""Throttling: the partition model for the tables and indexes of an engine, and the capacity that calls consume.
+"""Throttling: applies the partition model to the tables and indexes of an engine, and computes the capacity that calls
+consume.
 
-A write must fit the capacity of its table and of every global index that it changes. Otherwise the write is rejected
-and consumes no capacity. Local indexes share the partitions of their table: an entry's key starts with the partition
-key of its item, and a table with local indexes keeps rows with the same partition key in one partition. The model is
-kept in memory. After a database is reopened, the number of partitions is derived from the table settings.
+A write is accepted only if its table and every global index that it changes have enough capacity. Otherwise, the write
+is rejected and consumes no capacity. Local indexes share the partitions of their table: an entry's key starts with the
+partition key of its item, and a table with local indexes keeps rows with the same partition key in one partition. The
+model is kept in memory. After a database is reopened, the number of partitions is derived from the table settings.
 
-Capacity for a single item is consumed when the item is read. For a Query or Scan, the row sizes are added up and
-rounded once, at the end, and each partition is charged for its share of the bytes.
+When a single item is read, its capacity is consumed immediately. For a Query or Scan, the row sizes are added up and
+the total is rounded once, at the end, and each partition is charged for its share of the bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _SETTINGS: dict[Kind, tuple[str, str]] = {
 
 
 class CapacityCharge(NamedTuple):
-    """Capacity units that a request consumes from the partition that contains `key`."""
+    """The capacity units that a request consumes from the partition that contains `key`."""
 
     resource: ThrottledResource
     kind: Kind
@@ -68,13 +69,13 @@ class ThrottledResource:
         self._configure(since)
 
     def follow(self, table: Table, now: float) -> None:
-        """Adjust the throughput limits to the current settings of the table, if the settings have changed."""
+        """Update the throughput limits if the settings of the table have changed."""
         if table is not self._table:
             self._table = table
             self._configure(now)
 
     def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
-        """Return the reason why the capacity units of a charge are not available, or None if they are available."""
+        """Return why the capacity units of a charge are not available, or None if they are available."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
             return ceiling.cause
@@ -95,7 +96,9 @@ class ThrottledResource:
             self._maxima[charge.kind].take(charge.units)
 
     def error(self, kind: Kind, cause: Cause) -> ServiceError:
-        """Return the error that DynamoDB would return when it throttles a read or write for this cause."""
+        """Return the error that DynamoDB would return for a read or write, depending on `kind`, that is throttled for
+        this cause.
+        """
         described = self._described()
         resource = "Table" if self.index is None else "Index"
         arn = described["TableArn"] if self.index is None else described["IndexArn"]
@@ -157,8 +160,8 @@ class Throttle:
     """The throughput model of all tables and indexes of an engine."""
 
     def __init__(self, source: random.Random, tables: Callable[[], list[Table]]) -> None:
-        """Create a throughput model. `source` selects the keys that are sampled, and `tables` returns the existing
-        tables.
+        """Create a throughput model. `source` is the random source that selects the sampled keys, and `tables` returns
+        the existing tables.
         """
         self._random = source
         self._known = tables
@@ -195,8 +198,8 @@ class Throttle:
         """Consume the capacity of a write from its table and indexes.
 
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised and no
-        capacity is consumed. The units of the table, but not those of indexes, are multiplied by `factor`, which is 2
-        in a transaction.
+        capacity is consumed. `factor` multiplies the units of the table, but not those of indexes. It is 2 in a
+        transaction.
         """
         size = max(new.size if new is not None else 0, old.size if old is not None else 0)
         with self._lock:
@@ -207,7 +210,7 @@ class Throttle:
             self._charge(charges, now)
 
     def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
-        """Consume `read_units` of the partition that contains the key, in the table or index.
+        """Consume `read_units` read units from the partition of the table or index that contains the key.
 
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
@@ -257,7 +260,7 @@ def _entry_charges(
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:
-    """Return the key, size and body of an item version's index entry, or None if the version has no entry."""
+    """Return the key, size and body of the index entry for an item version, or None if the version has no entry."""
     entry_key = index.key.entry(version.item, key) if version is not None else None
     if version is None or entry_key is None:
         return None
@@ -268,17 +271,17 @@ _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTra
 
 
 class MeteredCall:
-    """A call to a data operation, with the reads whose capacity it consumes."""
+    """A call to a data operation, which keeps track of the rows read and the capacity that they consume."""
 
     __slots__ = ("_places", "_request", "_skipped", "_spans", "_time_s", "operation", "points")
 
     def __init__(
         self, operation: str, request: dict[str, Any], time_s: float | None, skipped: frozenset[int] = frozenset()
     ) -> None:
-        """Create the record of an API call, without any reads yet.
+        """Create the record of an API call that has not read any rows yet.
 
         Eventually consistent reads return the data as of `time_s`, or the current data if it is None. `skipped`
-        contains the positions of the reads of a batch that are left unprocessed.
+        contains the positions of the reads in a batch that are left unprocessed.
         """
         self.operation = operation
         self._skipped = skipped
@@ -295,7 +298,7 @@ class MeteredCall:
         return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
     def learn(self, tables: Iterable[Table]) -> None:
-        """Record which table or index each tree of rows belongs to."""
+        """Record which tree of rows belongs to which table or index."""
         for table in tables:
             self._places[table.tree.number] = (table, None)
             for index in table.indexes.values():
