@@ -1,6 +1,6 @@
 """Consistency check of a database: file pages, items, indexes, expiries, collection sizes and backups.
 
-The check reads a single snapshot of the database in bounded memory.
+The check reads a single snapshot of the database and uses a bounded amount of memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Checked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FsckProblem:
-    """An inconsistency in a database."""
+    """An inconsistency found in a database."""
 
     table: str
     where: str
@@ -104,8 +104,8 @@ def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckPro
 
 
 def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
-    """Yield the problems in the rows of backups or recovery records: unreadable items, and items with a different key
-    than their row.
+    """Yield the problems in the rows of backups or recovery records: unreadable items, and rows whose key differs from
+    the key of their item.
     """
     for key, size, body in rows:
         try:
@@ -145,7 +145,9 @@ def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected
 
 
 class _Checks(Protocol):
-    """Consistency checks of one table. `add` checks each row, in key order, and `end` reports orphaned rows."""
+    """Interface of the consistency checks of one table. `add` checks each row, in key order, and `end` reports orphaned
+    rows.
+    """
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         """Check one row and yield its problems."""
@@ -157,7 +159,9 @@ class _Checks(Protocol):
 
 
 class _Entries:
-    """Check of the index entries of each item and of their total number. Entries with a delayed write are ignored."""
+    """Check of the index entries of each item and of the total number of entries. Entries with a delayed write are
+    ignored.
+    """
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
@@ -204,7 +208,7 @@ class _Expiries:
 
 
 class _Collections:
-    """Check of item collection sizes. The rows of a collection are contiguous."""
+    """Check of item collection sizes. The rows of an item collection must be consecutive."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view

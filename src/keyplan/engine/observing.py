@@ -1,4 +1,4 @@
-"""Observation of an engine: reports of data operations, with their consumed capacity or error, and their duration."""
+"""Observation of an engine: reports each data operation with its duration, and its consumed capacity or error."""
 
 from __future__ import annotations
 
@@ -39,18 +39,20 @@ _ADDED = AddedDetail("INDEXES")
 
 
 class Observation(NamedTuple):
-    """A report of one data operation."""
+    """A report of one data operation, or of a sampled operation that represents several."""
 
     operation: str
     request: Request
     """The request as the client sent it."""
     receipts: Any
-    """The ConsumedCapacity of the response, including the capacity of each index, or None after an error."""
+    """The ConsumedCapacity of the response, including the capacity consumed on each index, or None if the operation
+    failed.
+    """
     error: ServiceError | None
     elapsed_s: float
     """Duration of the operation in seconds."""
     weight: int
-    """The number of operations that this observation represents."""
+    """The number of operations that this observation represents. It is more than 1 if only a sample is reported."""
 
 
 Observer: TypeAlias = Callable[[Observation], None]
@@ -61,8 +63,8 @@ def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
     """Return a function with the same results as `answer` that also reports data operations to the observer.
 
     At a rate of up to `most_per_s` operations per second, with bursts of up to one second, each operation is reported.
-    At a higher rate, only a sample is reported, and the weight of each report includes the unreported operations before
-    it. The only additional cost of an unreported operation is reading the clock.
+    At a higher rate, only a sample is reported. The weight of each report is one plus the number of unreported
+    operations before it. The only additional cost of an unreported operation is reading the clock.
     """
     interval_s = 1 / most_per_s
     burst_s = _BURST_S

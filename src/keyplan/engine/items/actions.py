@@ -1,7 +1,7 @@
 """Actions on one item, used by both single-item operations and transactions.
 
-An action is created from its part of a request and validated without access to the table. `locate` then determines the
-item's key in the table, and `outcome` computes the new version of the stored item.
+An action is created from a request, or from one element of a transaction request, and validated without access to the
+table. `locate` then determines the item's key in the table, and `outcome` computes the new version of the stored item.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from keyplan.errors import ValidationError
 
 
 class ItemPut(NamedTuple):
-    """An action that creates an item or replaces the whole item."""
+    """An action that creates or completely replaces an item."""
 
     guard: WriteCondition | None
     new: versions.Version
@@ -36,12 +36,12 @@ class ItemPut(NamedTuple):
 
     @property
     def payload(self) -> int:
-        """Return the size in bytes of the item in the request."""
+        """Return the size, in bytes, of the item in the request."""
         return self.new.size
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored form of the item's key. Raises ValidationError if the table or its indexes do not allow the
-        item.
+        """Return the stored form of the item's key. Raises ValidationError if the item is invalid for the table or its
+        indexes.
         """
         key = table.key.of_item(self.new.item)
         if table.indexes:
@@ -63,7 +63,7 @@ class ItemUpdate(NamedTuple):
     payload: int
     """Size in bytes of the key and the expression values in the request."""
     too_deep: str = messages.NESTING
-    """The error message for an update whose result would exceed the nesting limit of documents."""
+    """The error message for an update whose result would exceed the nesting limit for attribute values."""
 
     def locate(self, table: Table) -> bytes:
         """Return the stored form of the key. Raises ValidationError if the key is invalid or the update would change
@@ -80,8 +80,8 @@ class ItemUpdate(NamedTuple):
         return key
 
     def check_charge(self) -> None:
-        """Raise ValidationError if an expression writes more data than an item can contain, even if the result is
-        small.
+        """Raise ValidationError if the expression writes more data in total than an item can contain, even if the
+        resulting item is small.
         """
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
@@ -89,7 +89,8 @@ class ItemUpdate(NamedTuple):
     def outcome(self, table: Table, old: versions.Version | None) -> versions.Version | None:
         """Return the item after the update. Raises ValidationError if the result is invalid.
 
-        If the item does not exist and the update only removes attributes, no item is created and None is returned.
+        If the item does not exist and the update only removes attributes, the item is not created and the result is
+        None.
         """
         item = old.item if old is not None else dict(self.key)
         changed: frozenset[str] = frozenset()
@@ -151,22 +152,24 @@ Action: TypeAlias = ItemPut | ItemUpdate | ItemDelete | ItemCheck
 
 
 def put(request: dict[str, Any], form: Form) -> ItemPut:
-    """Return a put action. Raises ValidationError for invalid values, an oversized item or an invalid condition, in
-    this order.
+    """Create the put action for a request. Raises ValidationError for invalid values, an oversized item or an invalid
+    condition, checked in this order.
     """
     new = versions.from_item(request["Item"], wire=form.wire)
     return ItemPut(write_guard(request, form), new)
 
 
 def delete(request: dict[str, Any], form: Form) -> ItemDelete:
-    """Return a delete action. Raises ValidationError for an invalid condition or key value, in this order."""
+    """Create the delete action for a request. Raises ValidationError for an invalid condition or key value, checked in
+    this order.
+    """
     guard = write_guard(request, form)
     key, size = normalise_item(request["Key"], wire=form.wire)
     return ItemDelete(key, guard, size + _values_bytes(guard))
 
 
 def condition_check(request: dict[str, Any], form: Form) -> ItemCheck:
-    """Return a condition check action. The parameters and errors are the same as those of `delete`."""
+    """Create the condition check action for a request. The parameters and errors are the same as those of `delete`."""
     return ItemCheck(*delete(request, form))
 
 
@@ -175,12 +178,17 @@ def _values_bytes(guard: WriteCondition | None) -> int:
 
 
 def update(request: dict[str, Any], form: Form) -> ItemUpdate:
-    """Return an update action. Raises ValidationError for an invalid key value or expression, in this order."""
+    """Create the update action for a request. Raises ValidationError for an invalid key value or expression, checked in
+    this order.
+    """
     return update_of(normalise_item(request["Key"], wire=form.wire), request, form)
 
 
 def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> ItemUpdate:
-    """Return an update action for a key in canonical form whose size is already known."""
+    """Create the update action for a request whose key has already been checked.
+
+    `measured_key` contains the key in canonical form and its size in bytes.
+    """
     key, key_bytes = measured_key
     text = request.get("UpdateExpression")
     condition_text = request.get("ConditionExpression")

@@ -33,7 +33,7 @@ class WriteCondition(NamedTuple):
         """Raise ConditionalCheckFailedError unless the item satisfies the condition. `item` is None if the item does
         not exist.
 
-        If `returned` is "ALL_OLD", the error contains the item.
+        `returned` is the value of ReturnValuesOnConditionCheckFailure. If it is "ALL_OLD", the error contains the item.
         """
         if self.condition.test(item if item is not None else _NOTHING, self.values):
             return
@@ -57,9 +57,10 @@ def measured_values(request: dict[str, Any], form: Form) -> tuple[Item | None, i
 
 
 def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
-    """Return the request's canonical values, for operations whose error messages name the invalid placeholder.
+    """Return the request's ExpressionAttributeValues in canonical form, for operations that use DynamoDB's older
+    validation code.
 
-    These operations use older validation code of DynamoDB.
+    The error messages of these operations name the invalid placeholder.
     """
     values = request.get("ExpressionAttributeValues")
     if values is None:
@@ -101,7 +102,9 @@ def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
 
 
 def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Return legacy parameters (Expected, filters, KeyConditions, AttributeUpdates) with values in canonical form."""
+    """Return the given legacy parameters (Expected, filters, KeyConditions, AttributeUpdates) with their values in
+    canonical form.
+    """
     check_attribute_names(parameters)
     return {name: _normalised(parameter, form) for name, parameter in parameters.items()}
 
@@ -120,7 +123,7 @@ def _normalised(parameter: dict[str, Any], form: Form) -> dict[str, Any]:
 def check_placeholders_usable(
     request: Mapping[str, Any], names_given: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
-    """Raise ValidationError if the request has placeholders but no expression that could use them.
+    """Raise ValidationError if the request has placeholders but no expression in which they could be used.
 
     `names_given` are the expression parameters that the request has. `value_expressions` are the parameters whose
     expressions can contain value placeholders.

@@ -1,4 +1,4 @@
-"""Time to live (TTL), which determines when items expire.
+"""Time to live (TTL): the expiry times of items, and the stored entries that list them.
 
 An item expires only if its TTL attribute is a Number, which is interpreted as epoch seconds. `sweep` deletes expired
 items.
@@ -38,12 +38,12 @@ def key_time(stored: bytes) -> tuple[int, bytes]:
 
 
 def span(low: int, high: int) -> tuple[bytes, bytes]:
-    """Return the range of stored keys that contains the expiry entries with low <= time < high."""
+    """Return the lowest key and the upper bound of the stored expiry entries with low <= time < high."""
     return low.to_bytes(_TIME_BYTES, "big"), high.to_bytes(_TIME_BYTES, "big")
 
 
 def change(transaction: Transaction, expiry: Expiry, key: bytes, old: Item | None, new: Item | None) -> None:
-    """Update the stored expiry entries after a change to an item."""
+    """Update the stored expiry entries after an item with the stored key `key` has changed from `old` to `new`."""
     old_at, new_at = expires_at(expiry, old), expires_at(expiry, new)
     if old_at == new_at:
         return

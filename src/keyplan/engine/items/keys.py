@@ -15,9 +15,9 @@ from keyplan.errors import ValidationError
 
 
 class EmptyKeyError(ValidationError):
-    """Raised if a key value is an empty string or empty binary value.
+    """Raised if a key value is an empty string or an empty binary value.
 
-    In a transaction, this error rejects the whole request, while other invalid keys cancel the transaction.
+    In a transaction, this error rejects the whole request. Other invalid keys cancel the transaction instead.
     """
 
 
@@ -67,7 +67,7 @@ class PrimaryKey:
         """Return the stored form of the parameter Key, which must be in canonical form. Raises ValidationError if the
         key does not match the schema.
 
-        Invalid key values are reported before extra attributes.
+        Invalid key values are reported before superfluous attributes.
         """
         partition = key.get(self._partition)
         if partition is None:
@@ -91,7 +91,7 @@ class PrimaryKey:
         return stored
 
     def of_item(self, item: Item) -> bytes:
-        """Return the stored form of the key of an item. The item must be in canonical form.
+        """Return the stored form of an item's key. The item must be in canonical form.
 
         Raises ValidationError if a key attribute is missing or invalid.
         """
@@ -113,7 +113,9 @@ class PrimaryKey:
 
 
 def partition_bytes_of(stored_key: bytes) -> bytes:
-    """Return the partition key part of a stored key, which is the same for all items of an item collection."""
+    """Return the first part of a stored key, which encodes the partition key and is the same for all items of an item
+    collection.
+    """
     return stored_key[: 6 + int.from_bytes(stored_key[4:6], "big")]
 
 
@@ -148,9 +150,7 @@ _SURELY_SHORT = limits.SORT_KEY_BYTES // 4 // limits.KEY_ATTRIBUTES_PER_ROLE
 
 
 class IndexKey:
-    """The key of an index, which determines whether an item has an index entry and under which key the
-    entry is stored.
-    """
+    """The key of an index, which determines whether an item has an index entry and where the entry is stored."""
 
     __slots__ = ("_all", "_is_global", "index", "schema")
 
@@ -161,16 +161,15 @@ class IndexKey:
         self._all = (*schema.partition, *schema.sort)
 
     def check_type(self, name: str, type_code: str) -> None:
-        """Raise ValidationError if the named attribute is a key attribute of the index and must have a
-        different type.
+        """Raise ValidationError if the attribute `name` is a key attribute of the index and its key type differs from
+        `type_code`.
         """
         for key_name, kind in self._all:
             if key_name == name and kind != type_code:
                 raise ValidationError(messages.index_key_type(name, kind, type_code, self.index))
 
     def check(self, item: Item, *, updated: bool = False) -> None:
-        """Raise ValidationError if an index key attribute of the item has an invalid type, or its value is empty or too
-        long.
+        """Raise ValidationError if the value of an index key attribute has the wrong type, is empty or is too long.
 
         If `updated` is True, the error has the message that DynamoDB returns for the result of an update.
         """
@@ -194,7 +193,7 @@ class IndexKey:
             raise ValidationError(fault)
 
     def _size_fault(self, item: Item) -> str | None:
-        """Return an error message if a key attribute's value is too long, or None."""
+        """Return an error message if the value of an index key attribute is too long, or None."""
         partition = sum(attribute.value_bytes(item[name]) for name, _ in self.schema.partition if name in item)
         if partition > limits.PARTITION_KEY_BYTES:
             return messages.PARTITION_KEY_TOO_LONG
@@ -209,26 +208,26 @@ class IndexKey:
         return True
 
     def entry(self, item: Item, table_key: bytes) -> bytes | None:
-        """Return the stored key of the index entry of an item with the stored key `table_key`.
+        """Return the stored key of an item's index entry, given the item's stored key `table_key`.
 
-        Returns None if the item is missing a key attribute of the index (sparse index).
+        Returns None if the item does not have all key attributes of the index (sparse index).
         """
         place = self.place(item)
         return None if place is None else place + self.end(table_key)
 
     def end(self, table_key: bytes) -> bytes:
-        """Return the last part of the stored key of an index entry, which identifies the item with the stored key
+        """Return the last part of an index entry's stored key, which identifies the item with the stored key
         `table_key`.
 
-        Entries of a global index with the same key are sorted by a hash of the item's primary key.
+        Entries of a global index that have the same index key are sorted by a hash of the item's primary key.
         """
         return tie_hash(table_key) + table_key if self._is_global else table_key
 
     def place(self, item: Item) -> bytes | None:
         """Return the first part of the stored key of the item's index entry, or None if a key attribute is missing.
 
-        An attribute that was written before the index was created may have the wrong type, be empty or be too long. It
-        then counts as missing.
+        The value of an attribute that was written before the index was created can have the wrong type, be empty or be
+        too long. Such an attribute is treated as missing.
         """
         parts = []
         longest = 0
@@ -256,7 +255,7 @@ class IndexKey:
 
     @staticmethod
     def sort_bytes(values: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
-        """Return the sort key part of a stored index key, or the start of that part if only leading attributes are
-        given.
+        """Return the sort key part of a stored index key. If only the leading sort key attributes are given, return the
+        start of that part.
         """
         return b"".join(escaped(scalar_key(*next(iter(value.items())))) for value in values)

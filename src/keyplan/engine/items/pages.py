@@ -1,9 +1,10 @@
 """Pages of Query and Scan: the rows in a range of keys, filtered, projected and counted as in DynamoDB.
 
-Limit counts rows before the filter. A page evaluates up to 1 MB and ends with the row that exceeds this size. If a page
-ends because of Limit or size, its response contains the key of its last row, whether or not more rows follow. The cost
-of a page is the sum of the row sizes, rounded once. Stored bodies are returned unchanged unless a projection is
-applied. If the bytes of a row show that the row does not match the filter, the row is counted but not decoded.
+Limit applies to the number of rows before the filter. A page evaluates up to 1 MB and ends with the row that exceeds
+this size. If a page ends because of Limit or its size, its response contains the key of its last row, whether or not
+more rows follow. The consumed capacity of a page is computed from the sum of the row sizes, rounded once. Stored bodies
+are returned unchanged unless a projection is applied. If the bytes of a row show that the row does not match the
+filter, the row is counted but not decoded.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class PageRequest:
     consistent: bool = False
     test: Callable[[Item], bool] | None = None
     traces: tuple[bytes, ...] = ()
-    """Byte strings that the stored body of every matching item contains. Bodies without them need not be decoded."""
+    """Byte strings that occur in the stored body of every matching item. Bodies that do not contain all of them need
+    not be decoded.
+    """
     project: Callable[[Item], Item] | None = None
     count_only: bool = False
     fetch: bool = False
@@ -56,14 +59,14 @@ class ItemPage:
     last: bytes | None = None
     """The body of the last row if the page is full, or None if all rows of the range were read."""
     bodies: list[bytes] = field(default_factory=list)
-    """Stored bodies of the returned items; empty if a projection is applied."""
+    """Stored bodies of the returned items. The list is empty if a projection is applied."""
     items: list[Item] = field(default_factory=list)
     """The returned items, if they had to be decoded."""
     count: int = 0
 
 
 def read(database: Database, reading: PageRequest) -> ItemPage:
-    """Read one page of a Query or Scan and return it."""
+    """Read and return one page of a Query or Scan."""
     if reading.fetch:
         with database.snapshot() as view:
             return _page(reading, view)
@@ -94,7 +97,8 @@ def _page(reading: PageRequest, view: StoreView) -> ItemPage:
 def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
     """Return the bodies that contain all byte strings in `traces`, and add the totals of all rows to the page.
 
-    If all rows fit in the page, they are processed together, which is faster than one by one in `_evaluated`.
+    If all rows fit in the page, they are processed together, which is faster than the row-by-row processing in
+    `_evaluated`.
     """
     total = sum([size for _, size, _ in rows])
     if total >= limits.PAGE_BYTES:
@@ -112,8 +116,8 @@ def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tupl
 def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
     """Yield the bodies that contain all byte strings in `traces`, and add the totals of all rows to the page.
 
-    Searching a body for bytes is much faster than decoding it. In bodies of up to a few kilobytes, a search from the
-    end is faster than one from the start. A damaged body is detected when it is decoded.
+    Searching a body for bytes is much faster than decoding it. In bodies of up to a few kilobytes, searching backwards
+    from the end is faster than searching from the start. A damaged body is detected when it is decoded.
     """
     total = scanned = 0
     body = b""
@@ -135,7 +139,7 @@ def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: t
 
 
 def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, view: StoreView) -> Iterator[bytes]:
-    """Yield the bodies of the table items to which local index entries refer."""
+    """Yield the stored bodies of the table items that the given local index entries refer to."""
     table = reading.table
     for entry in entries:
         row = view.point(table.tree, table.key.of_item(encoding.decode(entry)))
@@ -170,7 +174,7 @@ def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) ->
 
 
 def answer(reading: PageRequest, page: ItemPage, form: Form, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the response of a Query or Scan for a page."""
+    """Build the response of a Query or Scan from a page."""
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     response: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
     if not reading.count_only:
@@ -183,7 +187,7 @@ def answer(reading: PageRequest, page: ItemPage, form: Form, request: dict[str, 
 
 
 def last_key(reading: PageRequest, item: Item) -> Item:
-    """Return the LastEvaluatedKey for an item."""
+    """Return the LastEvaluatedKey for a page that ends with this item."""
     names = reading.table.key.names
     if reading.index is not None:
         names = (*names, *(name for name in reading.index.key.schema.names if name not in names))

@@ -55,8 +55,8 @@ def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -
 
 
 def condition_span(index: Index | None, selected: KeyRange) -> Span:
-    """Return the range of stored keys that a key condition selects. Raises ValidationError if a value is too long for
-    its key.
+    """Return the range of stored keys that a key condition selects. Raises ValidationError if a value in the condition
+    is too long.
     """
     prefix = _prefix(index, selected.partition)
     if index is not None:
@@ -88,7 +88,7 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
 
 
 def _sort_parts(selected: KeyRange) -> list[bytes]:
-    """Return the stored form of each value in the condition on the last sort key attribute.
+    """Return the stored form of each value in the condition on the last of the sort key attributes.
 
     Raises ValidationError if the sort key is too long.
     """
@@ -114,14 +114,16 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
 
 
 def segment_span(segment: int | None, total: int | None) -> Span:
-    """Return the range of stored keys of a scan or, if `segment` is not None, of one of `total` segments."""
+    """Return the range of stored keys that a scan reads. If `segment` is not None, the range is that of one of `total`
+    segments.
+    """
     if segment is None or total is None:
         return Span(b"", None)
     return Span(*segment_bounds(segment, total))
 
 
 def check_start_partition(table: Table, index: Index | None, start: Item) -> None:
-    """Raise ValidationError unless a query's start key has the required attributes and the partition key has the right
+    """Raise ValidationError unless a query's start key has all required attributes and a partition key of the right
     type.
     """
     schema = key_schema(table, index)
@@ -129,8 +131,8 @@ def check_start_partition(table: Table, index: Index | None, start: Item) -> Non
 
 
 def check_start_names(table: Table, index: Index, start: Item) -> None:
-    """Raise ValidationError unless an index scan's start key has the required attributes and the right
-    index key types.
+    """Raise ValidationError unless an index scan's start key has all required attributes and its index key attributes
+    have the right types.
     """
     schema = index.key.schema
     _check_names(table, schema, start, schema.partition)
@@ -182,7 +184,7 @@ def _start_key(table: Table, index: Index | None, start: Item) -> bytes:
 
 
 def finds_one_row(table: Table, index: Index | None) -> bool:
-    """Return True if a query can find at most one item, because the partition key is the complete key."""
+    """Return True if a query can return at most one item, because the partition key is the complete key."""
     return index is None and not table.key.schema.sort
 
 
@@ -203,8 +205,8 @@ def check_query_start(table: Table, index: Index | None, selected: KeyRange, spa
 
 
 def _other_partition(span: Span, partition_range: Span, key: bytes) -> str:
-    """Return DynamoDB's error message for a start key with a different partition key. The message depends on the sort
-    key.
+    """Return DynamoDB's error message for a start key whose partition key differs from that of the query. The message
+    depends on the sort key.
     """
     moved = partition_range.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE

@@ -1,4 +1,6 @@
-"""Common preparation of Query and Scan: compile expressions, find the index, and check projections and start keys."""
+"""Preparation steps that Query and Scan share: compile expressions, find the index, and check projections and start
+keys.
+"""
 
 from __future__ import annotations
 
@@ -57,12 +59,12 @@ class Filter(NamedTuple):
     parameter: str
 
     def tester(self) -> Callable[[Item], bool]:
-        """Return a function that returns True if an item matches the filter."""
+        """Return a function that takes an item and returns True if the item matches the filter."""
         test, values = self.condition.test, self.values if self.values is not None else {}
         return lambda item: test(item, values)
 
     def traces(self) -> tuple[bytes, ...]:
-        """Return byte strings that the stored body of every matching item contains."""
+        """Return byte strings that occur in the stored body of every matching item."""
         values = self.values if self.values is not None else {}
         traces_found = (
             encoding.trace(requirement.attribute, values[requirement.placeholder], is_prefix=requirement.is_prefix)
@@ -92,7 +94,7 @@ def compile_filter_expression(request: dict[str, Any], values: Item | None) -> F
 def check_read_placeholders(
     request: dict[str, Any], values: Item | None, *used: CompiledCondition | KeyCondition | CompiledProjection | None
 ) -> None:
-    """Raise ValidationError if the request has a placeholder that none of the expressions in `used` contains."""
+    """Raise ValidationError if the request has a placeholder that is not used by any of the expressions in `used`."""
     names = request.get("ExpressionAttributeNames")
     if not names and not values:
         return
@@ -107,7 +109,9 @@ def check_read_placeholders(
 
 
 def compile_single_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
-    """Compile the projection of a request that has no other expressions, and check that it uses every placeholder."""
+    """Compile the projection of a request without other expressions, and check that the projection uses every
+    placeholder.
+    """
     projection = compile_read_projection(request)
     names = request.get("ExpressionAttributeNames")
     if projection is not None and names:
@@ -177,7 +181,7 @@ def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
 
 def check_select(index: Index | None, request: dict[str, Any]) -> None:
     """Raise ValidationError if a request selects ALL_ATTRIBUTES from a global index that does not project all
-    attributes.
+    attributes of the table.
     """
     if (
         index is not None
@@ -219,8 +223,8 @@ def needs_fetch(index: Index | None, request: dict[str, Any], projection: Compil
 
 
 def check_scalar_keys(table: Table, condition: CompiledCondition | CompiledProjection | None) -> None:
-    """Raise ValidationError if an expression refers to a member inside a key attribute, whose values are
-    always scalar.
+    """Raise ValidationError if an expression refers to a member inside a key attribute, whose value is
+    always a scalar.
     """
     if condition is not None:
         check_scalar_paths(table, condition.paths)

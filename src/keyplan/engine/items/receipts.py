@@ -1,4 +1,4 @@
-"""Capacity consumed by an operation, for each table and index."""
+"""The capacity that an operation consumed, for each table and index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keyplan.engine.tables.catalog import Index, table_name
 
 
 class Receipt:
-    """Capacity units consumed on one table and its indexes."""
+    """The capacity units that an operation consumed on one table and its indexes."""
 
     __slots__ = ("global_units", "local_units", "refused_units", "table_units")
 
@@ -21,7 +21,7 @@ class Receipt:
         self.local_units: dict[str, float] = {}
 
     def add_index(self, index: Index, units: float) -> None:
-        """Add capacity units consumed on an index. If the number is zero, the index is omitted, as in DynamoDB's
+        """Add capacity units consumed on an index. If the number is zero, the index is not added, as in DynamoDB's
         responses.
         """
         if units:
@@ -44,7 +44,7 @@ class Receipt:
         """Return the ConsumedCapacity member of a response. `detail` is TOTAL or INDEXES.
 
         `name` is the name or ARN of the table, as given in the request. If `kind` is "Read" or "Write", the result also
-        has ReadCapacityUnits or WriteCapacityUnits, as in responses of transactions.
+        has ReadCapacityUnits or WriteCapacityUnits, as in the responses of transactions.
         """
         rendered: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
         if detail == "INDEXES":
@@ -61,7 +61,7 @@ class Receipt:
 
 
 def requested_names(names: Iterable[str]) -> dict[str, str]:
-    """Map each table name to the name or ARN by which a request refers to the table."""
+    """Return a map of table names to the names or ARNs in `names`, by which a request refers to the tables."""
     return {table_name(name): name for name in names}
 
 

@@ -35,9 +35,9 @@ BATCH_ITEMS = 100
 
 
 def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Delete all items that expired at least `ttl_delay_s` seconds ago, and return their number.
+    """Delete all items that expired at least `ttl_delay_s` seconds ago, and return the number of deleted items.
 
-    `stopped` is called before each transaction. If it returns True, the remaining items are deleted by the next sweep.
+    `stopped` is called before each transaction. If it returns True, the remaining items are left for the next sweep.
     Raises DecodeError for an unreadable item, after all other items have been processed.
     """
     database.catalog.reload(database.store.view())
@@ -80,7 +80,7 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
 def _bring_in(
     database: Database, table: Table, expiry_of: Expiry, span: tuple[bytes, bytes], limit: int
 ) -> list[bytes]:
-    """Return the keys of the next due expiry entries, and read their items so that the pages of the items are in
+    """Return the keys of the next due expiry entries. Also read the items of these entries, to load their pages into
     memory.
     """
     with database.store.snapshot() as view:

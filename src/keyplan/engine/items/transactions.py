@@ -1,12 +1,13 @@
 """Transactions: cancellation reasons and idempotency tokens.
 
-Requests with the same token within ten minutes are applied only once. The token is stored in the same database
-transaction, so it is valid across restarts and processes. Two rows are stored per token in a separate tree (a sorted
-set of rows). One row is keyed by the token and contains the digest of the request and the sizes of the items. The other
-row is keyed by the time at which the token expires. Each new token removes a few expired ones, so the tree stays small.
+If several requests have the same token within ten minutes, only the first one makes changes. The token is stored in the
+same database transaction, so it is valid across restarts and processes. Two rows are stored per token in a separate
+tree (a sorted set of rows). One row is keyed by the token and contains the digest of the request and the sizes of the
+items. The other row is keyed by the time at which the token expires. Each new token removes a few expired ones, so the
+tree stays small.
 
 Sources: API reference, TransactionCanceledException and CancellationReason; developer guide, "Amazon DynamoDB
-Transactions: How it works", Idempotency.
+Transactions: How it works", section "Idempotency".
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _cancelled(errors: Sequence[ServiceError | None]) -> TransactionCanceledErro
 
 
 class LocatableAction(Protocol):
-    """An action of a transaction whose item key can be determined for a given table."""
+    """An action of a transaction that can determine the key of its item in a given table."""
 
     def locate(self, table: Table) -> bytes:
         """Return the stored form of the item's key. Raises ValidationError if the key is invalid for the table."""
@@ -95,7 +96,7 @@ def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
     """Return the stored key of each action's item in a transaction.
 
     An empty key value raises ValidationError. Otherwise, the first action that is invalid for its table raises
-    TransactionCanceledError. If all actions are valid, two actions on the same item raise ValidationError.
+    TransactionCanceledError. If all actions are valid, but two of them affect the same item, ValidationError is raised.
     """
     keys: list[tuple[str, bytes]] = []
     for number, (table, action) in enumerate(actions):
@@ -110,7 +111,9 @@ def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
 
 
 def check_distinct(keys: Sequence[tuple[str, bytes]]) -> None:
-    """Raise ValidationError if two actions have the same table and the same stored key."""
+    """Raise ValidationError if two elements of `keys`, which are pairs of a table name and a stored key,
+    are the same.
+    """
     if len(set(keys)) < len(keys):
         raise ValidationError(messages.SEVERAL_ON_ONE_ITEM)
 
@@ -139,19 +142,20 @@ _tree = lru_cache(maxsize=4)(statements.tree)
 
 
 class IdempotencyToken(NamedTuple):
-    """A ClientRequestToken and the digest of the request parameters that it was sent with."""
+    """A ClientRequestToken, and the digest of the request parameters with which it was sent."""
 
     text: str
     digest: bytes
 
     @property
     def key(self) -> bytes:
-        """Return the key of the row in which the token is stored."""
+        """Return the key of the row that stores the token."""
         return _BY_TOKEN + self.text.encode()
 
 
 class AddedDetail(str):
-    """A ReturnConsumedCapacity value that the engine added to a request in order to observe its capacity.
+    """A ReturnConsumedCapacity value that the engine added to a request so that the response reports the consumed
+    capacity.
 
     The value is not part of the request's digest, because the client did not send it.
     """
@@ -192,7 +196,7 @@ def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float
 
 
 def record_token(transaction: Transaction, token: IdempotencyToken, now: float, sizes: Sequence[int]) -> None:
-    """Store the token for ten minutes in the given transaction, with the item sizes in bytes."""
+    """Store the token in the given transaction, together with the item sizes in bytes. It is valid for ten minutes."""
     tree = _tokens(transaction)
     _remove_expired(transaction, tree, now)
     expires_at = _milliseconds(now + limits.TRANSACTION_TOKEN_S)

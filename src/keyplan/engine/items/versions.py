@@ -1,7 +1,7 @@
 """Item versions: functions that create them from requests, load them from tables, and write them without reading the
 earlier version.
 
-A `blind` table is a table in which a write need not read the earlier version of the item.
+A table is `blind` if its items can be written without reading their earlier versions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Version:
 
 
 def from_item(item: dict[str, Any], *, wire: bool) -> Version:
-    """Return the version for an item from a request or file. Raises ValidationError if a value or the size is invalid.
+    """Return the version for an item in a request or file. Raises ValidationError if a value is invalid or the item is
+    too large.
 
     If `wire` is True, binary values are base64 text. Otherwise, they are bytes or strings.
     """
@@ -50,7 +51,9 @@ def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
 
 
 def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version) -> None:
-    """Write an item and its index entries without reading the earlier version, which is replaced. See `Table.blind`."""
+    """Write an item and its index entries without reading the earlier version. The table must be `blind` (see
+    `Table.blind`).
+    """
     transaction.put(table.tree, key, new.size, new.body)
     for index in table.indexes.values():
         entry = index.key.entry(new.item, key)
@@ -59,9 +62,10 @@ def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version
 
 
 def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Item) -> None:
-    """Delete an item and its index entries, if they exist, without reading the item. See `Table.blind`.
+    """Delete an item and its index entries, if they exist, without reading the item. The table must be `blind` (see
+    `Table.blind`).
 
-    `item` contains at least the key.
+    `item` contains at least the key attributes.
     """
     transaction.delete(table.tree, key)
     for index in table.indexes.values():
@@ -73,10 +77,11 @@ def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Ite
 def change_blindly(
     transaction: Transaction, table: Table, changes: Sequence[tuple[bytes, Item, Version | None]]
 ) -> None:
-    """Write or delete several items without reading their earlier versions. See `Table.blind`.
+    """Write or delete several items without reading their earlier versions. The table must be `blind` (see
+    `Table.blind`).
 
-    A change consists of the stored key, an item that contains at least the key, and the new version, or None to delete
-    the item. All changes must affect different items.
+    Each change consists of the stored key, an item that contains at least the key attributes, and the new version,
+    which is None to delete the item. All changes must affect different items.
     """
     puts = [(key, new) for key, _, new in changes if new is not None]
     transaction.put_all(table.tree, [(key, new.size, new.body) for key, new in puts])

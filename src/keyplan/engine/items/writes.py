@@ -1,7 +1,7 @@
-"""A change to one item, with all dependent changes in the same transaction.
+"""A change to one item, together with all dependent changes in the same transaction.
 
 The table row, the index entries, the stream record, the expiry entry and the size of the item collection are written
-together or not at all, and only if they change.
+together or not at all. Those that do not change are not written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def apply(
     by_service: bool = False,
     time_s: float | None = None,
 ) -> None:
-    """Replace the `old` version of an item with the `new` version. None means that the item does not exist.
+    """Replace the `old` version of an item with the `new` version. A version is None if the item does not exist.
 
     The capacity units of indexes are added to `receipt`. The caller adds the units of the table, which depend on the
     operation. If `by_service` is True, the stream record shows that the service deleted an expired item. For changes
@@ -133,14 +133,14 @@ def _change_entry(
 
 
 def _same_content(index: Index, old: Version | None, new: Version | None) -> bool:
-    """Return True if both versions have the same content in the index, ignoring the order of attributes."""
+    """Return True if both versions have the same content in the index. The order of attributes is ignored."""
     return old is not None and new is not None and same_members(index.project(old.item), index.project(new.item))
 
 
 def _change_collection(
     transaction: Transaction, table: Table, key: bytes, old: Version | None, new: Version | None
 ) -> None:
-    """Update the size of the item collection, which includes the items' entries in local indexes.
+    """Update the size of the item collection, which includes the items and their entries in local indexes.
 
     Raises ItemCollectionSizeLimitExceededError if the collection becomes too large.
     """
@@ -161,12 +161,12 @@ def _change_collection(
 
 
 def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
-    """Add the size of an existing item to its item collection, whose size was not tracked when the item was written."""
+    """Add the size of an existing item to its item collection. The size was not tracked when the item was written."""
     _change_collection(transaction, table, key, None, version)
 
 
 def collection_bytes(table: Table, version: Version | None) -> int:
-    """Return the size in bytes of an item and its local index entries, which count towards its item collection."""
+    """Return the number of bytes that an item and its local index entries add to the size of its item collection."""
     if version is None:
         return 0
     total = version.size
