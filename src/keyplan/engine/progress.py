@@ -1,4 +1,6 @@
-"""Progress of long jobs, which is logged to `keyplan.progress` after two seconds and then every ten seconds."""
+"""Progress reports of long jobs, which are logged to `keyplan.progress` after two seconds and then every
+ten seconds.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class Progress:
-    """Progress reports of one job. A job that ends within two seconds is not reported."""
+    """The progress reports of one job. A job that ends within two seconds is not reported."""
 
     def __init__(self, clock: Clock, job: str) -> None:
         self._clock = clock
@@ -36,7 +38,7 @@ class Progress:
             _log.info("%s: %s", self._job, place())
 
     def end(self) -> None:
-        """Report that the job has ended, if its progress was reported before."""
+        """Report that the job has ended, but only if its progress was reported before."""
         if self._reported:
             _log.info("%s: done after %s", self._job, self.elapsed())
 
@@ -46,9 +48,9 @@ class Progress:
 
 
 def percent(key: bytes) -> str:
-    """Return, as a percentage, how much of a table precedes a stored key.
+    """Return the percentage of a table's rows that precede a stored key, as text.
 
-    Stored keys start with an evenly distributed hash, from which the percentage is computed.
+    Stored keys start with an evenly distributed hash, from which the percentage is estimated.
     """
     share = int.from_bytes(key[:HASH_BYTES].ljust(HASH_BYTES, b"\x00"), "big") / HASH_SPACE
     return f"{100 * share:.0f} %"

@@ -1,4 +1,4 @@
-"""Helpers that the responses and validation of several operations share."""
+"""Helpers for the responses and the validation of several operations."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, TransactionConflictError)
-"""Errors after which an individual read or write of a batch is returned as unprocessed."""
+"""Errors after which a batch operation returns an individual read or write as unprocessed."""
 
 
 def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
-    """Wrap a function that checks a single-item write before the table is known, so that its error messages get a
+    """Wrap a function that checks a single-item write before the table is looked up, so that its error messages get a
     prefix.
 
-    DynamoDB adds this prefix to such errors of PutItem, UpdateItem and DeleteItem.
+    DynamoDB adds this prefix to the error messages of such checks in PutItem, UpdateItem and DeleteItem.
     """
 
     @functools.wraps(prepare)
@@ -50,14 +50,16 @@ def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[st
 
 
 def collection_metrics(database: Database, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
-    """Return the response member ItemCollectionMetrics, or an empty dict for a table without local indexes."""
+    """Return the response member ItemCollectionMetrics for a written item, or an empty dict for a table without local
+    indexes.
+    """
     if table.collections is None:
         return {}
     return {"ItemCollectionMetrics": _collection(database.store.view(), table, key, item, form)}
 
 
 class Collections:
-    """ItemCollectionMetrics of several writes, by table. Each item collection is included once."""
+    """The ItemCollectionMetrics of several writes, by table. Each item collection is included once."""
 
     __slots__ = ("_form", "_seen", "by_table")
 

@@ -57,11 +57,14 @@ _CODES: dict[type[ServiceError], str] = {
     AccessDeniedError: "AccessDenied",
     RequestLimitExceededError: "RequestLimitExceeded",
 }
-"""Errors of a single statement that do not fail the whole batch. Source: API reference, BatchStatementError."""
+"""Errors of a single statement that do not make the whole batch fail, mapped to their codes in the response.
+
+Source: API reference, BatchStatementError.
+"""
 
 
 class _StatementRequest(NamedTuple):
-    """One statement of a batch, with its item and action if they could be determined."""
+    """One statement of a batch, with its item and action, which are None if they could not be determined."""
 
     prepared: Prepared | ValidationError
     given: dict[str, Any]
@@ -75,7 +78,7 @@ class _StatementRequest(NamedTuple):
 
 
 class _Costs:
-    """Capacity consumed by the statements of a batch, by table name."""
+    """The capacity consumed by the statements of a batch, by table name."""
 
     def __init__(self) -> None:
         self.receipts: dict[str, Receipt] = {}
@@ -101,7 +104,9 @@ class _Costs:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Run BatchExecuteStatement: run the statements one after another. Each statement has a separate result."""
+    """Run BatchExecuteStatement: run the statements one after another, and return a separate result for
+    each of them.
+    """
     costs = _Costs()
     prepared = [_prepared(statement, form) for statement in request["Statements"]]
     kinds = {statement.select is not None for statement in prepared if isinstance(statement, Prepared)}

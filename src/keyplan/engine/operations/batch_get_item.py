@@ -62,7 +62,7 @@ _REPLACED = ("AttributesToGet",)
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if a BatchGetItem request has too many keys, or parameters that cannot be combined.
 
-    The parameters can belong to the same table or to different tables.
+    Parameters of the same table and of different tables are checked.
     """
     keys = 0
     for block in request["RequestItems"].values():
@@ -131,7 +131,9 @@ def _plan(block: _Block, table: Table) -> _Plan:
 
 
 class _Reading:
-    """Builder of the BatchGetItem response. The response is full when one more item would exceed 16 MB."""
+    """A builder for the BatchGetItem response. The response is full when one more item would make it larger
+    than 16 MB.
+    """
 
     def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
         self._view = database.view()
@@ -146,7 +148,7 @@ class _Reading:
         self._refused: ServiceError | None = None
 
     def read(self, name: str, plan: _Plan) -> None:
-        """Read the items with the requested keys of one table. Keys that do not fit into the response become
+        """Read the requested items of one table. Keys whose items do not fit into the response become
         UnprocessedKeys.
         """
         bodies: list[bytes] = []
@@ -190,5 +192,5 @@ class _Reading:
 
 
 def _remainder(block: dict[str, Any], left: list[int]) -> dict[str, Any]:
-    """Return a table's part of the request, reduced to the keys at the positions `left`, which are unprocessed."""
+    """Return the part of the request for one table, reduced to the unprocessed keys at the positions `left`."""
     return {**block, "Keys": [block["Keys"][number] for number in left]}

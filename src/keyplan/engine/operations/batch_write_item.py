@@ -79,7 +79,7 @@ def check(request: dict[str, Any]) -> None:
 _Write: TypeAlias = tuple[bytes, Item, versions.Version | None]
 """A put or delete: the stored key, an item that contains the key, and the new version, or None for a delete."""
 _Part: TypeAlias = tuple[Table, list[_Write]]
-"""A table and the writes to it."""
+"""A table and the writes to be made to it."""
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
@@ -111,9 +111,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, versions.Version | None]]]:
-    """Run the checks of a BatchWriteItem request that do not depend on the tables. Return the writes, by table.
+    """Run the checks of a BatchWriteItem request that do not depend on the tables, and return the writes, by table.
 
-    A write is the item to put with its new version, or the key of the item to delete and None.
+    Each write is a pair: the item to put and its new version, or the key of the item to delete and None.
     """
     check(request)
     wire = form.wire
@@ -127,7 +127,7 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
 
 
 def _parsed_write(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
-    """Return the item to put and its new version or, for a delete, the key of the item and None.
+    """Return the item to put and its new version. For a delete, return the key of the item and None.
 
     Raises ValidationError for an invalid value or an item that is too large.
     """
@@ -158,8 +158,8 @@ def _located(requests: dict[str, list[tuple[Item, versions.Version | None]]], ta
 
 
 def _key_of(table: Table, item: Item) -> bytes:
-    """Return the stored key of an item to put. An invalid key is reported with the messages for a Key parameter, unlike
-    in PutItem.
+    """Return the stored key of an item to put. For an invalid key, the error has the message for an invalid Key
+    parameter, unlike in PutItem.
     """
     try:
         return table.key.of_item(item)
@@ -174,7 +174,11 @@ def _write_items(
     receipts: dict[str, Receipt],
     skipped: frozenset[int],
 ) -> list[int]:
-    """Make the writes of a batch, and return the positions of the writes that were skipped or rejected."""
+    """Make the writes in `batch`, except for the positions in `skipped`. Return the positions of all skipped or
+    rejected writes.
+
+    The consumed capacity is added to `receipts`.
+    """
     left = []
     for number, (table, key, _, new) in enumerate(batch):
         if number in skipped:

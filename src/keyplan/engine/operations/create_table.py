@@ -89,10 +89,10 @@ def _check_index_keys(
     schema: Sequence[dict[str, Any]],
     definitions: Sequence[str],
 ) -> None:
-    """Raise ValidationError unless every key attribute has a definition and every definition is used.
+    """Raise ValidationError unless every index key attribute has a definition and every definition is used.
 
-    The service makes this check before other checks of an index. A repeated attribute in a global index key is reported
-    before an unused definition.
+    The service makes this check before other checks of an index. An attribute that occurs twice in a global index key
+    is reported before an unused definition.
     """
     used = dict.fromkeys(table_rules.names_of(schema))
     for index in indexes:
@@ -155,7 +155,7 @@ def _check_free(database: Database, name: str) -> None:
 
 
 def _leave_out(response: dict[str, Any], request: dict[str, Any]) -> None:
-    """Remove members from the response that DynamoDB does not return before the table is active."""
+    """Remove members from the response that DynamoDB returns only after the table has become active."""
     for member in descriptions.MODE_SUMMARIES:
         response.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     indexes = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}

@@ -34,11 +34,11 @@ _RETURNED = (
     "TableClassSummary",
     "WarmThroughput",
 )
-"""Members of the table description in the DeleteTable response, which does not include keys and indexes."""
+"""The members of the table description in the DeleteTable response, which does not include keys and indexes."""
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Run DeleteTable: delete the table, or mark it as DELETING if deletions are delayed, and return its
+    """Run DeleteTable: delete the table, or mark it as DELETING if `state_delay_s` is set, and return its
     description.
     """
 

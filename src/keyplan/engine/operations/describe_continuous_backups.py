@@ -1,5 +1,5 @@
-"""DescribeContinuousBackups: return whether a table can be restored to a point in time, and which times are
-possible.
+"""DescribeContinuousBackups: return whether a table can be restored to a point in time, and the range of possible
+times.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _check_allowed(prepared: Prepared) -> None:
 
 
 def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
-    """Raise TransactionCanceledError if the item of a statement does not have the key of its table."""
+    """Raise TransactionCanceledError if the key in a statement does not match the key schema of its table."""
     reasons = Reasons(len(prepared))
     for number, (table, statement) in enumerate(zip(tables, prepared, strict=True)):
         fault = writes.key_fault(table, statement)

@@ -1,4 +1,4 @@
-"""ExportTableToPointInTime: export a table as of a point in time, or the changes in a period, to files."""
+"""ExportTableToPointInTime: export a table as of a point in time to files, or the changes made in a period."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ def _table_name(database: Database, arn: str) -> str:
 
 
 def _parameters(request: dict[str, Any], selection: exports.Selection | None) -> dict[str, Any]:
-    """Return the request parameters except the token, in a form in which repeated requests can be compared."""
+    """Return the request parameters, except for the token, in a form in which they can be compared with those of other
+    requests.
+    """
     members = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
     if "ExportTime" in members:
         members["ExportTime"] = timestamps.epoch_s(members["ExportTime"])
@@ -156,7 +158,7 @@ def _parameters(request: dict[str, Any], selection: exports.Selection | None) ->
 
 
 def _document(database: Database, table: Table, parameters: dict[str, Any], token: str) -> Document:
-    """Return the document to store for a new export.
+    """Return the document of a new export job, which the caller stores.
 
     Raises InvalidExportTimeError if the table cannot be exported as of the requested time or for the requested period,
     and PointInTimeRecoveryUnavailableError if recovery is disabled.
@@ -204,7 +206,9 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
 
 
 def _created_s(table: Table) -> int:
-    """Return the creation time of the table in whole seconds, because clients send timestamps in whole seconds."""
+    """Return the creation time of the table, rounded down to seconds because clients send timestamps in
+    whole seconds.
+    """
     created_s: float = table.document["description"]["CreationDateTime"]
     return math.floor(created_s)
 

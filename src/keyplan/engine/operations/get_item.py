@@ -53,7 +53,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Raise ValidationError if a GetItem request has invalid AttributesToGet or name placeholders.
+    """Raise ValidationError if AttributesToGet or a name placeholder in a GetItem request is invalid.
 
     DynamoDB reports this after invalid key values and before an invalid projection.
     """

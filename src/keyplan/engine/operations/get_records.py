@@ -58,7 +58,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
-    """Return the iterator, moved past trimmed records if it is a TRIM_HORIZON iterator.
+    """Return a TRIM_HORIZON iterator moved past trimmed records, and any other iterator unchanged.
 
     Raises TrimmedDataAccessError if an iterator of another type points to a trimmed record, and ResourceNotFoundError
     if the shard does not exist.
@@ -74,9 +74,10 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
 
 
 def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
-    """Return at most `limit` stream records and at most 1 MB. The first record is returned even if it is larger.
+    """Return up to `limit` stream records with a total size of up to 1 MB. The first record is returned even if it is
+    larger.
 
-    Records are read in chunks, because a record can be as large as two items.
+    Records are read in chunks, because a single record can be as large as two items.
     """
     records: list[Stored] = []
     position, size = iterator.position, 0

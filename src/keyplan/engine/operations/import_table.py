@@ -1,6 +1,7 @@
 """ImportTable: create a table and fill it from files.
 
-The service requires a ClientToken, although the service model declares it optional. The SDKs add one if it is missing.
+The service requires a ClientToken, although the service model declares it as optional. The SDKs add a token if it is
+missing.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ SHAPE = Structure(
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if an ImportTable request is invalid.
 
-    It can have an unsupported file format, options that do not match the format, or an invalid table definition.
+    A request is invalid if its file format is not supported, if its options do not match the format, or if the table
+    definition is invalid.
     """
     input_format = request["InputFormat"]
     options = request.get("InputFormatOptions") or {}
@@ -128,9 +130,10 @@ def _without_none(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_free(database: Database, name: str, repeated: Document | None) -> None:
-    """Raise ResourceInUseError if a table with this name exists, unless `repeated` is still running.
+    """Raise ResourceInUseError if a table with this name exists, unless it was created by an import that is still
+    running.
 
-    `repeated` is an earlier import with the same token, which created the table, or None.
+    `repeated` is that import, which has the same token as the current request, or None.
     """
     if descriptions.present(database, name) is None:
         return

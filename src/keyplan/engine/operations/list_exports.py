@@ -1,4 +1,4 @@
-"""ListExports: list the exports of the last 90 days, including running ones, for one or all tables."""
+"""ListExports: list the exports of one table or of all tables from the last 90 days, including running ones."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _of_table(database: Database, documents: list[Document], arn: str) -> list[Document]:
-    """Return the exports of the current table with this ARN, excluding exports of an earlier table with the
-    same name.
+    """Return the exports of the existing table with this ARN, excluding exports of an earlier table that had the same
+    name.
     """
     table = database.catalog.find(table_name(arn), database.store.view())
     if table is None:

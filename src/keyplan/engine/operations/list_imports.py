@@ -1,4 +1,4 @@
-"""ListImports: list the imports of the last 90 days, including running ones, for one or all tables."""
+"""ListImports: list the imports into one table or into all tables from the last 90 days, including running ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _age(arn: str) -> tuple[str, str]:
-    """Return a sort key that orders imports by age: the last part of the ARN, which starts with the time, and the whole
-    ARN.
+    """Return a sort key that orders imports by age. It consists of the last part of the ARN, which starts with the
+    time, and the whole ARN.
     """
     return arn.rpartition("/")[2], arn

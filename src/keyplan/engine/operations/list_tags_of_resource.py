@@ -1,6 +1,6 @@
-"""ListTagsOfResource: list the tags of a table or its stream on a single page.
+"""ListTagsOfResource: return all tags of a table or its stream on a single page.
 
-The service model has a page token, but the service does not use the token, because a table has at most 50 tags.
+The service model has a page token, but the service does not use it, because a table has at most 50 tags.
 
 Source: comment of the DynamoDB team on issue 583 of github.com/aws/aws-sdk.
 """
@@ -26,7 +26,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless a ListTagsOfResource request has the ARN of a table or stream."""
+    """Raise ValidationError unless a ListTagsOfResource request contains the ARN of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
 
 

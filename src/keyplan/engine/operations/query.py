@@ -56,8 +56,9 @@ _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters of a Query request cannot be combined. DynamoDB reports this before invalid
-    values.
+    """Raise ValidationError if parameters of a Query request cannot be combined.
+
+    DynamoDB reports this before invalid values.
     """
     members = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
     check_placeholders_usable(request, members, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
@@ -87,7 +88,9 @@ def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
 
 
 def check_key_conditions(request: dict[str, Any]) -> None:
-    """Raise ValidationError if a Query request has too many KeyConditions. Each condition must already be validated."""
+    """Raise ValidationError if a Query request has too many KeyConditions. The individual conditions must already have
+    been validated.
+    """
     # An index may have several key attributes per role. Their number is known only after the index lookup.
     if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
         raise ValidationError(expression_messages.KEY_CONDITION_COUNT)

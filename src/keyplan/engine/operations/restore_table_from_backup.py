@@ -1,4 +1,4 @@
-"""RestoreTableFromBackup: create a table with the content of a backup."""
+"""RestoreTableFromBackup: create a table from the definition and items in a backup."""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ _ARN = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/{WHOLE_TABLE_N
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless a RestoreTableToPointInTime request has exactly one source and one time."""
+    """Raise ValidationError unless a RestoreTableToPointInTime request specifies exactly one source table
+    and one time.
+    """
     arn, name = request.get("SourceTableArn"), request.get("SourceTableName")
     if arn is not None and name is not None:
         raise ValidationError(messages.SOURCE_AMBIGUOUS)

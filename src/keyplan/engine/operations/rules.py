@@ -1,4 +1,4 @@
-"""Constraints between request parameters that several operations share."""
+"""Constraints on request parameters that several operations share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
 
 
 def check_select(request: Mapping[str, Any]) -> None:
-    """Raise ValidationError if Select does not match the projection parameters, or requires an index that is not given.
+    """Raise ValidationError if Select does not match the projection parameters, or if it requires an index and the
+    request has none.
 
     The message has the same prefix as errors of PutItem. For Scan, DynamoDB introduced this prefix in September 2026,
     one Region after another.
@@ -63,8 +64,8 @@ def check_select(request: Mapping[str, Any]) -> None:
 
 
 def check_conditional_operator(request: Mapping[str, Any], conditions: str) -> None:
-    """Raise ValidationError for a ConditionalOperator with fewer than two conditions in the parameter named
-    `conditions`.
+    """Raise ValidationError if the request has a ConditionalOperator, but fewer than two conditions in the parameter
+    named `conditions`.
     """
     if request.get("ConditionalOperator") is None:
         return
@@ -98,7 +99,9 @@ def check_replacing(request: dict[str, Any]) -> None:
 
 
 def check_replacing_late(request: dict[str, Any]) -> None:
-    """Raise ValidationError for invalid ReturnValues, conditions or placeholders of a PutItem or DeleteItem request."""
+    """Raise ValidationError if the ReturnValues, the conditions or the placeholders of a PutItem or DeleteItem request
+    are invalid.
+    """
     if request.get("ReturnValues") not in _OLD_OR_NONE:
         raise ValidationError(messages.RETURN_VALUES_OLD_OR_NONE)
     check_conditions(request)
@@ -111,8 +114,8 @@ def check_updating(request: dict[str, Any]) -> None:
 
 
 def check_conditions(request: dict[str, Any]) -> None:
-    """Raise ValidationError for invalid legacy conditions or placeholders of a PutItem, UpdateItem or DeleteItem
-    request.
+    """Raise ValidationError if the legacy conditions or the placeholders of a PutItem, UpdateItem or DeleteItem request
+    are invalid.
     """
     check_conditional_operator(request, "Expected")
     check_placeholder_maps(request)
@@ -155,7 +158,7 @@ _TABLE_NAME = re.compile(WHOLE_TABLE_NAME)
 
 
 class TableArn(NamedTuple):
-    """The parts of the ARN of a table, or of a resource of a table such as an export."""
+    """The parts of the ARN of a table, or of a resource that belongs to a table, such as an export."""
 
     region: str
     account: str
@@ -164,7 +167,8 @@ class TableArn(NamedTuple):
 
 
 def parse_table_arn(arn: str) -> TableArn | None:
-    """Return the parts of the ARN of a table or of a resource of a table, or None for any other string.
+    """Return the parts of the ARN of a table or of a resource that belongs to a table. Return None for any other
+    string.
 
     Raises AccessDeniedError for an ARN of another service or partition.
     """
@@ -177,10 +181,10 @@ def parse_table_arn(arn: str) -> TableArn | None:
 
 
 def check_job_arn(arn: str, kind: str, account: str, invalid: str) -> TableArn:
-    """Return the parts of the ARN of an export or import. `kind` is the resource type, such as "export".
+    """Return the parts of the ARN of an export or import. `kind` is the resource type: "export" or "import".
 
     Raises AccessDeniedError for an ARN of another account, and ValidationError with the message `invalid` if the string
-    is not an ARN of this kind.
+    is not an ARN of this resource type.
     """
     parts = parse_table_arn(arn)
     if parts is not None and parts.account != account:

@@ -1,4 +1,4 @@
-"""Scan: read every item of a table, an index, or a segment of either."""
+"""Scan: read all items of a table or index, or of one of its segments."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters of a Scan request cannot be combined. DynamoDB reports this before invalid
-    values.
+    """Raise ValidationError if parameters of a Scan request cannot be combined.
+
+    DynamoDB reports this before invalid values.
     """
     members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
     check_placeholders_usable(request, members, value_expressions=("FilterExpression",))
@@ -115,7 +116,8 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, CompiledProjection | None, Item | None]:
-    """Run the checks of a Scan request that do not depend on the table. Return its filter, projection and start key.
+    """Run the checks of a Scan request that do not depend on the table, and return its filter, projection and start
+    key.
 
     DynamoDB checks the legacy filter first, then the start key, and then the expressions.
     """

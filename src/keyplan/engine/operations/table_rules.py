@@ -19,7 +19,9 @@ def names_of(schema: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str]) -> None:
-    """Raise ValidationError unless the key schema has one HASH key and at most one RANGE key, both with definitions."""
+    """Raise ValidationError unless the key schema has one HASH key and at most one RANGE key, and both have attribute
+    definitions.
+    """
     keys = names_of(schema)
     undefined = any(key not in definitions for key in keys)
     if len(keys) == 1 and undefined and definitions:
@@ -128,7 +130,9 @@ def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) ->
 
 
 def check_table_class(table_class: str | None) -> None:
-    """Raise ValidationError for an unknown table class. The message differs from that for other enum parameters."""
+    """Raise ValidationError for an unknown table class. The error message differs from that for other enum
+    parameters.
+    """
     if table_class is not None and table_class not in _TABLE_CLASSES:
         raise ValidationError(messages.TABLE_CLASS_UNKNOWN)
 
@@ -138,7 +142,7 @@ _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 
 def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the request with TableThroughputMode, an alias of BillingMode, replaced by BillingMode.
+    """Return the request with TableThroughputMode, an alias of BillingMode, renamed to BillingMode.
 
     If the request has both parameters, the value of BillingMode is used. The alias was observed on the service in
     August 2026. The public service model does not contain it.
@@ -150,7 +154,9 @@ def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
-    """Raise ValidationError unless the provisioned and maximum units match the billing mode of a new table."""
+    """Raise ValidationError unless the provisioned and maximum capacity units in the request match the billing mode of
+    a new table.
+    """
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED:
         if throughput is None:
@@ -162,7 +168,7 @@ def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_switch(request: dict[str, Any], billing_mode: str) -> None:
-    """Raise ValidationError unless the provisioned units in the request match the new billing mode of a table.
+    """Raise ValidationError unless the provisioned capacity units in the request match the new billing mode of a table.
 
     They are required for PROVISIONED and not allowed for PAY_PER_REQUEST.
     """
@@ -175,8 +181,8 @@ def check_switch(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_index_capacity(index: dict[str, Any], billing_mode: str) -> None:
-    """Raise ValidationError unless the provisioned and maximum units of a new index match the billing mode of its
-    table.
+    """Raise ValidationError unless the provisioned and maximum capacity units of a new index match the billing mode of
+    its table.
     """
     throughput, name = index.get("ProvisionedThroughput"), index["IndexName"]
     if billing_mode == PROVISIONED:
@@ -195,8 +201,10 @@ def _check_no_maxima(maxima: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) -> None:
-    """Raise ValidationError if the provisioned units exceed the highest number that the service accepts for any
-    account.
+    """Raise ValidationError if the provisioned capacity units exceed the highest number that the service accepts for
+    any account.
+
+    `index` is the name of the index that they belong to, or None for a table.
     """
     beyond = _beyond_bounds(throughput)
     if beyond is not None:
@@ -205,8 +213,8 @@ def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_known_index(throughput: dict[str, Any] | None) -> None:
-    """Raise ValidationError if the provisioned units for an existing index exceed the highest number that the service
-    accepts.
+    """Raise ValidationError if the provisioned capacity units for an existing index exceed the highest number that the
+    service accepts.
 
     The service makes this check after it has found the table.
     """
@@ -215,8 +223,9 @@ def check_known_index(throughput: dict[str, Any] | None) -> None:
 
 
 def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
-    """Return the name and value of the first capacity member that exceeds the highest number that the service accepts,
-    or None.
+    """Return the name and value of the first capacity member that exceeds the highest number that the service accepts.
+
+    Returns None if all values are accepted.
     """
     for member in _UNITS:
         if throughput is not None and throughput[member] > _MOST_UNITS:

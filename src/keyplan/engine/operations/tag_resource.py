@@ -25,7 +25,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless a TagResource request has tags and the ARN of a table or stream."""
+    """Raise ValidationError unless a TagResource request contains tags and the ARN of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["Tags"]:
         raise ValidationError(messages.NO_TAGS)

@@ -52,7 +52,7 @@ SHAPE = Structure(
 def check_action(get: dict[str, Any]) -> None:
     """Raise ValidationError if a Get of a TransactGetItems request has invalid name placeholders.
 
-    Unlike in GetItem, name placeholders are accepted without a projection.
+    Unlike in GetItem, name placeholders are allowed without a projection.
     """
     check_placeholder_maps(get)
 
@@ -94,9 +94,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def read_together(database: Database, to_read: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
-    """Read the items as of one point in time and return the response, with the consumed capacity according to `detail`.
+    """Read the items as of one point in time and return the response.
 
-    Raises ValidationError if the total size of the items exceeds 4 MB.
+    `detail` is the value of ReturnConsumedCapacity. Raises ValidationError if the total size of the items exceeds 4 MB.
     """
     with database.snapshot() as view:
         rows = [view.point(read.table.tree, read.key) for read in to_read]
@@ -125,9 +125,9 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
 
 
 def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
-    """Return the part of the TransactGetItems response for one item.
+    """Return the part of the TransactGetItems response for one item, given its size and stored body in `row`.
 
-    It contains no Item if the item does not exist or has none of the projected attributes.
+    The part has no member Item if the item does not exist or has none of the projected attributes.
     """
     if row is None:
         return {}

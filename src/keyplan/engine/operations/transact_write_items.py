@@ -77,7 +77,7 @@ SHAPE = Structure(
 
 
 def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the type and members of each action, such as Put or Update.
+    """Return the actions of the request, each as its type (such as "Put" or "Update") and its members.
 
     Raises ValidationError unless each element of the request contains exactly one action.
     """
@@ -93,7 +93,7 @@ def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def check_action(action: dict[str, Any]) -> None:
     """Raise ValidationError if an action of a TransactWriteItems request has invalid placeholders.
 
-    Unlike in single-item operations, placeholders are accepted without an expression that uses them.
+    Unlike in single-item operations, placeholders are allowed even if the action has no expression that uses them.
     """
     check_placeholder_maps(action)
 
@@ -126,7 +126,7 @@ class AnswerOptions(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """The versions of an item before and after an action. `blind` is True if the old version was not read."""
+    """The versions of an item before and after an action. `blind` is True if the earlier version was not read."""
 
     old: versions.Version | None
     new: versions.Version | None
@@ -156,7 +156,7 @@ def write_together(
 ) -> dict[str, Any]:
     """Evaluate and apply all actions in one transaction, and return the response.
 
-    If a transaction with the same `token` was committed in the last ten minutes, nothing is written.
+    If a transaction with the same `token` was committed in the last ten minutes, no changes are made.
     """
     work = _Work(database, form, steps, token, options)
     # Pass the table of every step, because a table may have changed between the lookups of two steps.
@@ -167,8 +167,8 @@ def write_together(
 def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str, Any]]]:
     """Run the checks of a TransactWriteItems request that do not depend on the tables.
 
-    Checks the actions one after another, and then the total size of the request. Returns each action with its part of
-    the request.
+    The actions are checked one after another, and then the total size of the request. Each action is returned with its
+    element of the request.
     """
     prepared: list[tuple[Action, dict[str, Any]]] = []
     for kind, members in actions_of(request):
@@ -179,7 +179,9 @@ def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str,
 
 
 def check_payload(prepared: Sequence[Action]) -> None:
-    """Raise ValidationError if the request contains more than 4 MB, whatever the size of the stored items."""
+    """Raise ValidationError if the items and values in the request exceed 4 MB in total. The sizes of stored items are
+    not counted.
+    """
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(item_messages.payload_too_large(total))
@@ -199,7 +201,7 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _Work:
-    """The part of TransactWriteItems that runs inside the store's write transaction. It can be run again from the
+    """The work of TransactWriteItems that runs inside the store's write transaction. It can be run again from the
     start.
     """
 
@@ -262,8 +264,8 @@ class _Work:
     def _needs_old(self, step: WriteStep) -> bool:
         """Return True if an action must read the stored version of its item.
 
-        Puts and deletes without a condition need not read it if a write changes only the row of the item
-        (`Table.plain`) and the response does not contain the consumed capacity.
+        A put or delete without a condition need not read it if a write changes only the row of the item (`Table.plain`)
+        and the response does not contain the consumed capacity.
         """
         return (
             step.action.guard is not None
@@ -293,11 +295,12 @@ class _Work:
         return receipts
 
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
-        """Return the capacity that a repeated request consumes, which is that of transactional reads instead of writes.
+        """Return the capacity that a repeated request consumes. It is the capacity of transactional reads instead of
+        writes.
 
-        `sizes` contains the size of each item as stored with the token of the first request. The sizes include replaced
-        items: a repeated request has the same parameters, so the first request returned its capacity too and had to
-        read these items.
+        `sizes` contains the size of each item as stored with the token of the first request. The sizes take replaced
+        items into account: a repeated request has the same parameters, so the first request also returned its capacity
+        and had to read these items.
         """
         receipts: dict[str, Receipt] = {}
         if not self._counted:
@@ -324,7 +327,9 @@ class _Work:
 
 
 def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:
-    """Put or delete a row without reading it. The table must be `plain`: a write changes only the row of the item."""
+    """Put or delete a row without reading it. The table must be `plain`, so that a write changes only the row of the
+    item.
+    """
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)
     else:

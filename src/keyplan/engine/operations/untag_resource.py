@@ -25,7 +25,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError unless an UntagResource request has tag keys and the ARN of a table or stream."""
+    """Raise ValidationError unless an UntagResource request contains tag keys and the ARN of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["TagKeys"]:
         raise ValidationError(messages.NO_TAG_KEYS)

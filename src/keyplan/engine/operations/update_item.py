@@ -109,9 +109,10 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
 
 
 def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:
-    """Return the response member Attributes, with all attributes or only the updated attributes of an item version.
+    """Return the response member Attributes, which contains all attributes of an item version or only the updated ones,
+    depending on `returned`.
 
-    The result is empty if the version has none of the updated attributes.
+    The result is empty if only updated attributes are returned and the version has none of them.
     """
     if returned.startswith("ALL"):
         return {"Attributes": form.stored(version.body)}

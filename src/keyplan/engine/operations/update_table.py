@@ -52,7 +52,7 @@ _KINDS = ("Update", "Create", "Delete")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if an UpdateTable request changes nothing, or changes that are invalid or cannot be
+    """Raise ValidationError if an UpdateTable request contains no changes, invalid changes, or changes that cannot be
     combined.
     """
     # A request without changes is rejected. An empty list of index updates is not a change.
@@ -96,7 +96,7 @@ def _check_new_index(index: dict[str, Any], definitions: list[dict[str, Any]] | 
 
 
 def _is_empty(structure: dict[str, Any] | None) -> bool:
-    """Return True if a structure is given but has no members."""
+    """Return True if the structure is present in the request but has no members."""
     return structure is not None and all(content is None for content in structure.values())
 
 
@@ -114,8 +114,8 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Run UpdateTable: check the request, find the table, change it in one transaction, and start to fill a
-    new index.
+    """Run UpdateTable: check the request, find the table, change it in one transaction, and start the backfill of a new
+    index.
     """
     request = with_billing_mode(request)
     check(request)
@@ -141,7 +141,9 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
-    """Show a removed maximum throughput as -1 in the response, as in the request. Later responses omit the maximum."""
+    """Show a removed maximum throughput as -1 in the response, as it was given in the request. Later responses omit the
+    maximum.
+    """
     lifted = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
     if lifted:
         description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **lifted}

@@ -33,7 +33,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Run UpdateTimeToLive: find the table, change its time to live, and then index the expiry times of
+    """Run UpdateTimeToLive: find the table, change its time to live setting, and then index the expiry times of
     existing items.
     """
     specification = request["TimeToLiveSpecification"]

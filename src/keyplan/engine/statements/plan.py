@@ -2,7 +2,8 @@
 
 Each branch of an OR that specifies a partition key becomes a query. If an OR or IN specifies several sort keys for the
 same partition key, each of them becomes a separate query. Sources: developer guide, "PartiQL select statements for
-DynamoDB", condition; error messages of the service about overlapping and too many "decomposed read operations".
+DynamoDB", the *condition* parameter; the service's error messages for overlapping or too many "decomposed read
+operations".
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class ReadStep(NamedTuple):
-    """A query or scan: the range of stored keys to read, the filter for its rows, and the partition key of a query."""
+    """A query or scan: the range of stored keys to read, the filter for the rows, and the partition key (None for a
+    scan).
+    """
 
     span: ranges.Span
     filter: translate.StatementCondition | None
@@ -64,7 +67,9 @@ _Range: TypeAlias = tuple[SortOperator, tuple[AttributeValue, ...]]
 
 
 class _Part(NamedTuple):
-    """The key conditions and other conditions of one branch of the WHERE clause for one partition key."""
+    """One query of a WHERE clause: the conditions on the partition key and sort key, and all other conditions of the
+    same branch.
+    """
 
     partition: AttributeValue
     sort: _Range | None
@@ -112,7 +117,7 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
     """Split a branch of the WHERE clause into parts, each of which becomes one query.
 
     The result has at least one part for each value that the branch allows for the partition key. It is empty if the
-    branch does not specify a partition key.
+    branch does not specify the partition key.
     """
     terms = nodes.joined(branch, "and")
     named = next((term for term in terms if _partition_terms(term, partition.name)), None)
@@ -131,9 +136,9 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
 
 
 def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
-    """Return the first of the conditions that selects a range of sort keys, followed by all other conditions.
+    """Return the range of the first condition that selects a range of sort keys, and the list of all other conditions.
 
-    If none of them selects a range, return None and all conditions.
+    If none of the conditions selects a range, return None and all conditions.
     """
     for term in terms:
         condition = _sort_condition(term, sort, values)
@@ -145,13 +150,14 @@ def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[
 def _alternatives(
     terms: Sequence[Term], key: tuple[str, KeyAttribute], values: Values
 ) -> list[tuple[_Range | None, list[Term]]]:
-    """Split an IN or OR on the sort key into its alternatives. Return the sort key range and other conditions of each.
+    """Split an IN or OR condition on the sort key into its alternatives. Each alternative is returned as a sort key
+    range and the other conditions.
 
-    `key` consists of the name of the partition key attribute and of the sort key attribute. The range is None for an
+    `key` consists of the name of the partition key attribute and the sort key attribute. The range is None for an
     alternative without a sort key condition, which selects all sort keys.
 
     The result is empty if the conditions cannot be split. They are split only in the forms for which responses of the
-    service are recorded: a single IN or OR without another sort key condition, and at most one range in each
+    service have been recorded: a single IN or OR without another sort key condition, and at most one range in each
     alternative.
     """
     partition, sort = key
@@ -180,9 +186,10 @@ def _named(term: Term, name: str) -> list[Term]:
 
 
 def _partition_terms(term: Term, name: str) -> Sequence[Term]:
-    """Return the values, as terms, that a condition allows for the attribute `name`.
+    """Return the values that a condition allows for the attribute `name`, as terms.
 
-    The condition is an equality, an IN, or several of them joined by OR. The result is empty for any other condition.
+    The condition is an equality, an IN condition, or several of these joined by OR. The result is empty for any other
+    condition.
     """
     if isinstance(term, Joined) and term.operator == "or":
         values_of_branches = [_partition_terms(branch, name) for branch in nodes.joined(term, "or")]
@@ -279,9 +286,9 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.StatementConditio
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
     """Raise ValidationError if an attribute in a query's filter is not projected by the index.
 
-    The service makes exceptions: it accepts all filters if the index projects all attributes in the filter of one
-    query, or if the filter of one query contains the partition key again. Otherwise it reports the attributes of the
-    last query in partition key order (according to recorded responses). `steps` must be in this order.
+    The service makes exceptions: it accepts all filters if the index projects all attributes in the filter of any one
+    query, or if the filter of any one query contains the partition key again. Otherwise, it reports the attributes of
+    the last query in partition key order (according to recorded responses). `steps` must be in this order.
     """
     if index is None or index.projection == "ALL":
         return
@@ -322,7 +329,8 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
 def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
     """Return the partition keys in the order in which they are read.
 
-    This is the order of ORDER BY or, if the statement does not order by the partition key, that of the WHERE clause.
+    This is the order that ORDER BY specifies for the partition key. If ORDER BY does not contain the partition key, it
+    is the order of `keys`.
     """
     for ordering in select.order:
         if _name(ordering) == partition.name:
@@ -337,9 +345,7 @@ def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
 
 
 def _turned(steps: list[ReadStep]) -> list[ReadStep]:
-    """Return the queries with the order reversed within each partition key. The order of the partition keys stays the
-    same.
-    """
+    """Reverse the order of the queries with the same partition key. The order of the partition keys does not change."""
     turned: list[ReadStep] = []
     at = 0
     for number, step in enumerate(steps):

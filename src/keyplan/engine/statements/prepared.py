@@ -30,7 +30,7 @@ _TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch
 
 
 class Prepared(NamedTuple):
-    """A statement with its values, the item that it inserts, and the update that it makes."""
+    """A parsed statement with its values, and with the item to insert or the update to make, if any."""
 
     statement: Statement
     values: Values

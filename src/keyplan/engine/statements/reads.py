@@ -1,4 +1,4 @@
-"""Reads of SELECT statements, which return one page at a time."""
+"""Reads for SELECT statements, which return one page at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DIGEST_BYTES = 16
 
 
 class SelectPage(NamedTuple):
-    """A page of results of a SELECT, with the token and key for the next page and the consumed capacity."""
+    """A page of results of a SELECT, with the token for the next page, the last key, and the consumed capacity."""
 
     items: Any
     token: str | None
@@ -140,10 +140,9 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
 
 
 def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
-    """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else. Otherwise, return
-    None.
+    """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else, or None.
 
-    A batch of statements accepts only a SELECT of this form.
+    In a batch of statements, only a SELECT of this form is allowed.
     """
     if statement.source.index is not None:
         return None
@@ -158,7 +157,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
 
 
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
-    """Raise ValidationError if a SELECT requires too many reads, or reads whose key ranges overlap.
+    """Raise ValidationError if a SELECT requires too many reads, or reads with overlapping key ranges.
 
     In a batch, the service reports these errors before an incomplete key.
     """

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 
 class Attempt(NamedTuple):
-    """The result of running a statement: the returned items, the consumed capacity, and the error, if it failed."""
+    """The result of running a statement: the returned items, the consumed capacity, and the error if the statement
+    failed.
+    """
 
     items: list[Any]
     receipt: Receipt
@@ -53,7 +55,7 @@ class Located(NamedTuple):
 
 
 class _MustBeNew(WriteCondition):
-    """A condition that requires that the item does not exist."""
+    """A condition that fails if the item exists."""
 
     __slots__ = ()
 
@@ -91,8 +93,8 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
 
 
 def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
-    """Return the error for an invalid key in a statement, with the message of a cancellation reason. Return None for a
-    valid key.
+    """Return the error to use as a cancellation reason if the key in a statement is invalid. Return None for a valid
+    key.
     """
     statement = prepared.statement
     if isinstance(statement, InsertStatement):
@@ -159,7 +161,7 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
-    """Return the key in the WHERE clause and the remaining condition. Raises ValidationError if the key is
+    """Return the key in the WHERE clause, and the remaining condition or None. Raises ValidationError if the key is
     incomplete.
     """
     equal, rest = nodes.equalities(where, table.key.names)
@@ -169,9 +171,9 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
 
 
 def key_of(table: Table, prepared: Prepared, terms: Mapping[str, Term]) -> Item:
-    """Return the key whose attributes have the values of the given terms.
+    """Return the key, given a map of key attribute names to the terms with their values.
 
-    Raises ValidationError if the type of a value differs from the key schema of the table.
+    Raises ValidationError if the type of a value differs from the type in the table's key schema.
     """
     key = {name: prepared.values.of(terms[name]) for name in table.key.names}
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
@@ -203,11 +205,11 @@ def locate(database: Database, prepared: Prepared) -> Located:
 def attempt(
     database: Database, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
 ) -> Attempt:
-    """Run one writing statement and return its result. A failed condition is part of the result.
+    """Run one writing statement and return its result, which contains the error if a condition failed.
 
-    A failed condition consumes as much capacity as a write of the larger of the stored item and the given item.
-    `on_failure` is the value of ReturnValuesOnConditionCheckFailure. `located` is an earlier result of `locate`, which
-    is computed again if the table has changed.
+    A write whose condition failed consumes as much capacity as a write of the stored item or of the given item,
+    whichever is larger. `on_failure` is the value of ReturnValuesOnConditionCheckFailure. `located` is an earlier
+    result of `locate`, which is computed again if the table has changed.
     """
     if located is None or database.table(prepared.source.table) is not located.table:
         located = locate(database, prepared)
