@@ -18,7 +18,7 @@ from keyplan.diff.comparison import Comparison
 
 UNUSED_SUPPRESSION, UNEXPLAINED_SUPPRESSION = "KP001", "KP002"
 REFUSED = "KP000"
-"""The code of a finding for a declaration that raised an error without a rule code."""
+"""The rule code of a finding about a declaration that raised an error, if the error has no rule code."""
 _WORDS_OF_A_REASON = 3
 _CHANGE_CODES = "KP9"
 
@@ -70,7 +70,7 @@ def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refus
     """Check a design with the given rules, or with all rules that examine one design, and return the findings.
 
     `refusals` are declarations that are missing from the design because they raised an error. Each of them becomes a
-    finding, and rules that report missing declarations are skipped.
+    finding. If `refusals` is not empty, rules that report missing declarations are skipped.
     """
     subject = Subject(design)
     run = [rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)]
@@ -90,7 +90,7 @@ def _refused(refusal: Refusal, design: Design) -> Finding:
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
     """Check a change between two designs with the given rules, or with all change rules, and return the findings.
 
-    Findings that the new design suppresses are separate in the report.
+    The report lists findings that the new design suppresses separately.
     """
     run = CHANGE_RULES.values() if rules is None else rules
     findings = [finding for rule in run for finding in rule.check(comparison)]
@@ -102,10 +102,10 @@ def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | Non
 def _report(
     design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
-    """Return a report on the findings, in which suppressed findings are separate.
+    """Return a report on the findings that lists suppressed findings separately.
 
-    A finding is added for each suppression in `judged` that is unused or has no reason. `more_names` are names outside
-    the design to which a suppression can refer.
+    A finding is added for each suppression in `judged` that is unused or has no reason. A suppression can also refer to
+    `more_names`, which are names that the design does not declare.
     """
     findings = _without_implied(findings)
     suppressed = [(finding, by) for finding in findings if (by := _suppression(finding, design)) is not None]
@@ -116,9 +116,9 @@ def _report(
 
 
 def _without_implied(findings: list[Finding]) -> list[Finding]:
-    """Return the findings without those that another finding already explains.
+    """Remove the findings that another finding already explains, and return the rest.
 
-    A finding is omitted if one of the rules in `implied_by` of its rule has a finding with the same subject.
+    A finding is removed if a rule in the `implied_by` of its own rule has a finding with the same subject.
     """
     reported = {(finding.code, finding.subject) for finding in findings}
     return [
@@ -155,8 +155,9 @@ def _about_suppressions(
 
 
 def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return a message that says why a suppression has no effect, and an instruction for fixing it. `names` are the
-    names to which a suppression can refer.
+    """Return a message that explains why the suppression `by` has no effect, and an instruction for fixing it.
+
+    `names` are the names to which a suppression can refer.
     """
     suppressed = f"{by.code} is suppressed{' for ' + by.on if by.on else ''}"
     if by.code not in PAGES:

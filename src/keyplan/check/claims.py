@@ -1,4 +1,4 @@
-"""Parsing the published claims about a design's performance: units, prices, latencies and dates."""
+"""Parses published claims about a design's performance: capacity units, prices, latencies and dates."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def units_of(text: str) -> ClaimedUnits | None:
 
 
 def price_of(text: str) -> ClaimedPrice | None:
-    """Parse the price of a million requests in the text of a claim, such as "$0.25 per million reads". Return None if
-    the text contains none.
+    """Parse the price per million requests in the text of a claim, such as "$0.25 per million reads". Return None if
+    the text contains no price.
     """
     match = _PRICE.search(text)
     if match is None:
@@ -83,8 +83,8 @@ def milliseconds_of(text: str) -> float | None:
 
 
 def year_and_month_of(text: str) -> tuple[int, int] | None:
-    """Parse the year and month in the source of a claim. If only a year is given, the month is December. Return None
-    without a year.
+    """Parse the year and month in the source of a claim. If the source contains only a year, the month is December.
+    Return None if it contains no year.
     """
     match = _DATE.search(text)
     return None if match is None else (int(match[1]), int(match[2] or 12))
@@ -95,9 +95,7 @@ def _number(text: str) -> float:
 
 
 def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
-    """Yield each published claim with the name of the design or pattern that it is about, and with its
-    source location.
-    """
+    """Yield each published claim with the name of the design or pattern that it is about, and its source location."""
     for name, claim in of_design(subject):
         yield name, claim, claim.place
     for pattern, claim in of_patterns(subject):

@@ -147,7 +147,11 @@ def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
 def too_long(
     rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, limit: int
 ) -> Iterator[Finding]:
-    """Yield a finding if the declared lengths of the fields in a key attribute allow more than `limit` bytes."""
+    """Yield a finding of `rule` if a key attribute can exceed `limit` bytes according to the declared lengths of its
+    fields.
+
+    `part` is the key attribute, and `bound` is the key to which it belongs.
+    """
     most = _most_bytes(part)
     if most is not None and most > limit:
         longest = _longest_field(part, entity)
@@ -165,7 +169,12 @@ def too_long(
 def unbounded(
     rule: Rule[Subject], entity: EntitySpec, keys: Iterable[tuple[BoundKey, BoundKeyAttribute]], limit: int
 ) -> Iterator[Finding]:
-    """Yield a finding for each free-text field without a maximum length in the key attributes of an entity."""
+    """Yield a finding of `rule` for each free-text field without a maximum length in the given key attributes of an
+    entity.
+
+    Each key attribute is paired with the key to which it belongs. `limit` is the maximum size of a key attribute in
+    bytes.
+    """
     reported: set[str] = set()
     for bound, part in keys:
         template = as_template(part)

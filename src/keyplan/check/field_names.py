@@ -39,8 +39,8 @@ _TIME_ORDERED_UUIDS = frozenset({6, 7})
 
 
 def kind_of(field: StoredField) -> Kind | None:
-    """Return the kind that `Attribute(kind=...)` declares or the field's type implies, or None if neither determines
-    it.
+    """Return the meaning of a field: "id", "timestamp", "tenant" or "holder". It is declared with `Attribute(kind=...)`
+    or follows from the field's type. Return None if neither determines it.
     """
     mark = attribute_of(field.info).kind
     if mark is not None:
@@ -51,7 +51,7 @@ def kind_of(field: StoredField) -> Kind | None:
 
 
 def is_identifier(field: StoredField) -> bool:
-    """Return True if a field contains generated IDs, according to its type, `Attribute(kind=...)` or its name."""
+    """Return True if a field contains generated IDs, according to its type, its `Attribute(kind=...)` or its name."""
     kind = kind_of(field)
     return kind == "id" or (kind is None and is_identifier_name(field.name))
 
@@ -109,7 +109,9 @@ def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> s
 
 
 def own_id(entity: EntitySpec) -> StoredField | None:
-    """Return the required ID field of an entity if the entity's key does not contain it, or None."""
+    """Return an entity's required field named `id` or after the entity, such as `task_id`, if it is not part of the
+    primary key. Otherwise, return None.
+    """
     noun = words_of(entity.name).rpartition("_")[2]
     for name, field in entity.fields.items():
         if words_of(name) in {"id", f"{noun}_id"} and name not in entity.key.fields and not field.optional:
@@ -118,7 +120,7 @@ def own_id(entity: EntitySpec) -> StoredField | None:
 
 
 def is_key_of_period(entity: EntitySpec) -> bool:
-    """Return True if all fields in an entity's sort key are dates, months or other periods."""
+    """Return True if every field in an entity's sort key is a date, month or other period."""
     placeholders = [
         placeholder
         for part in entity.key.sort

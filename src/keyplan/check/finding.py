@@ -48,8 +48,9 @@ class Finding:
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings, in which those with the same rule, severity and cause are merged into one finding that lists
-    all items.
+    """Merge the findings that have the same rule, severity and cause into one finding that lists all their items.
+
+    Findings without an item are returned unchanged.
     """
     groups: dict[object, list[Finding]] = {}
     for finding in findings:

@@ -1,7 +1,7 @@
 """Automatic fixes for findings, which edit the source code of a design, such as enabling a table's deletion protection.
 
 An edit adds or changes one option in the call that declares a table or an index. The rest of the file does not change.
-The edit is refused if the call is not found, or if the current value of the option is not a literal.
+The edit is refused if the call cannot be found or the current value of the option is not a literal.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class _Source:
         return cls(path, contents, text, encoding, tree, starts)
 
     def edited(self) -> FileEdit:
-        """Return the edited file. Replacements at the same offset are made in order."""
+        """Return the edited file. Replacements at the same offset are made in the order in which they were added."""
         parts, end = [], 0
         for start, stop, new in sorted(self.replacements, key=lambda edit: edit[:2]):
             parts += [self.text[end:start], new]

@@ -1,7 +1,7 @@
 """Comparison of keys: which keys two entities share, and which keys of other entities a query's condition selects.
 
-Templates are compared with automata, which takes milliseconds. Keys with different prefixes do not need this
-comparison, and its results are cached.
+Two templates are compared with finite automata, which takes milliseconds. Results are cached, and templates with
+different literal prefixes are not compared in this way.
 """
 
 from __future__ import annotations

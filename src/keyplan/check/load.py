@@ -1,4 +1,4 @@
-"""The load of a design: the requests of its patterns, their capacity units, and the use of tables and indexes.
+"""The load of a design: the requests of its patterns, and the capacity units that they use on tables and indexes.
 
 Only declared rates count. A pattern without a rate adds no load.
 """
@@ -45,7 +45,7 @@ class Work:
 
 
 def works_of(design: Design) -> Iterator[Work]:
-    """Yield the requests of all patterns, with their units. A transaction is represented by its steps.
+    """Yield the requests of all patterns, with their capacity units. A transaction is represented by its steps.
 
     A pattern that is a step of a transaction and has no rate is counted only as part of the transaction.
     """
@@ -73,9 +73,10 @@ def is_declared(work: Work) -> bool:
 def units_a_second(
     works: Iterable[Work], schema: Schema, index: str, entity: EntitySpec | None = None, *, peak: bool = False
 ) -> float:
-    """Compute the write units per second of an index, at the average or at the peak rates of the patterns.
+    """Compute the write units per second that `works` use on the index named `index`, at the average rates of the
+    patterns or, if `peak` is True, at their peak rates.
 
-    If an entity is given, only writes of this entity are counted.
+    If `entity` is given, only writes of this entity are counted.
     """
     total = 0.0
     for work in works:

@@ -1,4 +1,4 @@
-"""The load on single keys: the units per second on the most used partition keys and items.
+"""The load on single keys: the capacity units per second on the most used partition keys and items.
 
 `Volume(distinct=...)` determines which share of the load a key receives. Keys that contain a field with an unknown
 number of values are skipped. If a key contains the year, month, day, hour or minute of the write, all new items have
@@ -41,10 +41,10 @@ def is_constant(source: Source) -> bool:
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return the share of the most frequent value of each key field of a counter, as declared by other entities.
+    """Return the share of the most frequent value of each key field of a counter, if another entity declares it.
 
-    The result is empty unless the plan adds to a number. For example, if a third of all votes are for one poll, a third
-    of the additions go to the counter of that poll.
+    A counter is an item to which the plan adds a number. For other plans, the result is empty. For example, if a third
+    of all votes are for one poll, a third of the additions go to the counter of that poll.
     """
     counter = plan.entity
     counts = plan.operation == "UpdateItem" and any(action.name == "add" for action in plan.actions)
@@ -89,7 +89,7 @@ def _placeholder_share(placeholder: BoundPlaceholder, entity: EntitySpec) -> flo
 def _field_shares(
     parts: Sequence[BoundKeyAttribute], entity: EntitySpec, sources: Mapping[str, Source], skews: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """Return, for each key field, the share of the load on its most frequent value, or None if it is unknown.
+    """Return, for each key field, the share of the load on its most frequent value, or None if the share is unknown.
 
     `sources` contains the parameter or constant from which a call takes the value of a field. `skews` contains the
     shares that other entities declare.
@@ -217,15 +217,16 @@ class HotKey:
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
     def share_of(self, what: str) -> float:
-        """Return the share of a pattern's calls that access the key, for the pattern with the highest share.
+        """Return the highest share of any pattern's calls that access the key.
 
-        Only patterns that use units of the kind `what`, "read" or "write", are considered.
+        `what` is "read" or "write". Only patterns that use such capacity units on the key are considered.
         """
         return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
 
     def main(self, what: str) -> list[str]:
-        """Return the names of up to three patterns that use the most units of the kind `what`, "read" or "write", on
-        the key. The highest use is first.
+        """Return the names of up to three patterns that use the most capacity units on the key, in descending order.
+
+        `what` is "read" or "write", and determines which capacity units are compared.
         """
         units_by_pattern = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
         return [name for units, name in sorted(units_by_pattern, key=lambda pair: -pair[0]) if units > 0][:3]
@@ -244,7 +245,8 @@ def _sources(plan: Plan) -> dict[str, Source]:
 
 
 def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
-    """Map each key field that contains the current period, such as the day, in all new items to "now".
+    """Return the key fields that have the current period, such as the day, as their value in all new items. Each field
+    is mapped to "now".
 
     "now" counts as a constant, because all calls at about the same time write to the same key.
     """
@@ -268,9 +270,10 @@ def _reads(work: Work, index: Index | None) -> bool:
 def _table_loads(
     table: Table, works: Iterable[Work], entities: Sequence[EntitySpec], *, items: bool
 ) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
-    """Yield each pattern's load on the keys of a table, including its local indexes, which share its partitions.
+    """Yield the load that each pattern puts on a key of a table, together with the entity and its primary key.
 
-    The keys are partition keys. If `items` is True, they are complete primary keys, and queries are skipped.
+    The load includes writes to local indexes, which share the table's partitions. It is computed for partition keys or,
+    if `items` is True, for complete primary keys. In this case, queries are skipped.
     """
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
     for work in works:
@@ -315,8 +318,8 @@ def _grouped(
 
 
 def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield a hot key for each query that reads an index by a constant partition key, if the queried entity declares no
-    key in the index.
+    """Yield a hot key for each query that reads an index with a constant partition key in which the queried entity
+    declares no key.
 
     The load of the hot key is the load that would result if the entity declared this key.
     """
@@ -334,8 +337,9 @@ def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
 
 
 def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
-    """Return the units that a write would use on an index if the entity had a constant partition key and one field as
-    the sort key there.
+    """Return the write units that a write would use on an index in which the entity has no key.
+
+    The entity is assumed to have a constant partition key in the index, and one field as the sort key.
     """
     plan = work.plan
     if plan.reading or plan.entity is not entity:

@@ -33,7 +33,7 @@ def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
 
 
 def share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
-    """Return True if the partition keys of two entities have equal templates, so that items with the same key values
+    """Return True if the partition keys of two entities have the same template, so that items with the same key values
     are in the same item collection.
     """
     return child.schema is owner.schema and key_text(child.key.partition) == key_text(owner.key.partition)
@@ -122,16 +122,12 @@ def _is_set_to_constant(step: Plan, name: str) -> bool:
 
 
 def writes_another_entity(write: Pattern[..., Any], read: Plan) -> bool:
-    """Return True if a write changes no entity that a read returned, so that the read only authorizes the write."""
+    """Return True if a write does not change any entity that a read returns. Such a read only authorizes the write."""
     return all(step.entity not in read.entities for step in steps_in(write))
 
 
 def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:
-    """Return True if a write fails when the items on which a decision was based have changed.
-
-    The write must have a condition, a version or expected values, or create the item that was looked up. In a
-    transaction, one such step is enough.
-    """
+    """Return True if a write fails when the items that a read returned have changed since the read."""
     return any(states_condition(step) or _creates_read_item(step, read) for step in steps_in(write))
 
 

@@ -30,9 +30,7 @@ def text(reports: Sequence[Report]) -> str:
 
 
 def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Return groups of findings with the same rule and severity. Errors come first, and each error is a
-    separate group.
-    """
+    """Group findings by rule and severity. Errors come first, and each error is in a separate group."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         key = finding if finding.severity == "error" else (finding.code, finding.severity)
@@ -54,8 +52,8 @@ def _title(code: str) -> str:
 
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:
-    """Format a finding like a compiler message. The findings `alike`, which have the same rule, are listed below it,
-    one per line.
+    """Format a finding like a compiler message. The findings `alike`, which are findings of the same rule, are listed
+    below it, one per line.
     """
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
@@ -84,8 +82,8 @@ def _line(place: Place) -> str:
 
 
 def _differing(finding: Finding, first: Finding) -> str:
-    """Return the problem of a finding, shortened if it has the same text after the first colon as the problem of
-    `first`. In this case, return only the text before the colon.
+    """Return the problem of a finding. If the text after its first colon is the same as in the problem of `first`,
+    return only the text before the colon.
     """
     head, _, tail = finding.problem.partition(": ")
     return head if tail == first.problem.partition(": ")[2] else finding.problem

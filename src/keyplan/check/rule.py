@@ -44,7 +44,7 @@ class Rule(Generic[S]):
 
     code: str
     slug: str
-    """The name of the rule in words with hyphens, such as hot-partition-key."""
+    """The hyphenated name of the rule, such as hot-partition-key."""
     severities: tuple[Severity, ...]
     """The possible severities of the rule's findings. The first is the default."""
     check: Check[S]
@@ -114,8 +114,10 @@ def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]
 
 
 def fault_rule(code: str, slug: str, page: str, *, conflicts: bool = False) -> Rule[Subject]:
-    """Return a rule without a function, which gives a code and a page to faults that the design language detects. All
-    its findings are errors.
+    """Return a rule that gives a code and a page to faults that the design language detects. All its findings are
+    errors.
+
+    The rule has no function that checks designs.
     """
     return Rule(code, slug, ("error",), lambda subject: subject.errors_of(code), inspect.cleandoc(page), conflicts)
 

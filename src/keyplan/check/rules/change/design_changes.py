@@ -40,11 +40,11 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
     Why is this bad? The key of a table cannot be changed: UpdateTable accepts no key schema, and CloudFormation
     replaces the table and deletes the old one with its items.
 
-    Fix: give the new table another name, let both versions of the program write to both tables, copy the items, and
+    Fix: give the new table another name, make both versions of the program write to both tables, copy the items, and
     then delete the old table. `keyplan diff` shows the steps in order, with units and price. To change only the values
     of key attributes, keep the names of the attributes and change their templates (KP906).
 
-    Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, UpdateTable.
+    Source: developer guide, "Core components of Amazon DynamoDB" (primary key); API reference, UpdateTable.
     """
     for change in comparison.of("primary key changed"):
         fix = "declare a table with another name, copy the items into it, and drop this one when nothing uses it"
@@ -110,10 +110,10 @@ def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
     Consumers and Lambda triggers remain attached to the old stream. Writes after the old stream was disabled and before
     the new one was enabled are in neither stream. Records of the old stream are deleted after 24 hours.
 
-    Fix: stop writes during the change, or read the items that changed in between from the table. Let consumers read the
-    old stream to its end, and start them at the beginning of the new stream.
+    Fix: stop writes during the change, or read the items that changed in the meantime from the table. Keep the
+    consumers on the old stream until they have read all of it, and then start them at the beginning of the new stream.
 
-    Source: developer guide, "Change data capture for DynamoDB Streams", enabling a stream; API reference,
+    Source: developer guide, "Change data capture for DynamoDB Streams" (enabling a stream); API reference,
     StreamSpecification.
     """
     old = {table.name: table for table in comparison.old.tables}
@@ -180,7 +180,7 @@ def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
 def stored_values_dropped(comparison: Comparison) -> Iterator[Finding]:
     """Stored values are no longer valid
 
-    Finds fields that have a narrower type, a narrower limit or a new validator in the new design. Also finds removed
+    Finds fields that have a narrower type, a stricter limit or a new validator in the new design. Also finds removed
     fields and entities.
 
     Why is this bad? Reading a stored item with an invalid value fails. The value of a removed field remains in a stored
@@ -220,8 +220,8 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
     Fix: first deploy a version that writes the index keys, and provision enough capacity on the index for the backfill.
     When the index is ACTIVE and contains all items, deploy the version that reads the index.
 
-    Source: developer guide, "Managing Global Secondary Indexes in DynamoDB", phases of index creation and adding an
-    index to a large table.
+    Source: developer guide, "Managing Global Secondary Indexes in DynamoDB" (phases of index creation and adding an
+    index to a large table).
     """
     for change in (*comparison.of("index added"), *comparison.of("key changed")):
         backfill = comparison.backfill(change)

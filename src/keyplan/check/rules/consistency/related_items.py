@@ -94,7 +94,7 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     They also belong to the next item that is created with the same key.
 
     Fix: delete the children with `batch_delete` after a query, before or after the delete, or in one transaction if
-    they are few. Alternatively, give the children an expiry, let a consumer handle the owner's `Removed` event, or keep
+    they are few. Alternatively, give the children an expiry, handle the owner's `Removed` event in a consumer, or keep
     the item and mark it as deleted.
 
     Source: API reference, DeleteItem (deletes a single item) and BatchWriteItem.

@@ -63,8 +63,8 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Deleting a missing item is not an error: if a user clicks "unlike" twice, the second request
     deletes nothing, but the count decreases again. If a put replaces an existing item, the count increases again.
 
-    Fix: let the write of the item fail if it changes nothing. For a delete, add the condition that a required field
-    exists, such as `.condition(F.at.exists())`. Instead of a put, use a create.
+    Fix: make the write of the item fail if it does not change anything. For a delete, add the condition that a required
+    field exists, such as `.condition(F.at.exists())`. Instead of a put, use a create.
 
     Source: API reference, DeleteItem (idempotent: no error if the item does not exist) and TransactWriteItems.
     """

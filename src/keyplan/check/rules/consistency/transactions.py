@@ -175,15 +175,15 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
 
 
 def _adds_amount(plan: Plan) -> bool:
-    """Return True if an update adds to or subtracts from a number. Several such updates of one item can be combined
+    """Return True if an update adds to or subtracts from a number. Several such updates to one item can be combined
     into one.
     """
     return any(action.name in {"add", "subtract"} for action in plan.actions)
 
 
 def _may_repeat(each: Each | None) -> bool:
-    """Return True if a step is repeated for each value of a list parameter, and no validator of the list prevents equal
-    values.
+    """Return True if a step is repeated for each value of a list parameter, and no validator of the list rejects
+    duplicates.
     """
     if each is None or not isinstance(each.values, Param) or _declared_length(each) == 1:
         return False

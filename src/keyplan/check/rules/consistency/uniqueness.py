@@ -117,7 +117,7 @@ def _released_value(work: Work, guard: Guard) -> str:
 
 
 def _deletes_guard(work: Work, guard: Guard) -> bool:
-    """Return True if the call that makes this write also deletes an item of the entity that reserves the
+    """Return True if the call that makes the write `work` also deletes an item of the guard entity, which reserves the
     unique values.
     """
     steps = work.pattern.plan.steps or (work.pattern.plan,)

@@ -37,11 +37,11 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
     """Design exceeds the free tier
 
     Finds claims that a design fits in the free tier, if the design stores more than 25 GB or provisions more than 25
-    write or read units per second. Also finds claims that a number of read or write requests are free, if the design
-    has on-demand tables.
+    write or read capacity units. Also finds claims that a number of read or write requests are free, if the design has
+    on-demand tables.
 
     Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class and 25 provisioned write and
-    read units per second, for the whole account and not for each table. On-demand requests are not included.
+    read capacity units each. It applies to the whole account, not to each table. On-demand requests are not included.
 
     Fix: state the cost that `keyplan price` computes for the design, and subtract the free tier once for the account.
 
@@ -163,8 +163,8 @@ def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -
 def wrong_units(subject: Subject) -> Iterator[Finding]:
     """Claimed units are wrong
 
-    Finds patterns whose claimed capacity units are impossible for a call (error), or lower than the estimate from the
-    declared numbers and sizes of items (warning). One finding lists the patterns with the same claim.
+    Finds patterns whose claimed capacity units are impossible for a call (error), or lower than the estimate for the
+    declared item counts and sizes (warning). One finding lists the patterns with the same claim.
 
     Why is this bad? A write uses one unit per KB, rounded up, and a delete uses at least one. Every index that contains
     the item adds as many units as its projection requires, and twice as many if the index key changes. "0.5 WCU" and
@@ -276,7 +276,7 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
     job.
 
     Source: developer guide, "What is Amazon DynamoDB" (latency of item operations), "Scanning tables" and "Paginating
-    table query results" (1 MB a page).
+    table query results" (1 MB per page).
     """
     for name, claim in of_design(subject):
         most = milliseconds_of(claim.text)

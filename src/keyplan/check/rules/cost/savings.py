@@ -63,8 +63,8 @@ def table_class(subject: Subject) -> Iterator[Finding]:
     """The other table class is cheaper
 
     Finds on-demand tables whose cost would be at least 10 % lower in the other table class, if this saves at least the
-    design's `cost_floor` per month. Costs are based on declared numbers, sizes and rates, without the free storage of
-    the account.
+    design's `cost_floor` per month. Costs are computed from the declared item counts, item sizes and rates. The free
+    storage of the account is not subtracted.
 
     Why is this bad? The Standard-Infrequent Access class charges 40 % of the Standard price for storage, and 25 % more
     for requests. It is cheaper for tables whose storage costs more than their requests, such as logs, archives and old
@@ -107,8 +107,8 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
     Finds consistent reads that declare neither `after=[...]` (the writes whose results they must return) nor
     `decides=...`, if their additional cost is at least the design's `cost_floor` per month.
 
-    Why is this bad? A consistent read costs twice as many units as an eventually consistent one, and is needed only to
-    include writes of the last second.
+    Why is this bad? A consistent read uses twice as many capacity units as an eventually consistent one. It is needed
+    only if the result must include writes of the last second.
 
     Fix: remove `consistent=True`, or declare why it is needed.
 
@@ -192,7 +192,7 @@ def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Each scan is billed for every item in the table. An export to S3 is billed once per GB, uses no
     capacity, and can be read any number of times.
 
-    Fix: export the table (this requires point-in-time recovery) and let jobs read the export.
+    Fix: export the table (this requires point-in-time recovery) and change the jobs to read the export.
 
     Source: developer guide, "DynamoDB data export to Amazon S3: how it works"; the prices included with keyplan.
     """

@@ -27,8 +27,8 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A shard of a stream supports two readers. If a third reader is added, requests by all readers are
     throttled. Each function that is attached to the stream is a reader, and so is the replication of a global table.
 
-    Fix: let one reader distribute the changes: a worker that calls several consumers, or a function that publishes to a
-    topic.
+    Fix: use one reader that distributes the changes, such as a worker that calls several consumers, or a function that
+    publishes to a topic.
 
     Source: developer guide, "Change data capture for DynamoDB Streams": no more than two processes per shard.
     """
@@ -247,7 +247,7 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
     `Removed`, its copy of the data still contains the expired items. The two events are separate, so that a consumer
     can distinguish an expiry from a deletion by a user.
 
-    Fix: handle `Expired[...]` next to `Removed[...]`.
+    Fix: handle `Expired[...]` as well as `Removed[...]`.
 
     Source: developer guide, "DynamoDB Streams and time to live": records of expired items contain the identity of the
     service.

@@ -58,8 +58,7 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 
     Finds TTL fields that are stored in milliseconds. The finding is an error for fields with
     `Attribute(stored="epoch_ms")`, and for fields whose default, minimum or example (`Field(examples=[...])`) is too
-    large for seconds. For fields with a name such as `until_ms`, the
-    finding is advice.
+    large for seconds. If only the name of the field suggests milliseconds, such as `until_ms`, the finding is advice.
 
     Why is this bad? DynamoDB reads the value as seconds. A value in milliseconds is a time about 50,000 years in the
     future, so the item never expires.
@@ -126,7 +125,7 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
     Why is this bad? DynamoDB deletes expired items in the background within a few days. Until then, reads return
     expired sessions and offers as if they were valid.
 
-    Fix: remove `literal=True`: reads then omit expired items. Suppress the finding if the program needs expired items,
+    Fix: remove `literal=True`. Reads then omit expired items. Suppress the finding if the program needs expired items,
     for example to clean up.
 
     Source: developer guide, "Working with expired items and time to live (TTL)".

@@ -24,8 +24,8 @@ from keyplan.design.workload import Distinct
 def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
     """Item collection with local indexes can exceed 10 GB
 
-    Finds tables with local indexes whose largest item collection exceeds 10 GB according to the declared numbers and
-    sizes of items (warning), or has an unknown size (advice).
+    Finds tables with local indexes whose largest item collection exceeds 10 GB according to the declared item counts
+    and sizes (warning), or has an unknown size (advice).
 
     Why is this bad? In a table with a local index, all items with the same partition key and their copies in local
     indexes can have a total size of at most 10 GB. A write that exceeds this size fails with
@@ -34,7 +34,7 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
     Fix: use global indexes, which have no such limit, or use a partition key whose number of values grows with the
     data, such as user and year.
 
-    Source: developer guide, "Local Secondary Indexes", item collection size limit.
+    Source: developer guide, "Local Secondary Indexes" (item collection size limit).
     """
     for table in subject.tables:
         locals_ = [index for index in table.schema.indexes if index.kind == "LSI"]

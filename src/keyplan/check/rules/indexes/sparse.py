@@ -101,8 +101,8 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? The index grows with the table, and queries on it read more and more items.
 
-    Fix: declare the pattern that makes the condition false (`.set(status="done")`), or let the items expire. Suppress
-    the finding for a permanent class of items, such as premium accounts.
+    Fix: declare the pattern that makes the condition false (`.set(status="done")`), or give the items an expiry.
+    Suppress the finding for a permanent class of items, such as premium accounts.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """

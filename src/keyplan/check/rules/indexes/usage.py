@@ -146,7 +146,7 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
     Fix: keep the entity out of the index (with another attribute name, or a key with `only_if=`), or project only the
     attributes that are read.
 
-    Source: developer guide, "Best practices for using secondary indexes", choosing projections.
+    Source: developer guide, "Best practices for using secondary indexes" (choosing projections).
     """
     for table, index in subject.indexes:
         readers = subject.readers_of(table, index)

@@ -54,7 +54,7 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
     Fix: do not use the field in index keys: sort in the program, or update a copy of the field for the index
     periodically. Or shard the index key.
 
-    Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
+    Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (write throughput considerations).
     """
     for work in subject.works:
         if work.plan.operation != "UpdateItem":
@@ -100,7 +100,7 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
     Fix: make indexes sparse (`only_if=`), share an index between patterns with the same partition, or project keys
     only.
 
-    Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
+    Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (write throughput considerations).
     """
     for work in subject.works:
         if work.plan.reading or not work.units.write or work.units.written < _AMPLIFICATION * work.units.write:
@@ -125,15 +125,15 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
 def index_back_pressure(subject: Subject) -> Iterator[Finding]:
     """Index throttles writes of its table
 
-    Finds global indexes of provisioned tables that have less write capacity than patterns use at peak. If no rates are
-    declared, an index is reported if it has less write capacity than its table. KP511 reports an index without
-    capacity.
+    Finds global indexes with less write capacity than patterns use at peak, in tables with provisioned capacity. If no
+    rates are declared, an index is reported if it has less write capacity than its table. KP511 reports an index
+    without capacity.
 
     Why is this bad? A write succeeds only if the table and every index have enough capacity. A global index of a
     provisioned table has its own capacity. If the capacity of an index is too small, writes to the table are throttled.
 
     Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))` with the peak write units of the index, or with
-    the table's capacity if they are unknown.
+    the table's write capacity if the peak is unknown.
 
     Source: developer guide, "Understanding global secondary index (GSI) write throttling and back pressure".
     """
@@ -183,7 +183,7 @@ def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
     Fix: project only the attributes that queries on the index return, or store counters and timestamps in separate
     items.
 
-    Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
+    Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (write throughput considerations).
     """
     for work in subject.works:
         rate = work.rate
@@ -205,8 +205,9 @@ def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
 
 
 def _copy_units(work: Work) -> dict[str, float]:
-    """Return the write units on those indexes that a write updates only because they project a changed attribute, by
-    index name.
+    """Return the write units that a write uses on indexes whose keys it does not change, by index name.
+
+    The write updates these indexes only because they project a changed attribute.
     """
     changed = {action.path.field for action in work.plan.actions}
     return {

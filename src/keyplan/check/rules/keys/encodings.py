@@ -46,7 +46,7 @@ def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     Fix: restrict the values (`Field(pattern=r"^[a-z0-9-]+$")`, a `Literal` or a UUID), or escape them:
     `{category:quote}`.
 
-    Source: developer guide, "Best practices for using sort keys to organize data", composite sort keys.
+    Source: developer guide, "Best practices for using sort keys to organize data" (composite sort keys).
     """
     for _, entity in subject.entities:
         reported: set[tuple[str, bool]] = set()
@@ -242,7 +242,7 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     Fix: declare the field as `datetime` (stored as UTC with six digits) or `date`, use a placeholder such as
     `{created_at:utc_ms}`, or restrict the text with `Field(pattern=...)`.
 
-    Source: developer guide, "Supported data types and naming rules", String as date type.
+    Source: developer guide, "Supported data types and naming rules" (String as date type).
     """
     for _, entity in subject.entities:
         reported: set[str] = set()

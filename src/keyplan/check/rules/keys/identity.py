@@ -82,7 +82,7 @@ def key_collision(subject: Subject) -> Iterator[Finding]:
     Fix: start the key of each entity with its own literal prefix, such as `USER#` and `TEAM#`, or declare field
     patterns (`Field(pattern=...)`) so that no value matches the patterns of both entities.
 
-    Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
+    Source: developer guide, "Core components of Amazon DynamoDB" (primary key); API reference, PutItem.
     """
     for table in subject.tables:
         for first, other in combinations(_owners(table), 2):
@@ -285,7 +285,7 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
 
     Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items are still sorted by time.
 
-    Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
+    Source: developer guide, "Core components of Amazon DynamoDB" (primary key); API reference, PutItem.
     """
     for table, entity in subject.entities:
         creates = any(work.plan.operation != "DeleteItem" for work in subject.writes_of(entity))

@@ -205,7 +205,7 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), including in indexes, or suppress
     the finding if all access goes through a service that checks the tenant.
 
-    Source: developer guide, "Using IAM policy conditions for fine-grained access control", dynamodb:LeadingKeys.
+    Source: developer guide, "Using IAM policy conditions for fine-grained access control" (dynamodb:LeadingKeys).
     """
     for table, entity in subject.entities:
         tenant = _tenant_of(entity)
@@ -247,7 +247,7 @@ def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
     Fix: start the index's partition key with the tenant (`TENANT#{tenant_id}#STATUS#{status}`) and require it in the
     query. Suppress the finding for jobs that process the items of all tenants.
 
-    Source: developer guide, "Using IAM policy conditions for fine-grained access control", dynamodb:LeadingKeys.
+    Source: developer guide, "Using IAM policy conditions for fine-grained access control" (dynamodb:LeadingKeys).
     """
     for _, pattern, plan in subject.patterns:
         for entity in plan.entities:

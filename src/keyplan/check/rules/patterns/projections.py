@@ -42,7 +42,7 @@ def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
 
         @app.query(Task, index="by_owner", hydrate=True)
 
-    Source: developer guide, "Using Global Secondary Indexes in DynamoDB", attribute projections.
+    Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (attribute projections).
     """
     yield from subject.errors_of(attribute_not_projected.code)
     for table, index in subject.indexes:
@@ -108,7 +108,7 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
 
     Fix: project the attributes that the query returns, or request fewer attributes.
 
-    Source: developer guide, "Local Secondary Indexes", fetches from the table.
+    Source: developer guide, "Local Secondary Indexes" (fetches from the table).
     """
     for _, pattern, plan in subject.patterns:
         missing = fetched_attributes(plan)

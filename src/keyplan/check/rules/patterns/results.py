@@ -130,7 +130,7 @@ def unsupported_order(subject: Subject) -> Iterator[Finding]:
     and words with their rank (`{priority:rank(urgent,high,medium,low)}`). Or sort the results in the program if they
     fit into one page.
 
-    Source: developer guide, "Query", order of results and ScanIndexForward.
+    Source: developer guide, "Query" (order of results and ScanIndexForward).
     """
     for _, pattern, plan in subject.patterns:
         order = pattern.facts.ordered_by

@@ -31,7 +31,7 @@ def inexact_number(subject: Subject) -> Iterator[Finding]:
 
     Fix: use an int in the smallest unit (cents, milliseconds), or a Decimal with a fixed number of decimal places.
 
-    Source: developer guide, "Supported data types and naming rules", Number.
+    Source: developer guide, "Supported data types and naming rules" (Number).
     """
     for _, entity in subject.entities:
         yield from _float_keys(entity)
@@ -99,7 +99,7 @@ def empty_key_attribute(subject: Subject) -> Iterator[Finding]:
     Fix: declare `Field(min_length=1)`. If some items have no value in an index key, make the field optional: an item
     without the attribute is not in the index.
 
-    Source: developer guide, "Supported data types and naming rules", empty values in key attributes.
+    Source: developer guide, "Supported data types and naming rules" (empty values in key attributes).
     """
     for _, entity in subject.entities:
         reported: set[str] = set()
@@ -204,7 +204,7 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
     Fix: use the same type for both, or store them in different attributes. Generic names of key attributes, such as
     GSI1PK, avoid conflicts with fields.
 
-    Source: developer guide, "Using Global Secondary Indexes in DynamoDB", attribute types of index keys.
+    Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (attribute types of index keys).
     """
     yield from subject.errors_of(key_attribute_type_conflict.code)
     for table in subject.tables:

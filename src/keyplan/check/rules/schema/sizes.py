@@ -35,7 +35,7 @@ def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
     Fix: declare a smaller `max_length` or a `pattern` that allows only ASCII characters, or use a hash or an ID in the
     key.
 
-    Source: developer guide, "Quotas in Amazon DynamoDB", partition keys and sort keys.
+    Source: developer guide, "Quotas in Amazon DynamoDB" (partition keys and sort keys).
     """
     for _, entity in subject.entities:
         keys = [(bound, part) for bound in (entity.key, *entity.indexes) for part in bound.partition]
@@ -59,7 +59,7 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
     Fix: declare a smaller `max_length` (a character takes up to four bytes) or a `pattern` that allows only ASCII
     characters, or remove the text from the key.
 
-    Source: developer guide, "Quotas in Amazon DynamoDB", partition keys and sort keys.
+    Source: developer guide, "Quotas in Amazon DynamoDB" (partition keys and sort keys).
     """
     for _, entity in subject.entities:
         keys = [(bound, part) for bound in (entity.key, *entity.indexes) for part in bound.sort]
@@ -82,7 +82,7 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
     Fix: declare smaller lengths, store each member as a separate item in the same item collection, or store large
     content in an object store and its key in the item.
 
-    Source: developer guide, "Quotas in Amazon DynamoDB", item size; "Best practices for storing large items".
+    Source: developer guide, "Quotas in Amazon DynamoDB" (item size); "Best practices for storing large items".
     """
     for _, entity in subject.entities:
         size = entity.volume.bytes if entity.volume is not None else None
@@ -182,7 +182,7 @@ def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
     Fix: store each node as a separate item, with its path in the key. One query then reads a node with all its
     descendants.
 
-    Source: developer guide, "Quotas in Amazon DynamoDB", nested attribute depth.
+    Source: developer guide, "Quotas in Amazon DynamoDB" (nested attribute depth).
     """
     for _, entity in subject.entities:
         for name, stored in entity.fields.items():
@@ -213,7 +213,7 @@ def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
     Fix: project only keys, use a global index, which has a separate limit for each item, or store large content
     elsewhere.
 
-    Source: developer guide, "Local Secondary Indexes", item size and projected attributes.
+    Source: developer guide, "Local Secondary Indexes" (item size and projected attributes).
     """
     for _, entity in subject.entities:
         locals_ = [bound for bound in entity.indexes if bound.index.kind == "LSI"]

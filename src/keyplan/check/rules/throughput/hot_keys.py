@@ -137,7 +137,7 @@ def monotonic_sort_key(subject: Subject) -> Iterator[Finding]:
     `every_shard()`, or remove items from the index when queries no longer need them.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively"; AWS blog, "Scaling
-    DynamoDB", part 3.
+    DynamoDB" (part 3).
     """
     for hot in subject.hot_keys:
         if hot.bound is None:
