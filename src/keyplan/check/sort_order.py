@@ -1,4 +1,4 @@
-"""The order of query results. It is determined by the parts of the sort key that differ between results."""
+"""Determines the order of query results from the fields of the sort key that differ between results."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The cost of designs: capacity units of requests for declared or actual sizes, and price lists with dates."""
+"""The cost of designs: capacity units of requests, estimates of the monthly cost, and dated price files."""

@@ -1,4 +1,6 @@
-"""Estimate of a design's monthly cost by pattern, table and index, for requests or capacity, storage and recovery."""
+"""Estimates a design's monthly cost for each pattern, table and index: requests or provisioned capacity, storage and
+point-in-time recovery.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ TARGET_USE = 0.7
 
 @dataclass(frozen=True)
 class Load:
-    """Changes to the declared rates, numbers and sizes for a what-if estimate."""
+    """Changes to the declared rates, item counts and item sizes for a what-if estimate."""
 
     scale: float = 1.0
     """The factor by which all declared rates are multiplied."""
     rates: Mapping[str, Rate] = field(default_factory=dict)
     """Rates that replace the declared rates, by pattern name. `scale` does not apply to them."""
     growth: Growth = SIZES_AS_DECLARED
-    """The factors by which the declared numbers and sizes of items are multiplied."""
+    """The factors by which the declared item counts and sizes are multiplied."""
 
     def rate_of(self, pattern: Pattern[..., object]) -> Rate | None:
         """Return the rate of a pattern in this estimate, or None if it has no rate."""
@@ -60,7 +62,7 @@ class PatternCost:
 
     @property
     def per_million(self) -> float:
-        """Return the cost of a million calls to the pattern, or 0 if it is not called."""
+        """Return the cost per million calls to the pattern, or 0 if the pattern has no rate."""
         return 0.0 if not self.calls else self.requests / self.calls * 1e6
 
 
@@ -80,7 +82,7 @@ class PartCost:
     """The monthly cost of the declared provisioned capacity, or of the capacity that the peak load requires."""
     storage_bytes: float
     storage: float
-    """The monthly cost of storage for the table or index, before the deduction of free storage."""
+    """The monthly cost of storage for the table or index, before free storage is deducted."""
     is_global: bool
     """True for a global index, which has its own capacity. A local index uses the capacity of the table."""
 
@@ -111,7 +113,7 @@ class TableCost:
 
     @property
     def storage(self) -> float:
-        """Return the monthly cost of storage for the table and its indexes, before the deduction of free storage."""
+        """Return the monthly cost of storage for the table and its indexes, before free storage is deducted."""
         return sum(part.storage for part in self.parts)
 
     @property
@@ -144,7 +146,7 @@ class Estimate:
 
 
 def estimate(design: Design, book: PriceBook, load: Load = AS_DECLARED) -> Estimate:
-    """Estimate the monthly cost of a design from its declared rates, numbers and sizes.
+    """Estimate the monthly cost of a design from its declared rates, item counts and item sizes.
 
     `load` changes the declared values. Raises ValueError if `load` contains the name of an unknown pattern.
     """
@@ -254,7 +256,9 @@ class _Load:
 
 
 def _load(design: Design, table: Table, index: Index | None, rates: Load) -> _Load:
-    """Return the load on a table (excluding its indexes), or on an index if one is given, in units per second."""
+    """Return the load on a table (excluding its indexes), or on `index` if it is given, in capacity units
+    per second.
+    """
     rated = [(units, rate) for pattern, units in _loads(design, table, index) if (rate := rates.rate_of(pattern))]
     return _Load(
         sum(units.read * rate.average for units, rate in rated),
@@ -269,7 +273,7 @@ def _enough(read: float, write: float) -> Provisioned:
 
 
 def _at_target(units: float) -> int:
-    """Return the minimum capacity for a number of units per second at the target utilization.
+    """Return the minimum provisioned capacity that supports `units` per second at the target utilization.
 
     Rounding errors of floating-point numbers are ignored.
     """
@@ -277,7 +281,9 @@ def _at_target(units: float) -> int:
 
 
 def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[Pattern[..., object], Units]]:
-    """Yield each pattern with the units that one call uses on a table (excluding its indexes) or on an index."""
+    """Yield each pattern with the capacity units that one call uses on a table (excluding its indexes), or on `index`
+    if it is given.
+    """
     for pattern in design.patterns:
         plan = pattern.plan
         if plan.steps:

@@ -1,4 +1,4 @@
-"""Estimate of the capacity units of one call to a pattern, from declared numbers and sizes."""
+"""Estimates the capacity units of one call to a pattern from the declared item counts and sizes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Expected:
     """The number of items that the call reads or writes. A filter does not reduce it."""
     returned: float
     guesses: tuple[str, ...]
-    """The assumptions of the estimate about numbers that the design does not declare."""
+    """The assumptions of the estimate about item counts, sizes and shares that the design does not declare."""
     hydrated: float = 0.0
     """The read units for whole items that are read from the table after a query on an index (`hydrate=True`)."""
 
@@ -50,13 +50,13 @@ class Expected:
     def is_counted(self) -> bool:
         """Return True if the design declares how many items a call reads.
 
-        Otherwise, the number is an assumption, and findings do not depend on it.
+        Otherwise, the number is an assumption, and rules do not report findings based on it.
         """
         return not any("not declared" in guess for guess in self.guesses)
 
 
 def expected(pattern: Pattern[..., Any]) -> Expected:
-    """Estimate the units of one call to a pattern, for items of average size.
+    """Estimate the capacity units of one call to a pattern, for items of average size.
 
     A plan with faults is estimated as far as possible.
     """
@@ -64,7 +64,10 @@ def expected(pattern: Pattern[..., Any]) -> Expected:
 
 
 def of_plan(plan: Plan, facts: Facts) -> Expected:
-    """Estimate the units of one execution of a plan that is not a step of a transaction."""
+    """Estimate the capacity units of a plan that is executed once, and not as a step of a transaction.
+
+    `facts` are the pattern's declarations, such as the expected number of items.
+    """
     if plan.operation == "TransactWriteItems":
         return _transaction(plan, facts)
     if plan.operation in {"Query", "Scan"}:
@@ -143,10 +146,10 @@ def _filtered(plan: Plan, matching_items: float) -> tuple[float, float]:
 
 
 def read_for(limit: int, share: float) -> float:
-    """Return how many items are read until `limit` items pass a filter. `share` is the share of items that pass the
-    filter.
+    """Return how many items must be read until `limit` of them pass a filter. `share` is the share of items that pass
+    it.
 
-    Each request reads twice as many items as the previous request.
+    Each request is assumed to read twice as many items as the previous request.
     """
     return float(limit * (2 ** ceil(log2(1 / share + 1)) - 1))
 
@@ -176,7 +179,7 @@ def fetches(plan: Plan, evaluated: float) -> float:
 
 
 def _whole_item(plan: Plan) -> float:
-    """Return the read units for one whole item of average size."""
+    """Return the read units for reading one whole item of average size from the table."""
     sizes = [item_size(entity).average for entity in plan.entities]
     return read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
 
@@ -184,7 +187,7 @@ def _whole_item(plan: Plan) -> float:
 def _incidental_reads(plan: Plan) -> list[EntitySpec]:
     """Return the other entities whose items are also read by a scan, or by a query that reads a whole partition.
 
-    Entities without declared numbers are omitted.
+    Entities without a declared number of items are omitted.
     """
     others = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.volume is not None]
     if plan.operation == "Scan":
@@ -214,7 +217,7 @@ def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
 
 
 def _average_bytes(plan: Plan, counts: Mapping[EntitySpec, float]) -> float:
-    """Return the average item size of a result with these numbers of items of each entity."""
+    """Return the average size in bytes of the items that a plan reads. `counts` contains their number by entity."""
     sizes = {}
     for entity in counts:
         sizes[entity] = read_size(entity, plan.index).average
@@ -225,11 +228,11 @@ def _average_bytes(plan: Plan, counts: Mapping[EntitySpec, float]) -> float:
 
 
 def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
-    """Return the number of partitions that a query reads.
+    """Return the number of partitions that a query reads, each with a separate request.
 
     If the pattern determines the partitions, this is the number of shards or constants in the pattern. If the caller
-    passes the partitions, it is the maximum length of the parameter or, without a maximum, an estimate from the
-    declared number of results, or 1 if that number is not declared.
+    passes a list of partitions, this is the maximum length of the list. For a list without a maximum length, the number
+    is estimated from the declared number of results. It is 1 if that number is not declared.
     """
     if plan.walk is None:
         return 1.0
@@ -255,8 +258,8 @@ def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
 def _in_one_partition(plan: Plan, matching_items: float, requests: float) -> float:
     """Return the number of items that a query on several partitions reads in each of them.
 
-    `matching_items` is the number for each partition if the caller passes the partitions, and otherwise the number for
-    all partitions together.
+    `matching_items` is the number of items that match the key condition: in each partition if the caller passes the
+    partitions, otherwise in all partitions together.
     """
     return matching_items if _has_given_partitions(plan) else matching_items / requests
 
@@ -300,10 +303,10 @@ def _write(plan: Plan, *, enclosed: bool = False) -> Units:
 
 
 def _reads(plan: Plan, *, enclosed: bool) -> int:
-    """Return how many additional times a write reads its item: 0, 1 or 2.
+    """Return how often a write reads its item in addition to the write: 0, 1 or 2 times.
 
-    The item is read before the write if the items that reserve its unique values might have to change. It is then also
-    read after the write if the pattern returns it, but not in a step of a transaction (`enclosed`), which returns no
+    The item is read before the write if the items that reserve its unique values might have to change. In this case, it
+    is also read after the write if the pattern returns it. A step of a transaction (`enclosed`) does not return an
     item.
     """
     if not plan.reads_first:
@@ -312,9 +315,9 @@ def _reads(plan: Plan, *, enclosed: bool) -> int:
 
 
 def sentinel_writes(plan: Plan) -> int:
-    """Return the number of additional actions with which a write puts or deletes the items that reserve unique values.
+    """Return the number of additional actions in which a write puts or deletes items that reserve unique values.
 
-    Each unique constraint adds one action, or two if the write can change the unique value.
+    Each unique constraint adds one action, or two actions if the write can change the unique value.
     """
     if not plan.keeps_unique:
         return 0
@@ -372,7 +375,9 @@ def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:
 
 
 def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
-    """Return each step of a transaction as its plan, the number of its repetitions, and their total units."""
+    """Return, for each step of a transaction, its plan, the number of times it is repeated, and the total capacity
+    units of the repetitions.
+    """
     steps = []
     for step, repeated in zip(plan.steps, plan.repeats, strict=True):
         times = 1.0
@@ -398,7 +403,9 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
 
 
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
-    """Yield each index of the updated entity, with the expected number of writes to this index per update."""
+    """Yield each index that an update can write, as the entity's key in the index and the expected number of index
+    writes per update.
+    """
     entity = plan.entity
     changed = {
         action.path.field
@@ -461,5 +468,5 @@ def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -
 
 
 def _is_value(source: object) -> bool:
-    """Return True if the value of a parameter or constant is never None."""
+    """Return True if a field's source is a parameter or constant that is never None."""
     return is_never_none(source) if isinstance(source, Param) else source is not UNKNOWN

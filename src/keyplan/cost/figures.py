@@ -1,4 +1,4 @@
-"""Tables of figures as text with lines of up to 80 characters, for terminals, pipes and files."""
+"""Formats tables of figures as text with lines of up to 80 characters, for terminals, pipes and files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ def wrapped(text: str, indent: str = "") -> str:
 
 
 def figure_table(head: Row, groups: Mapping[str, Sequence[Row]], *, left: Sequence[int] = (0,)) -> str:
-    """Format rows in groups. A group is a table or an index, and its name is on a line above its rows.
+    """Format rows as a table with the header `head`. Each group of rows belongs to a table or an index, whose name is
+    printed on a line above the rows.
 
     The columns in `left` are left-aligned, and the others are right-aligned. If the first cell of a row is too long, it
-    has its own line. Cells that exceed the number of columns in `head` are notes, each on its own line below the row.
+    is printed on a separate line. Cells that exceed the number of columns in `head` are notes, each on its own line
+    below the row.
     """
     columns = range(len(head))
     every = [head, *(row for group in groups.values() for row in group)]
@@ -49,8 +51,8 @@ def _cells(row: Row, widths: Sequence[int], left: Sequence[int]) -> Iterator[str
 
 
 def bars(rows: Sequence[tuple[str, float, str]]) -> str:
-    """Format a bar chart. Each row has a name, a value, and a text for the value. The longest bar ends at
-    the margin.
+    """Format a bar chart. Each row has a name, a value, and the value formatted as text. The longest bar ends at the
+    margin.
     """
     most = max((value for _, value, _ in rows), default=0.0) or 1.0
     names = min(max((len(name) for name, _, _ in rows), default=0), WIDTH // 2)

@@ -1,4 +1,4 @@
-"""Price files by region, each with a date and sources. Prices are not constants in code."""
+"""Price files by Region, each with a date and sources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Price:
     verified: bool
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the amount is negative or not finite."""
+        """Raise ValueError if the price is negative or not finite."""
         if not (isinstance(self.price, (int, float)) and 0 <= self.price < math.inf):
             raise ValueError(f"{self.price!r} is not a price")
 
@@ -54,16 +54,16 @@ class PriceBook:
         return self.prices[name].price
 
     def of_class(self, name: str, table_class: str) -> float:
-        """Return the price with this name, such as "read_unit", in a table class."""
+        """Return the price with the given name, such as "read_unit", in a table class."""
         return self[name if table_class == "STANDARD" else f"{name}_ia"]
 
     def on_demand(self, read: float, write: float, table_class: str) -> float:
-        """Return the on-demand price of a number of read and write units in a table class."""
+        """Return the on-demand price of `read` read units and `write` write units in a table class."""
         return read * self.of_class("read_unit", table_class) + write * self.of_class("write_unit", table_class)
 
     def with_prices(self, changes: Mapping[str, float]) -> PriceBook:
-        """Return a copy of the price book with other amounts for some prices. Raises PriceDataError for an unknown
-        name.
+        """Return a copy of the price book in which the prices named in `changes` are replaced. Raises PriceDataError if
+        a name is unknown.
         """
         unknown = [name for name in changes if name not in self.prices]
         if unknown:

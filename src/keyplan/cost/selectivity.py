@@ -54,7 +54,9 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
 
 
 def choices_of(field: StoredField) -> int | None:
-    """Return how many values a field can have according to its type, or None if they are not limited to choices."""
+    """Return the number of values that a field's type allows, or None if the type does not limit the values
+    to choices.
+    """
     if field.annotation is bool:
         return 2
     choices = field.declared.choices
@@ -238,7 +240,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
     """Return the field values in a partition or sort key that a pattern specifies as text, by field name. For example,
-    STATE#open contains the value open of the field state.
+    the text STATE#open contains the value "open" of the field `state`.
     """
     sources: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
@@ -293,10 +295,11 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
 
 
 def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
-    """Return an entity's name for a field in the partition key of a query, which another entity may name differently.
+    """Return the name of a field in the terms of the entity to which the key `bound` belongs.
 
-    `TXN#{id}` and `TXN#{transaction_id}` produce the same partition keys. The position in the template determines the
-    field, even if the entity has another field with the given name.
+    `name` is the name that a query uses for a field in the partition key, which can be a field of another entity. For
+    example, `TXN#{id}` and `TXN#{transaction_id}` produce the same partition keys. The position in the template
+    determines the field, even if the entity has another field with the name `name`.
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None and same_texts(value.template, part.template):
@@ -362,8 +365,8 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 class ValueCounts:
     """The factor by which a query's condition on one field reduces the number of matching items.
 
-    `number` is the number of distinct values of the field divided by the number of required values, or None if it is
-    unknown. The number of items is divided by it.
+    `number` is the number of distinct values of the field divided by the number of requested values, or None if it is
+    unknown. The number of matching items is divided by `number`.
     """
 
     number: float | None
@@ -383,7 +386,7 @@ def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[ob
 def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
     """Return the number of distinct values of a field, or None, and the assumption on which the number is based.
 
-    The number is declared for this entity or derived from other entities.
+    The number is declared for this entity or derived from other entities. If no assumption is made, the text is empty.
     """
     stored = entity.fields.get(name)
     if stored is None:
@@ -459,12 +462,11 @@ def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
 
 
 def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
-    """Return how many combinations the values of several fields have. `alike` contains the number of values of each
-    field.
+    """Return the number of combinations that the values of several fields have.
 
-    All combinations are assumed to occur, except for fields that form the whole key of an entity: they have at most as
-    many combinations as the entity has items. For example, a repository has an owner and a name, and most names occur
-    only once. Assumptions are added to `guesses`.
+    `alike` contains the number of values of each field. All combinations are assumed to occur, except for fields that
+    form the whole key of an entity: they have at most as many combinations as the entity has items. For example, a
+    repository has an owner and a name, and most names occur only once. Assumptions are added to `guesses`.
     """
     left, product = dict(alike), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):

@@ -31,7 +31,7 @@ class ItemSize:
 
 @dataclass(frozen=True)
 class Growth:
-    """Factors for the declared numbers and sizes of items, for a what-if estimate."""
+    """Factors for the declared item counts and sizes, for a what-if estimate."""
 
     items: float = 1.0
     """The factor by which the number of items of each entity is multiplied. Declared numbers of distinct values do not
@@ -47,7 +47,7 @@ _GROWTH: ContextVar[Growth] = ContextVar("growth", default=AS_DECLARED)
 
 @contextmanager
 def grown(growth: Growth) -> Iterator[None]:
-    """Multiply the declared numbers and sizes by the factors in `growth` in all estimates within the block."""
+    """Multiply the declared item counts and sizes by the factors in `growth`, for all estimates within the block."""
     token = _GROWTH.set(growth)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Capacity units of requests in a form that allows comparing predicted with measured units."""
+"""Capacity units of requests, in a form in which predicted and measured units can be compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Units:
     """Capacity units of one or more requests."""
 
     read: float = 0.0
-    """Read units on the table or index."""
+    """Read units on the table or the index that is read."""
     write: float = 0.0
     """Write units on the table."""
     indexes: Mapping[str, float] = field(default_factory=dict)
@@ -57,22 +57,25 @@ def sum_of(parts: Iterable[Units]) -> Units:
 
 
 def point_read(size_bytes: int, *, consistent: bool, transactional: bool = False) -> Units:
-    """Return the units for reading one item by its primary key. The size of a missing item is 0."""
+    """Return the capacity units for reading one item by its primary key. The size of a missing item is 0."""
     if transactional:
         return Units(read=transactional_read_units(size_bytes))
     return Units(read=read_units(size_bytes, consistent=consistent))
 
 
 def page_read(sizes_bytes: Sequence[int], *, consistent: bool) -> Units:
-    """Return the units for one page of a query or scan. The sum of the sizes is rounded up once."""
+    """Return the capacity units for reading one page of a query or scan. The sum of the item sizes is
+    rounded up once.
+    """
     return Units(read=read_units(sum(sizes_bytes), consistent=consistent))
 
 
 def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactional: bool = False) -> Units:
-    """Return the units of a write that replaces the item `old` with `new`. If one of them is None, the item is created
-    or deleted.
+    """Return the capacity units of a write that replaces the item `old` with `new`. If one of them is None, the item is
+    created or deleted.
 
-    For a failed write, pass the existing item twice: it costs the same, without index writes.
+    For a write whose condition fails, pass the existing item as both. It uses the same write units on the table, and
+    none on indexes.
     """
     sizes = [item_bytes(item) for item in (old, new) if item is not None]
     base = write_units(max(sizes, default=0))
@@ -151,7 +154,7 @@ def _text(units: Mapping[str, float], unit: str) -> str:
 
 
 def total(parts: Iterable[ConsumedUnits]) -> ConsumedUnits:
-    """Return the sum of the units of several requests."""
+    """Return the sum of the capacity units of several requests."""
     spent = ConsumedUnits()
     for part in parts:
         spent += part
@@ -159,13 +162,14 @@ def total(parts: Iterable[ConsumedUnits]) -> ConsumedUnits:
 
 
 def average(calls: Sequence[ConsumedUnits]) -> ConsumedUnits:
-    """Return the average units of several calls."""
+    """Return the average capacity units of several calls."""
     return total(calls).divided_by(max(1, len(calls)))
 
 
 def of_receipts(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
-    """Return the units that a response reports in ConsumedCapacity. The request must have set ReturnConsumedCapacity to
-    INDEXES.
+    """Return the capacity units that a response reports in ConsumedCapacity.
+
+    The request must have set ReturnConsumedCapacity to INDEXES.
     """
     receipts = response.get("ConsumedCapacity") or []
     units: dict[str, float] = {}

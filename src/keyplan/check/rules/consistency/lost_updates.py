@@ -32,11 +32,11 @@ from keyplan.design.planning.plan import Plan
 def unconditional_put(subject: Subject) -> Iterator[Finding]:
     """Put overwrites an existing item
 
-    Finds `@table.put` patterns without a condition or version if they can overwrite the changes of another pattern's
-    update, or replace an item whose version other patterns check. Also finds puts that can replace a different item,
-    because the key does not contain the item's ID. This is advice if only the name of the field suggests an ID. Other
-    puts are not reported, such as a put of the latest reading of a sensor, whose key is the sensor's ID. KP216 reports
-    keys that only a timestamp makes unique.
+    Finds `@table.put` patterns that have neither a condition nor a version, if another pattern updates the same items
+    or the entity declares a version. Also finds puts that can replace a different item, because the key does not
+    contain the item's ID. This is advice if only the name of the field suggests an ID. Other puts are not reported,
+    such as a put of the latest reading of a sensor, whose key is the sensor's ID. KP216 reports keys that only a
+    timestamp makes unique.
 
     Why is this bad? A put replaces an existing item, whose values are lost: for example, a counter that an update
     increased, the decision of another request, or another event with the same key.
@@ -84,9 +84,9 @@ _CHANGES_A_PART = frozenset({"add", "append", "add_to_set", "remove_from_set"})
 def lost_update(subject: Subject) -> Iterator[Finding]:
     """Lost update
 
-    Finds updates that set a state from a parameter. Also finds updates that overwrite a field to which another pattern
-    adds a number, appends a value, or adds or removes members. An update is not reported if it has a version, a
-    condition on the field, or a comparison with the new value.
+    Finds updates that set a state from a parameter. Also finds updates that overwrite a field that another pattern
+    changes in part: by adding to a number, appending to a list, adding or removing set members, or setting a value in a
+    map. An update is not reported if it has a version, a condition on the field, or a comparison with the new value.
 
     Also finds replacements of whole items without a version, and updates that set a state and assign the item to a
     holder without a condition (advice unless the holder field has `Attribute(kind="holder")`). An update that sets a

@@ -103,7 +103,8 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
     Fix: use placeholders that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for timestamps,
     `{priority:rank(urgent,high,low)}` for words.
 
-    Source: developer guide, "Best practices for using sort keys to organize data"; naming rules, String order.
+    Source: developer guide, "Best practices for using sort keys to organize data" and "Supported data types and naming
+    rules" (order of Strings).
     """
     yield from subject.errors_of(sort_order_not_preserved.code)
     faulty = {finding.subject for finding in subject.errors_of(sort_order_not_preserved.code)}
@@ -177,8 +178,8 @@ def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     and continue with different encodings, such as `utc_ms` and `epoch_s`, or a padded and an unpadded number.
 
     Why is this bad? A query returns the items of both entities in the order of their key text: all items of one entity
-    come before all items of the other, whatever their values. A range selects the intended items only of the entity
-    whose encoding the bounds have.
+    come before all items of the other, whatever their values. A range condition selects the intended items only for the
+    entity whose encoding its bounds use.
 
     Fix: use the same format (the part after the colon) for the same value in all entities of the index.
 
@@ -213,7 +214,9 @@ def _mixed(first: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKe
 
 
 def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first pair of placeholders at the same position that encode one kind of value differently, or None."""
+    """Return the first pair of placeholders that are at the same position of two templates and encode the same field,
+    or two times, in different formats. Return None if no such pair exists.
+    """
     for first, second in zip(left.parts, right.parts, strict=False):
         if isinstance(first, Text) or isinstance(second, Text):
             if first != second:
@@ -280,7 +283,7 @@ def irreversible_key(subject: Subject) -> Iterator[Finding]:
     Fix: use a placeholder that contains the exact value (`{at:utc_us}`), or store the fields:
     `store_key_fields=["at"]`.
 
-    Source: key encodings of keyplan.
+    Source: design language of keyplan (not a limit of DynamoDB).
     """
     for _, entity in subject.entities:
         if entity.store_key_fields is True:
@@ -401,7 +404,7 @@ def order_by_random_id(subject: Subject) -> Iterator[Finding]:
     Fix: put the timestamp before the ID (`BOOKING#{created_at:utc_ms}#{booking_id}`), or use IDs that increase with
     time and declare them: pydantic's `UUID7`, a pattern with the letters of a ULID, or `ordered_by="booking_id"`.
 
-    Source: developer guide, "Query" (results are in the order of the sort key), ScanIndexForward.
+    Source: developer guide, "Query" (results are sorted by the sort key; ScanIndexForward).
     """
     for _, pattern, plan in subject.patterns:
         if plan.operation != "Query" or not plan.descending or pattern.facts.ordered_by or plan.select == "count":

@@ -237,7 +237,7 @@ def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
     """Index query returns items of all tenants
 
     Finds queries on indexes that require neither the tenant nor an ID, for entities whose primary key starts with a
-    tenant. The finding is a warning for a field with `Attribute(kind="tenant")`, and advice if only the field's name
+    tenant. The finding is a warning if the tenant field has `Attribute(kind="tenant")`, and advice if only its name
     suggests a tenant.
 
     Why is this bad? The primary key separates the items of customers, but the index key does not: `pk(status="open")`
@@ -284,7 +284,7 @@ def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: s
 def _tenant_of(entity: EntitySpec) -> str | None:
     """Return the field that contains an entity's tenant, or None.
 
-    A field with `Attribute(kind="tenant")` takes precedence over a field that only has the name of a tenant.
+    A field with `Attribute(kind="tenant")` takes precedence over a field whose name only suggests a tenant.
     """
     marked = next((name for name, field in entity.fields.items() if kind_of(field) == "tenant"), None)
     tenant = marked or next((name for name in entity.fields if is_tenant_name(name)), None)

@@ -28,11 +28,11 @@ from keyplan.design.schema import Index
 def no_matching_key(subject: Subject) -> Iterator[Finding]:
     """No key or index serves the pattern
 
-    Finds patterns that specify a partition key without values for all its fields. Also finds entities with fields in
-    `found_by` that cannot be looked up by a key, an index or a unique value. The finding is a warning if the fields
-    identify a partition, because a query must then read the whole partition. Fields in the middle of a sort key can be
-    omitted from `found_by`: with the partition key `{country}` and the sort key `{state}#{city}`, `("country", "city")`
-    is not reported.
+    Finds patterns that specify a partition key without values for all its fields. Also finds entities that cannot be
+    looked up by the fields in `found_by`, because these fields form neither a key of the table or an index nor a unique
+    value. The finding is a warning if the fields identify a partition, because a query must then read the whole
+    partition. Fields in the middle of a sort key can be omitted from `found_by`: with the partition key `{country}` and
+    the sort key `{state}#{city}`, `("country", "city")` is not reported.
 
     Why is this bad? A key condition must specify every field of the partition key, and optionally leading fields of the
     sort key. Without the partition key, only a scan of all items finds the item.
@@ -56,21 +56,21 @@ def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
 
 
 def _can_find(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if this key contains all fields `names`, and they include the fields of its partition key. One query
-    can then select items by these fields.
+    """Return True if a key contains all fields in `names`, and these include all fields of its partition key. A single
+    query can then select items by these fields.
     """
     return _names_partition(bound, names) and names <= set(bound.fields)
 
 
 def _names_partition(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if the names include every required field of a partition key, so that a query can read
-    the partition.
+    """Return True if `names` includes every required field of a partition key, so that a query can read the
+    partition.
     """
     return {name for part in bound.partition for name in _required_fields(part)} <= names
 
 
 def _queried_partition(entity: EntitySpec, names: set[str]) -> BoundKey | None:
-    """Return the first key whose required partition key fields are all among the names, or None.
+    """Return an entity's first key whose required partition key fields are all in `names`, or None.
 
     A query can then read the partition and filter its items.
     """

@@ -35,7 +35,7 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
     Finds key conditions and comparisons that no item satisfies. Examples are a string that no template of the entity
     produces, a prefix with which no key starts, a comparison of a Number with a string, values that a Literal or Enum
     field cannot have, and two different values for one field. Also finds constants that DynamoDB cannot store, such as
-    NaN, or whose value is ambiguous, such as a datetime without a time zone.
+    NaN, and ambiguous constants, such as a datetime without a time zone.
 
     Why is this bad? `SK = "STATUS#open#"` matches no item whose key continues with an ID: `=` compares the whole key.
     The query always returns an empty result, without an error.
@@ -210,8 +210,9 @@ def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, 
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:
-    """Yield each path in a condition with a value that it is compared with, and True if the two are compared for
-    equality (=, <> or IN).
+    """Yield each comparison of a field with a value in a condition.
+
+    Each comparison is the path of the field, the value, and True if the operator is =, <> or IN.
     """
     if isinstance(condition, CompareCondition) and isinstance(condition.left, FieldPath):
         yield condition.left, condition.right, condition.op in {"=", "<>"}

@@ -86,7 +86,7 @@ def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float
 
 
 def _effective_filter(plan: Plan) -> Condition | None:
-    """Return the parts of a filter that the key condition does not already include, or None."""
+    """Return the parts of a filter that the key condition does not already imply, or None if no parts remain."""
     if plan.filter is None or len(plan.entities) > 1:
         return plan.filter
     known_values = stated_values(plan, plan.entity)
@@ -176,8 +176,8 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
     """Limit is combined with a filter
 
     Finds queries and scans that have both a limit and a filter, and queries that have both a page size and a filter. A
-    pattern is not reported if at least 80 % of the items pass its filter according to the declared numbers. Scans with
-    a page size are not reported, because background jobs do not depend on the number of items in a page.
+    pattern is not reported if, according to the design's declarations, at least 80 % of the items pass its filter.
+    Scans with a page size are not reported, because background jobs do not depend on the number of items in a page.
 
     Why is this bad? DynamoDB applies `Limit` before the filter: of ten items that are read, two or none can remain. The
     `limit` of a pattern is the number of results, so the pattern reads until it has found enough: if one item in a

@@ -129,8 +129,8 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
 
     Finds gets whose rate differs by at most 20 % from the number of items per second that a query returns. The query
     must return at least five items per call. It must either read an index that does not project all attributes of these
-    items, or return items of another entity that refers to them by a field with the same name and type (except `id`).
-    Gets are not reported if a pattern reads items of the same entity in batches.
+    items, or return items of another entity that refers to them by a field with the same name and type. A field named
+    `id` does not count as a reference. Gets are not reported if a pattern reads items of the same entity in batches.
 
     Why is this bad? The program probably calls the query and then gets each item. Every get costs at least half a read
     unit and a round trip. A query adds up the sizes of items before rounding: forty items of 100 bytes cost 0.5 units

@@ -34,7 +34,7 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
     """Query has no limit
 
     Finds queries without a limit that read more than a page (1 MB, 128 read units with eventual consistency) according
-    to the declared numbers and sizes of items. Also finds queries without a limit on a constant partition key, or for a
+    to the declared item counts and sizes. Also finds queries without a limit on a constant partition key, or for a
     whole month or year, if the number of items is unknown. A range condition is assumed to match the whole partition
     unless `expected_items=` is declared.
 
@@ -210,7 +210,9 @@ def _stored_order(bound: BoundKey, name: str) -> str:
 
 
 def _is_grouped_by_entity(plan: Plan) -> bool:
-    """Return True if the entities have different sort key prefixes, so that results are grouped by entity."""
+    """Return True if the entities that a query returns have different sort key prefixes, so that its results are
+    grouped by entity.
+    """
     starts = set()
     for entity in plan.entities:
         bound = entity.key_in(plan.index)
@@ -230,7 +232,7 @@ def _order_finding(pattern: Pattern[..., Any], plan: Plan, problem: str, fix: st
 
 _OFFSET_NAMES = frozenset({"offset", "skip", "page", "page_number", "page_no", "page_index"})
 _COSTLY_COUNT = 10.0
-"""The read units of one count call above which a counter is nearly always cheaper."""
+"""The number of read units per count above which maintaining a counter is nearly always cheaper."""
 
 
 @design_rule("KP317", "warning", "advice")
@@ -287,7 +289,8 @@ def range_end_excluded(subject: Subject) -> Iterator[Finding]:
     Fix: use an upper bound that is greater than all keys with the prefix, such as `DUE#{end}$` ("$" is the next
     character after "#"). Or pass field values: `sk.between(due=(start, end))` includes both ends.
 
-    Source: developer guide, "Key condition expressions for the Query operation"; String order by UTF-8 bytes.
+    Source: developer guide, "Key condition expressions for the Query operation" and "Supported data types and naming
+    rules" (Strings are compared by their UTF-8 bytes).
     """
     for _, pattern, plan in subject.patterns:
         if plan.operation != "Query" or plan.key is None:
@@ -425,8 +428,8 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
     Fix: query for one choice at a time (`pk(...).sk(status=status)`), or read an index whose sort key starts with the
     timestamp. Suppress the finding if the groups are intended.
 
-    Source: developer guide, "Querying tables in DynamoDB" (results are sorted by the sort key, strings by their UTF-8
-    bytes), ScanIndexForward.
+    Source: developer guide, "Querying tables in DynamoDB" (results are sorted by the sort key, Strings by their UTF-8
+    bytes; ScanIndexForward).
     """
     for _, pattern, plan in subject.patterns:
         skipped = plan.operation != "Query" or not plan.descending or plan.select == "count" or plan.faults

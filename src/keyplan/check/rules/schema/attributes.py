@@ -196,9 +196,10 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
     """Key attribute has two types
 
     Finds key attributes that entities store with different types, such as a String and a Number. Also finds fields that
-    have the name of a key attribute but another type. Items that reserve unique values (`unique=`) have String keys.
+    have the same name as a key attribute but a different type. Items that reserve unique values (`unique=`) have String
+    keys.
 
-    Why is this bad? A key attribute has one type in the whole table. DynamoDB rejects each write with another type,
+    Why is this bad? A key attribute has one type in the whole table. DynamoDB rejects each write with a different type,
     even if the item should not be in the index.
 
     Fix: use the same type for both, or store them in different attributes. Generic names of key attributes, such as

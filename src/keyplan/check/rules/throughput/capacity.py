@@ -1,4 +1,4 @@
-"""Rules for capacity: warm throughput, quotas and provisioned units."""
+"""Rules for capacity: warm throughput, quotas and provisioned capacity."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def _account_quota(subject: Subject) -> Iterator[Finding]:
 def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
     """Bulk job uses all capacity
 
-    Finds scans and batches without a rate if a single call needs more units than the table supports per second.
-    On-demand tables are checked only if other patterns with a rate use them.
+    Finds scans and batches without a rate if a single call needs more capacity units than the table supports per
+    second. On-demand tables are checked only if other patterns with a rate use them.
 
-    Why is this bad? A scan or batch runs as fast as DynamoDB allows. On a provisioned table, it uses all units, and
-    other requests are throttled. On an on-demand table, it can exceed the warm throughput.
+    Why is this bad? A scan or batch runs as fast as DynamoDB allows. On a provisioned table, it uses all capacity
+    units, and other requests are throttled. On an on-demand table, it can exceed the warm throughput.
 
     Fix: declare a rate for the job and enforce it, read smaller pages with `page_size`, use an export to S3 or an
     import from S3, or increase the capacity for the duration of the job.
@@ -199,14 +199,13 @@ def index_without_capacity(subject: Subject) -> Iterator[Finding]:
 def insufficient_capacity(subject: Subject) -> Iterator[Finding]:
     """Provisioned capacity is below the declared load
 
-    Finds tables and indexes whose patterns use more units per second than are provisioned. The finding is an error if
-    the average load exceeds the capacity, and a warning if only the peak does.
+    Finds tables and indexes whose patterns use more capacity units per second than are provisioned. The finding is an
+    error if the average load exceeds the capacity, and a warning if only the peak does.
 
-    Why is this bad? Requests above the capacity are throttled. DynamoDB keeps unused units of the last five minutes for
-    bursts, which cover only a short peak.
+    Why is this bad? Requests above the capacity are throttled. DynamoDB keeps the unused capacity of the last five
+    minutes for bursts, which is sufficient only for a short peak.
 
-    Fix: provision for the peak at about 70 % utilization, let auto scaling follow slow changes, or use on-demand
-    capacity.
+    Fix: provision for the peak at about 70 % utilization, use auto scaling for slow changes, or use on-demand capacity.
 
     Source: developer guide, "Provisioned capacity mode" and "Burst capacity".
     """

@@ -25,11 +25,12 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
     Finds partition keys of tables and global indexes with a load of more than 1,000 write units or 3,000 read units per
     second. The finding is an error if the average load exceeds this limit, and a warning if only the peak does.
 
-    For each pattern, the rate is multiplied by the units per call and by the share of calls that use the most frequent
-    value of the key's fields. The load is the sum over all patterns. The share is derived from `Volume(distinct=...)`,
-    the choices of a type, or the bounds of an int, such as a shard from 0 to 7. A constant key receives the whole load.
-    If a key contains the month, day, hour or minute of the write (`ROOM#{room}#{sent_at:month}`), all new items have
-    the same value. A write that changes an index key counts twice in the index.
+    The load is the sum over all patterns. For each pattern, the rate is multiplied by the capacity units per call and
+    by the share of calls that use the most frequent value of the key's fields. The share is derived from
+    `Volume(distinct=...)`, the choices of a type, or the bounds of an int, such as a shard from 0 to 7. A constant key
+    receives the whole load. If a key contains the month, day, hour or minute of the write
+    (`ROOM#{room}#{sent_at:month}`), all new items have the same value. A write that changes an index key counts twice
+    in the index.
 
     Why is this bad? Items with the same partition key share a partition. If the load on a key exceeds the throughput of
     a partition, requests are throttled even if the table has enough capacity. If this happens in an index, writes to
@@ -86,9 +87,9 @@ def _overload(hot: HotKey, what: str, average: float, peak: float, limit: int) -
 def hot_item(subject: Subject) -> Iterator[Finding]:
     """Hot item
 
-    Finds items with a load of more than 1,000 write units or 3,000 read units per second at the peak. For each pattern,
-    the rate is multiplied by the units per call and by the share of the most frequent value of each field in the
-    primary key. The load is the sum over all patterns. A key without fields identifies one item.
+    Finds items with a load of more than 1,000 write units or 3,000 read units per second at the peak. The load is the
+    sum over all patterns. For each pattern, the rate is multiplied by the capacity units per call and by the share of
+    the most frequent value of each field in the primary key. A key without fields identifies one item.
 
     Why is this bad? A single item cannot be distributed across partitions. Typical hot items are counters,
     configuration, and the item of a large customer.
@@ -278,7 +279,7 @@ def _is_time_of_writing(entity: EntitySpec, names: Sequence[str], *, counted: bo
     """Return True if a key that consists of the fields `names` is the time of the write, according to the types of the
     fields.
 
-    If `counted` is True, a date with a declared number of values is also accepted.
+    If `counted` is True, a date field for which the design declares a number of distinct values is also accepted.
     """
     fields = [entity.fields[name] for name in names]
     return all(field.write_time is not None or (counted and is_time_by_type(field)) for field in fields)

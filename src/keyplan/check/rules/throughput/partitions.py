@@ -1,4 +1,4 @@
-"""Rules for shards, the growth of item collections, and undeclared numbers of items."""
+"""Rules for shards, the growth of item collections, and undeclared item counts."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ def _shard_finding(hot: HotKey, problem: str, fix: str) -> Finding:
 def item_collection_growth(subject: Subject) -> Iterator[Finding]:
     """Item collection exceeds 10 GB
 
-    Finds partition keys with more than 10 GB of items according to the declared numbers and sizes. The finding is an
-    error in tables with a local index.
+    Finds partition keys with more than 10 GB of items according to the declared item counts and sizes. The finding is
+    an error in tables with a local index.
 
     Why is this bad? A partition stores about 10 GB. DynamoDB splits a larger item collection by its sort key. If the
     table has a local index, the collection cannot be split, and writes that add to it fail. Even after a split, a query
     for 10 GB reads 10,000 pages, and most of the load is on the newest part.
 
-    Fix: add a period to the partition key (`{user_id}#{day:month}`) and read the periods with `each(...)`, let old
-    items expire, or use separate partition keys for items that are only read by ID.
+    Fix: add a period to the partition key (`{user_id}#{day:month}`) and read the periods with `each(...)`, give old
+    items an expiry, or use separate partition keys for items that are only read by ID.
 
     Source: developer guide, "Partitions and data distribution" and "Item collections in local secondary indexes".
     """
@@ -123,9 +123,9 @@ def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
     Finds entities without `volume=Volume(...)` that are used by patterns with a rate or a claim about capacity units.
     Also finds queries with a partition key whose number of values is unknown.
 
-    Why is this bad? Hot keys, the monthly cost and unbounded queries cannot be checked unless the number, size
-    and distribution of items are known. A query with a partition key whose number of values is unknown is priced as if
-    it read all items.
+    Why is this bad? Hot keys, the monthly cost and unbounded queries can be checked only if the number, size and
+    distribution of items are known. A query with a partition key whose number of values is unknown is priced as if it
+    read all items.
 
     Fix: declare `volume=Volume(count=..., bytes=Bytes(...), distinct={...})` on the entities. Approximate numbers are
     sufficient. For a query, `expected_items=` is sufficient.
