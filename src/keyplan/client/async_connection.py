@@ -1,4 +1,6 @@
-"""Asynchronous connections, which run the same request programs (generators of requests) as blocking connections."""
+"""Asynchronous connections. They run the same request programs (generators that yield requests) as blocking
+connections.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ D = TypeVar("D")
 
 
 class AsyncConnection:
-    """A connection for asyncio. The tasks of one event loop can share it."""
+    """A connection for asyncio, which the tasks of one event loop can share."""
 
     def __init__(self, transport: AsyncTransport, context: Context) -> None:
         self.transport, self.context = transport, context
@@ -86,7 +88,7 @@ class AsyncConnection:
         number of items that one request reads before filtering. `cursor` is the cursor of the previous page.
         `unreadable` is a function that is called with the error for each item that cannot be read as its entity. Such
         items are omitted from the results. Without this function, UnreadableItemError is raised. Scans also accept
-        `segment`, the part of the table to read, such as (0, 4) for the first of four parts.
+        `segment`, the index of the segment to read and the number of segments, such as (0, 4) for the first of four.
 
         Raises RunError if DynamoDB returns an error, and DesignError if the pattern or its table is invalid.
         """
@@ -117,21 +119,21 @@ class AsyncConnection:
         return self.run(put_call("create", item))
 
     def put(self, item: E, /) -> Coroutine[Any, Any, E]:
-        """Write a whole item and return it as stored. An existing item with the same key is replaced."""
+        """Write a complete item and return it as stored. If an item with the same key exists, it is replaced."""
         return self.run(put_call("put", item))
 
     def get(
         self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object
     ) -> Coroutine[Any, Any, M | None]:
-        """Return the item with this primary key, or None if it does not exist.
+        """Return the item with the given primary key, or None if it does not exist.
 
-        Example: `db.get(Task, user_id="ada", task_id="1")`. With `consistent`, the read is strongly consistent, which
-        doubles its price. With `expired`, an item whose expiry time has passed is also returned.
+        Example: `db.get(Task, user_id="ada", task_id="1")`. If `consistent` is True, the read is strongly consistent,
+        which doubles its price. If `expired` is True, the item is returned even if its expiry time has passed.
         """
         return self.run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> Coroutine[Any, Any, E | None]:
-        """Delete the item with this primary key and return it. Return None if it did not exist."""
+        """Delete the item with the given primary key and return it. Return None if it did not exist."""
         return self.run(delete_call(entity, key))
 
     @overload
@@ -253,8 +255,8 @@ class AsyncConnection:
 
         Pass a pattern call, or the entities, key condition and options of an ad-hoc query: `db.iterate(Task,
         pk(user_id="ada"), index="due")`. `unreadable` has the same meaning as in `run`, and is called once for each
-        item. `segment` also has the same meaning as in `run`: several tasks, processes or machines can scan a table in
-        parallel, each of which reads a different segment.
+        item. `segment` also has the same meaning as in `run`. To scan a table in parallel, run one task, process or
+        machine for each segment.
         """
         return self._pages(pages_call("iterate", terms, options), page_size, unreadable, segment)
 
@@ -340,20 +342,20 @@ class AsyncConnection:
     ) -> int:
         """Return the number of items that match an ad-hoc query.
 
-        All items in the key range are read. The options `index`, `consistent` and `expired` have the same meaning as in
-        declared counts.
+        DynamoDB reads all items in the key range to count them. The options `index`, `consistent` and `expired` have
+        the same meaning as in declared counts.
         """
         total: int = await self.run(query_call((first, condition, *more), options, kind="count"))
         return total
 
     async def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
-        """Apply writes to one or more tables in a single transaction: either all of them or none.
+        """Apply writes to one or more tables in a single transaction. Either all writes are applied or none.
 
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError if no write was applied. Its `reasons` attribute contains an error or None for
-        each write.
+        Raises TransactionFailedError if no write was applied. Its `reasons` attribute is a list with one element for
+        each write: the error of the write, or None.
         """
         await self._drive(transact_calls(self.context, calls, token))
 
@@ -370,7 +372,10 @@ class AsyncConnection:
     @overload
     async def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     async def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key in a single transaction. All of them are read as of the same point in time."""
+        """Read items by key in a single transaction, and return them in the order of the calls.
+
+        All items are read as of the same point in time. Missing items are None.
+        """
         return await self._drive(transact_get_calls(self.context, calls))
 
     @overload
@@ -386,33 +391,35 @@ class AsyncConnection:
     @overload
     async def batch_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     async def batch_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key from one or more tables, with one request for every 100 items.
+        """Read items by key from one or more tables, and return them in the order of the calls. Missing items are None.
 
-        If one read of a table is strongly consistent, all reads of that table are. The items are not read at the same
-        point in time.
+        One request is sent for every 100 items. If one read of a table is strongly consistent, all reads of that table
+        are. The items are not read at the same point in time.
         """
         return await self._drive(batch_get_calls(self.context, calls))
 
     async def create_tables(self, *declared: Declared, wait: bool = True) -> None:
         """Create missing tables with their indexes, TTL and stream.
 
-        If TTL is declared, it is also enabled on existing tables. With `wait`, the call waits until all tables are
-        active, and enables declared point-in-time recovery. Raises TableDiffersError if an existing table differs from
-        its declaration in any other way.
+        If TTL is declared, it is also enabled on existing tables. If `wait` is True, wait until all tables are active,
+        and then enable point-in-time recovery where it is declared. Raises TableDiffersError if an existing table
+        differs from its declaration in any other way.
         """
         await self._drive(tables.create_tables(self.context, declared, wait=wait))
 
     async def describe(self, table: Declared) -> dict[str, Any] | None:
-        """Return DynamoDB's TableDescription of a table, or None if the table does not exist."""
+        """Return the TableDescription that DynamoDB's DescribeTable operation returns, or None if the table does not
+        exist.
+        """
         description = await self._drive(tables.describe(self.context, self.context.table(table.schema)))
         return None if description is None else dict(description)
 
     def table_name(self, table: Declared) -> str:
-        """Return the physical name of a table, including the prefix."""
+        """Return the physical name of a table, including the connection's prefix."""
         return self.context.table(table.schema)
 
     async def close(self) -> None:
-        """Close the connection. An engine that was passed to `connect` stays open."""
+        """Close the connection. An engine that was passed to `connect_async` stays open."""
         await self.transport.close()
 
     async def __aenter__(self) -> AsyncConnection:

@@ -1,4 +1,4 @@
-"""Conversion of stored items to entities, and access to their keys, field values and expiry times."""
+"""Functions and classes that convert stored items to entities, and read their keys, field values and expiry times."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ class Reader:
         """Converts an item to an object. Raises UnreadableItemError if the item is invalid."""
 
     def _validated(self, item: Item) -> Any:
-        """Return the object for an item, validated by its model. Raises UnreadableItemError if the item is invalid."""
+        """Return the object for an item after validation by pydantic. Raises UnreadableItemError if the item is
+        invalid.
+        """
         try:
             try:
                 values = self._decode(item)
@@ -99,8 +101,9 @@ class Reader:
         return values
 
     def _recover(self, values: dict[str, Any], item: Item) -> None:
-        """Add values for fields without an attribute to `values`: empty sets, None, and fields that are stored only in
-        key strings.
+        """Add values to `values` for fields whose attribute is absent.
+
+        These are empty sets, None for optional fields, and values that are stored only in the item's key strings.
         """
         for name in self._sets:
             values.setdefault(name, set())
@@ -141,16 +144,16 @@ def reader_of(spec: EntitySpec) -> Reader:
 
 @lru_cache(maxsize=4096)
 def plan_reader(plan: Plan) -> Reader:
-    """Return the reader for the single entity or view that a plan reads."""
+    """Return the cached reader for the only entity or view that a plan reads."""
     return reader_of(plan.entity) if plan.view is None else Reader(plan.entity, plan.view)
 
 
 class Sorter:
-    """Matcher that determines the entity of each item that a query or scan reads.
+    """Matcher that determines to which entity each item in a query or scan result belongs.
 
-    If an item has a discriminator, the discriminator decides. Otherwise the key decides: of all entities in the table
-    whose key templates match, the one with the most specific template is chosen. The declaration order and the field
-    names do not matter. If several entities have equally specific templates, the requested entity is chosen.
+    If an item has a discriminator, its value determines the entity. Otherwise, the key determines it: of all entities
+    in the table whose key templates match, the one with the most specific template is chosen. The declaration order and
+    the field names do not matter. If several entities have equally specific templates, the requested entity is chosen.
     """
 
     def __init__(
@@ -158,8 +161,8 @@ class Sorter:
     ) -> None:
         """Create a matcher for the requested entities.
 
-        `declared` are all entities whose items a request can return. If `view` is given, items are converted to this
-        view of the only requested entity.
+        `declared` are all entities whose items a response can contain. If `view` is given, only one entity is
+        requested, and its items are converted to this view.
         """
         self._discriminator = requested[0].schema.discriminator
         readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in requested}
@@ -204,7 +207,7 @@ class Sorter:
 
 
 class _Prefix(NamedTuple):
-    """A test of whether a key attribute starts with a literal prefix."""
+    """A test that checks whether a key attribute starts with a literal prefix."""
 
     attribute: str
     text: str
@@ -219,11 +222,11 @@ def _names(spec: EntitySpec) -> tuple[str, ...]:
 
 
 def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
-    """Return a sort key that orders entities from the most specific to the least specific key.
+    """Return a sort key that orders entities by how specific their keys are, the most specific first.
 
-    A key is more specific if it contains more literal text, including the shortest value of a field with choices. Ties
-    are broken by how often fields are repeated in the key, then in favor of requested entities (`is_wanted`), and then
-    by the number of fixed-width placeholders.
+    A key is more specific if it contains more literal text. For a field with choices, the length of its shortest value
+    is included. Ties are broken by how often fields are repeated in the key, then in favor of requested entities
+    (`is_wanted`), and then by the number of fixed-width placeholders.
     """
     parts = [part for template in _templates(spec) for part in template.parts]
     open_parts = [part for part in parts if isinstance(part, BoundPlaceholder)]
@@ -239,9 +242,9 @@ def _templates(spec: EntitySpec) -> list[BoundTemplate]:
 
 
 def _form(spec: EntitySpec) -> str:
-    """Return the text of an entity's key templates, with numbers instead of field names.
+    """Return an entity's key templates as one string, with numbers instead of field names.
 
-    Templates that differ only in the names of their fields have the same text.
+    The strings of two entities are equal if their templates differ only in the names of the fields.
     """
     numbers: dict[str, int] = {}
     texts = []
@@ -300,8 +303,9 @@ def _literal_prefix(part: BoundKeyAttribute) -> str:
 
 
 def _template_test(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
-    """Return a test of whether a key attribute matches its template. With `alone`, only the literal prefix
-    is tested.
+    """Return a test that checks whether a key attribute matches its template.
+
+    If `alone` is True, the test checks only the literal prefix.
     """
     attribute, template = part.attribute, part.template
     if template is None:

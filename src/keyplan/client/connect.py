@@ -82,14 +82,15 @@ def connect(
 ) -> Connection:
     """Connect to a database file, an engine, a server, or Amazon DynamoDB.
 
-    `prefix` is added to the name of every table. `names` maps tables, or their names, to physical names. Pass `engine`
-    or a boto3 `client` instead of a URL. Closing the connection closes the client, but not the engine.
+    `prefix` is added to the name of every table. `names` maps tables, or their declared names, to the names in the
+    database. Pass `engine` or a boto3 `client` instead of a URL. Closing the connection closes the client, but not the
+    engine.
 
-    `clock` provides the current time for expiry checks and the waits between attempts. It defaults to the engine's
-    clock, or to the system clock. `retries` sets how often throttled requests are retried, and the wait between
-    attempts. The default is ten attempts with waits of up to 2 seconds. `cursor_key` is a secret of up to 64 bytes that
-    signs page cursors. Processes that exchange cursors need the same key. Without a key, cursors are valid only for
-    this connection. `meter` counts the capacity units that calls consume.
+    `clock` provides the current time for expiry checks, and waits between attempts. The default is the engine's clock
+    or, without an engine, the system clock. `retries` sets how often throttled requests are retried, and the wait
+    between attempts. The default is ten attempts with waits of up to 2 seconds. `cursor_key` is a secret of up to 64
+    bytes that signs page cursors. Processes that exchange cursors need the same key. Without a key, cursors are valid
+    only for this connection. `meter` counts the capacity units that calls consume.
 
     Raises ValueError for an invalid URL or key, StorageError if a file cannot be used, and ImportError if boto3 is
     required but not installed. Connecting sends no request. If the server is unreachable, the first call raises an
@@ -191,7 +192,9 @@ def _open(target: Target, clock: Clock | None) -> Engine:
 
 
 def _client_options(target: Target) -> dict[str, Any]:
-    """Return client options that turn off the client's retries, because the connection retries requests itself."""
+    """Return AWS SDK client options that turn off the client's retries, because the connection itself
+    retries requests.
+    """
     from botocore.config import Config  # noqa: PLC0415 - botocore is an extra
 
     config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, max_pool_connections=50)
@@ -204,7 +207,10 @@ def _client_options(target: Target) -> dict[str, Any]:
 
 
 def _local_defaults(target: Target, session: Any) -> dict[str, Any]:
-    """Return a placeholder Region and placeholder credentials, if none are configured. Local servers ignore them."""
+    """Return a placeholder Region and placeholder credentials for a local server, which ignores them.
+
+    Settings that are already configured are omitted from the result.
+    """
     if target.endpoint is None:
         return {}
     defaults: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Blocking connections, and the functions that turn calls into programs (generators that yield requests).
+"""Blocking connections, and the functions that convert calls to request programs (generators that yield requests).
 
 `run_call` and similar functions validate a call, choose its program and translate errors. They serve both kinds of
 connections: `Connection` waits by blocking, `AsyncConnection` by awaiting.
@@ -70,7 +70,7 @@ def run_call(
 ) -> Program[R]:
     """Run one call and return its result. Raises TypeError if the object is not a pattern call.
 
-    If the request of the call was already sent once, `arguments` are the arguments of that attempt, including its time.
+    If the call's request was already sent, `arguments` are the arguments of that attempt, including its time.
     """
     try:
         plan = call.pattern.plan
@@ -141,10 +141,10 @@ def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, 
 
 
 def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
-    """Return the call whose pages are read.
+    """Return the pattern call or ad-hoc query whose pages a method such as `iterate` reads.
 
-    This is the pattern call in `terms`, or an ad-hoc query from the entities and key condition in `terms`. `method` is
-    the name of the called method for error messages.
+    `terms` contains either a pattern call, or the entities and key condition of an ad-hoc query. `options` are the
+    options of the query. `method` is the name of the called method, for error messages.
     """
     if len(terms) != 1 or options:
         return query_call(terms, options, method=method)
@@ -188,12 +188,12 @@ def transact_calls(context: Context, calls: Sequence[Call[Any]], token: str | No
 
 
 def transact_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
-    """Read several items by key in one transaction, as of the same point in time."""
+    """Read one item per call in one transaction, as of the same point in time."""
     return _get_all(context, calls, "transact_get", reads.transact_get)
 
 
 def batch_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
-    """Read several items by key in batches, not necessarily as of the same point in time."""
+    """Read one item per call in batches, not necessarily as of the same point in time."""
     return _get_all(context, calls, "batch_get", reads.get_several)
 
 
@@ -222,15 +222,15 @@ class DirectCalls:
     """Fast path for calls that need a single request, compiled to plain functions once for each pattern.
 
     The fast path sends the request directly, without a program (a generator that yields requests), so it cannot retry.
-    After an error, `run_call` takes over and treats the error as the answer to its first request. If the connection has
-    a meter, every call runs as a program, because each request is measured.
+    After an error, the call is repeated with `run_call`, which treats the error as the response to its first request.
+    If the connection has a meter, every call runs as a program, because each request is measured.
     """
 
     def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:
         """Create the fast path of a connection.
 
-        `immediate` returns the function that sends an operation's requests without waiting, or None if such a function
-        does not exist.
+        `immediate` returns a function that sends requests for the given operation without waiting, or None if the
+        transport does not support this.
         """
         self._context, self._immediate = context, immediate
         self._by_pattern: dict[object, Callable[[Call[Any]], Any]] = {}
@@ -269,8 +269,8 @@ def _guarded(
 ) -> Program[Any]:
     """Run a program (a generator that yields requests) and translate its errors to public errors.
 
-    `begin` creates the program. If several calls run together, `together` is the name of the operation in the meter's
-    labels, such as "transact" in `transact(take, give)`.
+    `begin` creates the program. If `plans` contains several plans, `together` is the name of the joint operation in the
+    meter's labels, such as "transact" in `transact(take, give)`.
     """
     plan = plans[0]
     try:
@@ -288,7 +288,9 @@ def _guarded(
 
 
 def _prepare(context: Context, plan: Plan) -> Program[None]:
-    """Raise DesignError if a plan has faults, and create missing tables if the connection does this on first use."""
+    """Raise DesignError if a plan or its table is invalid, and create missing tables if the connection is configured to
+    do so.
+    """
     for fault in all_faults(plan):
         raise fault.error()
     for part in plan.steps or (plan,):
@@ -319,7 +321,7 @@ D = TypeVar("D")
 
 
 class Connection:
-    """A blocking connection. Threads can share it."""
+    """A blocking connection, which threads can share."""
 
     def __init__(self, transport: Transport, context: Context) -> None:
         self.transport, self.context = transport, context
@@ -327,8 +329,9 @@ class Connection:
         prepared = transport.prepared if isinstance(transport, EngineTransport) else None
 
         def immediate(operation: str) -> Callable[[str, Request], Answer]:
-            """Return the function that sends requests of an operation, or `self._call` if that attribute
-            was replaced.
+            """Return the function that sends requests for an operation directly.
+
+            If the `_call` attribute of the connection was replaced, for example in a test, the function uses it.
             """
             return prepared(operation) if prepared is not None and self._call is call else self._call
 
@@ -362,7 +365,7 @@ class Connection:
         number of items that one request reads before filtering. `cursor` is the cursor of the previous page.
         `unreadable` is a function that is called with the error for each item that cannot be read as its entity. Such
         items are omitted from the results. Without this function, UnreadableItemError is raised. Scans also accept
-        `segment`, the part of the table to read, such as (0, 4) for the first of four parts.
+        `segment`, the index of the segment to read and the number of segments, such as (0, 4) for the first of four.
 
         Raises RunError if DynamoDB returns an error, and DesignError if the pattern or its table is invalid.
         """
@@ -393,19 +396,19 @@ class Connection:
         return self.run(put_call("create", item))
 
     def put(self, item: E, /) -> E:
-        """Write a whole item and return it as stored. An existing item with the same key is replaced."""
+        """Write a complete item and return it as stored. If an item with the same key exists, it is replaced."""
         return self.run(put_call("put", item))
 
     def get(self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object) -> M | None:
-        """Return the item with this primary key, or None if it does not exist.
+        """Return the item with the given primary key, or None if it does not exist.
 
-        Example: `db.get(Task, user_id="ada", task_id="1")`. With `consistent`, the read is strongly consistent, which
-        doubles its price. With `expired`, an item whose expiry time has passed is also returned.
+        Example: `db.get(Task, user_id="ada", task_id="1")`. If `consistent` is True, the read is strongly consistent,
+        which doubles its price. If `expired` is True, the item is returned even if its expiry time has passed.
         """
         return self.run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> E | None:
-        """Delete the item with this primary key and return it. Return None if it did not exist."""
+        """Delete the item with the given primary key and return it. Return None if it did not exist."""
         return self.run(delete_call(entity, key))
 
     @overload
@@ -519,8 +522,8 @@ class Connection:
 
         Pass a pattern call, or the entities, key condition and options of an ad-hoc query: `db.iterate(Task,
         pk(user_id="ada"), index="due")`. `unreadable` has the same meaning as in `run`, and is called once for each
-        item. `segment` also has the same meaning as in `run`: several threads, processes or machines can scan a table
-        in parallel, each of which reads a different segment.
+        item. `segment` also has the same meaning as in `run`. To scan a table in parallel, run one thread, process or
+        machine for each segment.
         """
         return self._pages(pages_call("iterate", terms, options), page_size, unreadable, segment)
 
@@ -603,20 +606,20 @@ class Connection:
     ) -> int:
         """Return the number of items that match an ad-hoc query.
 
-        All items in the key range are read. The options `index`, `consistent` and `expired` have the same meaning as in
-        declared counts.
+        DynamoDB reads all items in the key range to count them. The options `index`, `consistent` and `expired` have
+        the same meaning as in declared counts.
         """
         total: int = self.run(query_call((first, condition, *more), options, kind="count"))
         return total
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
-        """Apply writes to one or more tables in a single transaction: either all of them or none.
+        """Apply writes to one or more tables in a single transaction. Either all writes are applied or none.
 
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError if no write was applied. Its `reasons` attribute contains an error or None for
-        each write.
+        Raises TransactionFailedError if no write was applied. Its `reasons` attribute is a list with one element for
+        each write: the error of the write, or None.
         """
         self._drive(transact_calls(self.context, calls, token))
 
@@ -633,7 +636,10 @@ class Connection:
     @overload
     def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key in a single transaction. All of them are read as of the same point in time."""
+        """Read items by key in a single transaction, and return them in the order of the calls.
+
+        All items are read as of the same point in time. Missing items are None.
+        """
         return self._drive(transact_get_calls(self.context, calls))
 
     @overload
@@ -647,29 +653,31 @@ class Connection:
     @overload
     def batch_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     def batch_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key from one or more tables, with one request for every 100 items.
+        """Read items by key from one or more tables, and return them in the order of the calls. Missing items are None.
 
-        If one read of a table is strongly consistent, all reads of that table are. The items are not read at the same
-        point in time.
+        One request is sent for every 100 items. If one read of a table is strongly consistent, all reads of that table
+        are. The items are not read at the same point in time.
         """
         return self._drive(batch_get_calls(self.context, calls))
 
     def create_tables(self, *declared: Declared, wait: bool = True) -> None:
         """Create missing tables with their indexes, TTL and stream.
 
-        If TTL is declared, it is also enabled on existing tables. With `wait`, the call waits until all tables are
-        active, and enables declared point-in-time recovery. Raises TableDiffersError if an existing table differs from
-        its declaration in any other way.
+        If TTL is declared, it is also enabled on existing tables. If `wait` is True, wait until all tables are active,
+        and then enable point-in-time recovery where it is declared. Raises TableDiffersError if an existing table
+        differs from its declaration in any other way.
         """
         self._drive(tables.create_tables(self.context, declared, wait=wait))
 
     def describe(self, table: Declared) -> dict[str, Any] | None:
-        """Return DynamoDB's TableDescription of a table, or None if the table does not exist."""
+        """Return the TableDescription that DynamoDB's DescribeTable operation returns, or None if the table does not
+        exist.
+        """
         description = self._drive(tables.describe(self.context, self.context.table(table.schema)))
         return None if description is None else dict(description)
 
     def table_name(self, table: Declared) -> str:
-        """Return the physical name of a table, including the prefix."""
+        """Return the physical name of a table, including the connection's prefix."""
         return self.context.table(table.schema)
 
     def close(self) -> None:

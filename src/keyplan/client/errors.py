@@ -41,20 +41,21 @@ class FailedPart:
     """A part of a write condition that is false for the stored item."""
 
     origin: Origin
-    """The builder method that declares this part of the condition, such as "condition", or the kind of pattern that
-    requires it.
+    """The name of the builder method that declares this part of the condition, such as "condition".
+
+    If no builder method declares it, this is the kind of pattern that requires the condition.
     """
     text: str
     """The false part of the condition as Python source, such as "status == 'open'", or a message such as "item already
     exists".
     """
     stored: Mapping[str, Any]
-    """The stored value of each field or member in this part of the condition.
+    """The stored value of each field that this part of the condition compares, or of each member of such a field.
 
     The value is None if the stored item does not have the field. The mapping is empty if the item does not exist.
     """
     message: str
-    """The false part of the condition with its origin and the stored values, as shown in error messages."""
+    """The false part of the condition with its origin and the stored values, for use in an error message."""
 
     def __str__(self) -> str:
         return self.message
@@ -128,7 +129,7 @@ class VersionConflictError(RunError):
 
 
 class UniqueTakenError(RunError):
-    """Raised if another item already has the values of a unique constraint. `owner` is the key of that item."""
+    """Raised if another item already has the values of a unique constraint. `owner` is the primary key of that item."""
 
     def __init__(
         self,
@@ -146,7 +147,7 @@ class UniqueTakenError(RunError):
 class TransactionFailedError(RunError):
     """Raised if no write of a transaction was applied.
 
-    `reasons` contains an error or None for each write, in order.
+    `reasons` is a list with one element for each write, in order: the error of the write, or None.
     """
 
     def __init__(self, problem: str, *, reasons: Sequence[RunError | None], **about: Any) -> None:
@@ -172,7 +173,7 @@ class ThrottledError(RunError):
 
 
 class UnavailableError(RunError):
-    """Raised if the server failed or did not answer."""
+    """Raised if the server failed or did not answer during every attempt."""
 
 
 class OutcomeUnknownError(UnavailableError):
@@ -191,11 +192,11 @@ class UnreadableItemError(RunError):
 
 
 class CursorError(RunError):
-    """Raised if a cursor is damaged, or belongs to another pattern, partition, range or cursor key."""
+    """Raised if a page cursor is damaged, or was created for a different pattern, partition, range or cursor key."""
 
 
 class TooManyResultsError(RunError):
-    """Raised if a query or scan has more results than the caller accepts."""
+    """Raised if a query or scan has more results than the given maximum."""
 
 
 class TableMissingError(RunError):

@@ -1,4 +1,6 @@
-"""Translation of DynamoDB's errors into terms of the design, such as which part of a condition is false."""
+"""Functions that translate DynamoDB's errors into errors of keyplan, which name entities, fields and false
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +62,9 @@ def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
 class FirstAttemptError(Exception):
     """Raised if DynamoDB returns an error for a request that the fast path has sent directly.
 
-    The call is then run as a program (a generator of requests), which treats the error as the response to its first
-    request. `arguments` are the arguments of the attempt, including its time, or None if the request does not depend on
-    the time.
+    The call is then repeated as a program (a generator that yields requests), which treats the error as the response to
+    its first request. `arguments` are the arguments of the attempt, including its time, or None if the request does not
+    depend on the time.
     """
 
     def __init__(self, error: ServiceError, arguments: Arguments | None) -> None:
@@ -71,7 +73,7 @@ class FirstAttemptError(Exception):
 
 
 def condition_text(condition: Condition, fields: str = "F.") -> str:
-    """Return a condition as Python source. `fields` is the prefix of field names."""
+    """Return a condition as Python source. `fields` is the text in front of each field name."""
     return _TEXTS[type(condition)](condition, fields)
 
 
@@ -126,7 +128,7 @@ def _not(condition: NotCondition, fields: str) -> str:
 
 
 def _in_parentheses(part: Condition, fields: str) -> str:
-    """Return a part of a condition as source, with parentheses unless it is a method call or a negation."""
+    """Return an operand of a condition as source, in parentheses unless it is a method call or a negation."""
     text = condition_text(part, fields)
     return f"({text})" if isinstance(part, (CompareCondition, AndCondition, OrCondition)) else text
 
@@ -150,8 +152,8 @@ _KINDS: dict[tuple[str, str], Origin] = {
     ("UpdateItem", "must"): "update",
 }
 _LABELS = {"assuming": "assumption", "if_version": "version check"}
-"""The words that messages use for some builder methods that declare conditions. Other methods are shown by
-their names.
+"""The words that messages use for some of the builder methods that declare conditions. Other methods are
+shown by name.
 """
 
 
@@ -209,7 +211,7 @@ def _kind_part(origin: Origin, text: str) -> FailedPart:
 
 
 def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
-    """Read the item in an error response. If it is not valid as a whole, read each field separately."""
+    """Read the stored item in an error response. If the item as a whole is invalid, read each field separately."""
     fields = plan.entity.fields
     if item is None:
         return _StoredItem(None, None, dict.fromkeys(fields), is_expired=False)
@@ -256,7 +258,9 @@ def _failed_in(
 
 
 def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) -> Condition:
-    """Return a condition with timestamps rounded to the storage unit of their fields, as in the request."""
+    """Return a condition with its timestamps rounded to the precision with which the fields are stored, as in the
+    request.
+    """
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(_in_stored_units(part, fields) for part in condition.parts))
     if isinstance(condition, NotCondition):
@@ -288,7 +292,7 @@ def _failed_version(plan: Plan, arguments: Arguments, stored_item: _StoredItem) 
 
 
 def _version_in(plan: Plan, item: Item | None) -> int:
-    """Return the version in a stored item, or 0 if it does not contain a version."""
+    """Return the version number in a stored item, or 0 if the item does not exist or has no version."""
     assert plan.entity.version is not None, "only a versioned entity has an expected version"
     attribute = plan.entity.fields[plan.entity.version].attribute
     return int((item or {}).get(attribute, {}).get("N", "0"))
@@ -318,7 +322,8 @@ def _part(origin: Origin, condition: Condition, stored_item: _StoredItem) -> Fai
 
 
 def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each field, member and size that a condition compares, as a pair of its Python source and its stored value.
+    """Yield each operand of a condition that is a field, a member of a field, or a size, as a pair of its Python source
+    and its stored value.
 
     The stored value is None if the stored item does not have the field or member.
     """
@@ -331,7 +336,7 @@ def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _unknown_part(plan: Plan, arguments: Arguments, item: Item | None) -> FailedPart:
-    """Return the whole condition as one failed part. Used if it is not known which part is false."""
+    """Return the whole condition as one failed part. Used if it is unknown which of its parts are false."""
     origin: Origin = "condition" if plan.condition is not None or not plan.assumed else "assuming"
     text = "the condition" if plan.condition is None else condition_text(fill(plan.condition, arguments), "")
     detail = "the service returned no item" if item is None else "unknown which part"
@@ -346,7 +351,7 @@ def step_failed(
 ) -> RunError:
     """Return the error for one action of a cancelled transaction.
 
-    `members` are the parameters of the action, and `reason` is its cancellation reason.
+    `members` are the parameters of the action, `key` is the key of its item, and `reason` is its cancellation reason.
     """
     code = str(reason.get("Code"))
     if code == "ConditionalCheckFailed":
@@ -369,13 +374,13 @@ def step_failed(
 
 
 def step_text(number: int, pattern: str, arguments: Arguments) -> str:
-    """Describe a step of a transaction by its number, pattern and arguments."""
+    """Return a description of a step of a transaction, with its number, pattern and arguments."""
     values = ", ".join(f"{name}={shorten(value)}" for name, value in arguments.items() if name.isidentifier())
     return f"step {number + 1} {pattern}({values})"
 
 
 def steps_text(steps: Sequence[tuple[str, Arguments]], errors: Sequence[RunError | None]) -> str:
-    """Describe the failed steps of a transaction, together with their errors, in one line."""
+    """Return a description of the failed steps of a transaction and their errors, in one line."""
     return "; ".join(f"{step_text(number, *steps[number])}: {error}" for number, error in enumerate(errors) if error)
 
 
@@ -385,10 +390,10 @@ def with_steps(
     steps: Sequence[tuple[str, Arguments]],
     errors: Sequence[RunError | None],
 ) -> RunError:
-    """Return a copy of `given_up` whose message consists of `done` and the failed steps of the transaction.
+    """Return a copy of `given_up` with a message that lists the failed steps of the transaction after the text `done`.
 
-    `errors` contains the error of each step, or None for a step that did not fail. If all are None, `given_up` itself
-    is returned.
+    `steps` contains the pattern name and the arguments of each step. `errors` contains the error of each step, or None
+    for a step that did not fail. If all errors are None, `given_up` itself is returned.
     """
     first = next((error for error in errors if error is not None), None)
     if first is None:
@@ -399,7 +404,7 @@ def with_steps(
 
 
 def refused(plan: Plan, table: str, error: ServiceError) -> RunError:
-    """Return the error for a request that DynamoDB rejected for a reason other than its condition."""
+    """Return the error for a request that DynamoDB rejected for a reason other than a false condition."""
     if error.code == "ResourceNotFoundException":
         return TableMissingError(
             f"{plan.pattern}: table {table}, or an index of it, does not exist ({error.message}); create it with"

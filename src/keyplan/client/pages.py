@@ -1,4 +1,4 @@
-"""Page cursors, and the request programs (generators of requests) that read pages and counts.
+"""Page cursors, and the request programs (generators that yield requests) that read pages and count items.
 
 A cursor is an opaque string that is valid only for the same pattern, arguments and cursor key. It contains the key of
 the last returned item of each partition that the call reads. It also contains a keyed digest (BLAKE2b) of these keys,
@@ -100,7 +100,9 @@ Unreadable = Callable[[UnreadableItemError], object]
 
 
 def report_once(unreadable: Unreadable | None) -> Unreadable | None:
-    """Return a function that reports each unreadable item only once. Pages of merged partitions can repeat items."""
+    """Return a function that calls `unreadable` only once for each item. Pages of merged partitions can
+    repeat items.
+    """
     if unreadable is None:
         return None
     reported: set[str] = set()
@@ -115,7 +117,7 @@ def report_once(unreadable: Unreadable | None) -> Unreadable | None:
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """Options that select which part of the results a call returns."""
+    """Options that select which results a call returns."""
 
     limit: int | None = None
     """The maximum number of results."""
@@ -135,7 +137,7 @@ class PageOptions:
             _check_segment(self.segment)
 
     def check(self, called: str) -> None:
-        """Raise TypeError or ValueError for an invalid option. `called` is the text of the call for use in messages."""
+        """Raise TypeError or ValueError for an invalid option. `called` is the text of the call for error messages."""
         for name, value, kind in (
             ("limit", self.limit, int),
             ("page_size", self.page_size, int),
@@ -153,7 +155,9 @@ class PageOptions:
             raise TypeError(f"{called} expects unreadable as a function, got {value_text}")
 
     def or_of(self, plan: Plan) -> PageOptions:
-        """Return these options, with the options declared for the pattern as defaults."""
+        """Return these options. A limit or page size that is not set is replaced by the one declared for the plan's
+        pattern.
+        """
         if plan.limit is None and plan.page_size is None:
             return self
         limit = plan.limit if self.limit is None else self.limit
@@ -187,7 +191,7 @@ class RangeReader:
         self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
-        """Return the index entries whose full items are read from the table afterwards.
+        """Return the index entries whose full items must then be read from the table.
 
         Entries that have expired or belong to other entities are excluded. Each entry is returned twice in a pair, so
         that the result has the same form as that of `entities`.
@@ -203,7 +207,7 @@ class RangeReader:
     ) -> Program[tuple[list[Any], int]]:
         """Read the full items of index entries from the table.
 
-        Return their entities in order, and the number of entries whose item no longer exists.
+        Return the entities in the order of the entries, and the number of entries whose item no longer exists.
         """
         table = context.table(self.plan.schema)
         keys = [{name: entry[name] for name in self.plan.schema.key} for entry in entries]
@@ -239,8 +243,9 @@ class RangeReader:
         return read
 
     def _explained(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
-        """Return the error, with a note if required attributes are missing, because the index might not
-        project them.
+        """Return an error for an unreadable item, with a note if required attributes are absent.
+
+        The note says that the index might not project these attributes.
         """
         index = self.plan.index
         if index is None or index.kind != "GSI" or self.plan.hydrated:
@@ -266,7 +271,7 @@ class RangeReader:
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
 
     def counted(self, items: list[Item], arguments: Arguments) -> int:
-        """Return the number of items that belong to the requested entities and have not expired."""
+        """Return how many of the items belong to the requested entities and have not expired."""
         if self.plan.residue is not None:
             return len(self.entities(items, arguments))
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -302,7 +307,7 @@ class _Partition:
 
     @property
     def position(self) -> Position:
-        """The position after the last result that the call returned, from which the next page continues."""
+        """The position after the last returned result, from which the next page continues."""
         if self._last is None:
             return self._position
         return {name: self._last[name] for name in self._shared.position_of}
@@ -376,20 +381,22 @@ class _Partition:
         self._last, self._position = None, DONE if self._ended is None else self._ended
 
     def order(self) -> Any:
-        """Return the sort key values of the next result, by which several partitions are merged."""
+        """Return the sort key values of the next result, which determine its position when partitions are merged."""
         item = self.waiting[0][0]
         return tuple(sort_value(item[name]) for name in self._shared.sorted_by)
 
     @property
     def has_more(self) -> bool:
-        """Whether the partition may have more results in the key range."""
+        """Whether the key range of this partition may contain more results."""
         return self.more or bool(self.waiting)
 
 
 def page(context: Context, shared: RangeReader, arguments: Arguments, options: PageOptions) -> Program[Page[Any]]:
-    """Read a page of results. Without `limit`, stop after the first response with results from each partition.
+    """Read a page of results.
 
-    Only the last page can be empty, unless `page_size` is given.
+    If `limit` is not set, the page ends after the first response that contains results. When several partitions are
+    merged, it ends after one such response for each partition. Only the last page can be empty, unless `page_size` is
+    set.
     """
     options = options.or_of(shared.plan)
     if options.segment is not None and shared.plan.operation != "Scan":
@@ -446,7 +453,7 @@ def _take(partition: _Partition, limit: int | None, page_size: int | None, *, on
 
 
 class _Descending:
-    """A sort value that compares in descending order."""
+    """A wrapper for a sort key value that reverses its order in comparisons."""
 
     __slots__ = ("order",)
 

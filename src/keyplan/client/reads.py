@@ -22,7 +22,7 @@ from keyplan.errors import KeyplanError, ServiceError
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
-    """Read the item of a call, and return its entity. Return None if the item does not exist.
+    """Read the item with the key in a call's arguments, and return its entity. Return None if the item does not exist.
 
     An expired item is treated as missing unless the plan includes expired items.
     """
@@ -61,7 +61,7 @@ def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answ
 def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
     """Convert an item to its entity. Return None if the item is missing.
 
-    Return None for an expired item too, unless the plan includes expired items.
+    Also return None for an expired item, unless the plan includes expired items.
     """
     if not item or OWNER in item:
         return None
@@ -99,13 +99,16 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
 
 
 def members_of(plans: Sequence[Plan]) -> Request:
-    """Return the parameters for one table in a batch read. A projection is included only if there is a single plan."""
+    """Return the parameters that a BatchGetItem request contains for one table, except the keys.
+
+    A projection is included only if there is a single plan.
+    """
     members: Request = {"ConsistentRead": True} if any(plan.consistent for plan in plans) else {}
     return members | get_request(plans[0]).projection if len(plans) == 1 else members
 
 
 Place = tuple[str, tuple[Any, ...]]
-"""The name of a table, and a key in hashable form."""
+"""The name of a table, and a primary key in a hashable form."""
 
 
 def fetch(
@@ -130,7 +133,7 @@ def fetch(
 
 
 def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]]:
-    """Read up to 100 keys, requesting unprocessed keys again. Return each item with its table."""
+    """Read up to 100 keys, and request unprocessed keys again. Return pairs of a table name and an item."""
     items: list[tuple[str, Item]] = []
     fruitless = 0
     while True:

@@ -1,12 +1,12 @@
-"""Programs that yield requests, drivers that send the requests, retries, and the capacity meter.
+"""Request programs, the drivers that send their requests, the retry logic, and the capacity meter.
 
-A program is a generator. It yields `(operation, request)` or a `Wait`, and receives the answer. If DynamoDB returns an
-error, the error is raised at the yield. A driver knows nothing about patterns, and a program knows nothing about
-sockets or event loops. Therefore each program is written once, and each way of waiting needs only one driver.
+A request program is a generator. It yields `(operation, request)` or a `Wait`, and receives the response. If DynamoDB
+returns an error, the error is raised at the yield. Drivers do not depend on patterns, and programs do not depend on
+sockets or event loops. Therefore, the same programs serve blocking and asynchronous connections.
 
-There are three kinds of errors. After throttling and conflicts, nothing was written, and the request is sent again.
-After a server error or a missing answer, a write may have been applied. The request is sent again only if that is safe,
-and `Outcome` records the uncertainty for the program. Every other error is treated as an answer.
+Errors are of three kinds. After throttling or a conflict, nothing was written, and the request is retried. After a
+server error or a missing response, a write may have been applied. The request is retried only if that is safe, and
+`Outcome` records for the program that the outcome is uncertain. Every other error is passed to the program.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Transport(Protocol):
         """Send a request and return the response, with binary values as bytes."""
 
     def close(self) -> None:
-        """Close the transport, and release its connections and files."""
+        """Close the transport, including its network connections and files."""
 
 
 class AsyncTransport(Protocol):
@@ -65,10 +65,12 @@ class AsyncTransport(Protocol):
         """Send a request and return the response, with binary values as bytes."""
 
     def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
-        """Return a blocking function that is fast enough to run in the event loop's thread, or None."""
+        """Return a blocking function for an operation if it is fast enough to run in the event loop's thread, otherwise
+        None.
+        """
 
     async def close(self) -> None:
-        """Close the transport, and release its connections and files."""
+        """Close the transport, including its network connections and files."""
 
 
 def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Callable[[float], object]) -> R:
@@ -95,9 +97,9 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
 
 
 def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callable[[str, Request], Answer]:
-    """Return a function that raises the given error for its first request, and passes later requests to `call`.
+    """Return a function that raises `error` for its first request, and passes later requests to `call`.
 
-    The given error is the response to a request that was already sent.
+    `error` is the response to the first request, which was already sent.
     """
     errors = [error]
 
@@ -112,9 +114,9 @@ def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callab
 def after_async(
     error: ServiceError, call: Callable[[str, Request], Awaitable[Answer]]
 ) -> Callable[[str, Request], Awaitable[Answer]]:
-    """Return a function that raises the given error for its first request, and passes later requests to `call`.
+    """Return a function that raises `error` for its first request, and passes later requests to `call`.
 
-    The given error is the response to a request that was already sent.
+    `error` is the response to the first request, which was already sent.
     """
     errors = [error]
 
@@ -131,7 +133,10 @@ async def drive_async(
     call: Callable[[str, Request], Awaitable[Answer]],
     wait: Callable[[float], Awaitable[object]],
 ) -> R:
-    """Run a request program (a generator that yields requests) to completion. `call` and `wait` are awaited."""
+    """Run a request program (a generator that yields requests) to completion.
+
+    `call` sends its requests, and `wait` waits for a number of seconds. Both are awaited.
+    """
     try:
         step = next(program)
         while True:
@@ -181,7 +186,7 @@ class Retries:
         check_seconds(first_s=self.first_s, most_s=self.most_s)
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """Return the number of seconds to wait after the attempt with this number, with full jitter."""
+        """Return the number of seconds to wait after the given attempt. The wait is random, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
@@ -225,19 +230,19 @@ _FAILED_STATUS = 500
 
 @dataclass(slots=True)
 class Outcome:
-    """A record of whether a write may have been applied although no attempt has succeeded."""
+    """A record of whether a write may have been applied even though no attempt returned a successful response."""
 
     uncertain: bool = False
-    """Whether an earlier attempt got no answer, so that the write may have been applied."""
+    """Whether an earlier attempt received no response or a server error, so that the write may have been applied."""
 
 
 def send(
     context: Context, operation: str, request: Request, outcome: Outcome | None = None, *, repeats: bool = True
 ) -> Program[Answer]:
-    """Send a request, and retry it while errors are transient.
+    """Send a request, and retry it after transient errors.
 
-    Raises ServiceError for other error responses, and RunError after the last attempt. With `repeats=False`, the
-    request is not retried if an attempt may have written something.
+    Raises ServiceError for other error responses, and RunError if the last attempt fails. If `repeats` is False, the
+    request is not retried after an attempt that may have applied a write.
     """
     attempt = 0
     while True:
@@ -278,7 +283,9 @@ def is_uncertain(error: ServiceError) -> bool:
 
 
 def is_transient(error: ServiceError) -> bool:
-    """Return True if a retry of a request that failed with this error may succeed, for example after throttling."""
+    """Return True if a request that failed with this error may succeed when it is retried, for example after
+    throttling.
+    """
     if error.code == CANCELLED:
         codes = {reason.get("Code", "None") for reason in reasons_of(error)} - {"None"}
         return bool(codes) and codes <= THROTTLED | CONFLICTS
@@ -291,7 +298,9 @@ def is_transient(error: ServiceError) -> bool:
 
 
 def is_throttled(error: ServiceError) -> bool:
-    """Return True if exceeded throughput caused the error or one of the cancellation reasons of a transaction."""
+    """Return True if a request failed because throughput was exceeded, or if a transaction was cancelled for this
+    reason.
+    """
     return error.code in THROTTLED or any(reason.get("Code") in THROTTLED for reason in reasons_of(error))
 
 
@@ -304,7 +313,7 @@ def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
 def final_error(error: ServiceError, attempts: int, *, is_known: bool = True) -> RunError:
     """Return the error to raise after the last attempt of a request.
 
-    `is_known` is False if the request may have written something.
+    `is_known` is False if it is unknown whether the request was applied.
     """
     after = f"after {attempts} attempts: {error.message}"
     if not is_known:
@@ -326,7 +335,9 @@ class Usage:
 
     calls: int = 0
     requests: int = 0
-    """The number of requests, including all pages, the reads before and after a write, and retries."""
+    """The number of requests. It includes requests for further pages, the reads before and after a write,
+    and retries.
+    """
     throttled: int = 0
     """The number of throttled requests."""
     spent: ConsumedUnits = field(default_factory=ConsumedUnits)

@@ -35,7 +35,7 @@ class Declared(Protocol):
 
 @dataclass(frozen=True)
 class OfPlan:
-    """A table with the entities of a single plan."""
+    """A table and the entities of one plan, in place of a declared table."""
 
     schema: Schema
     entities: Sequence[EntitySpec]
@@ -71,7 +71,7 @@ def create_request(table: Declared, name: str) -> Request:
 
 
 def key_types(table: Declared) -> dict[str, str]:
-    """Return the DynamoDB type of each key attribute, as determined by the entities."""
+    """Return the DynamoDB type of each key attribute, derived from the table's entities."""
     types: dict[str, str] = {}
     for spec in table.entities:
         for stored in spec.fields.values():
@@ -95,7 +95,7 @@ def _billing(schema: Schema) -> Request:
 def create_tables(context: Context, tables: Sequence[Declared], *, wait: bool) -> Program[None]:
     """Create missing tables, and enable the declared settings that CreateTable does not support.
 
-    With `wait`, wait until the tables are active. Raises TableDiffersError if an existing table differs from its
+    If `wait` is True, wait until the tables are active. Raises TableDiffersError if an existing table differs from its
     declaration.
     """
     for table in tables:
@@ -186,7 +186,7 @@ def _is_ttl_enabled(context: Context, schema: Schema) -> Program[bool]:
 
 
 def _enable_recovery(context: Context, name: str) -> Program[None]:
-    """Enable point-in-time recovery if it is disabled."""
+    """Enable point-in-time recovery for a table if it is disabled."""
     if not (yield from _is_recovery_disabled(context, name)):
         return
     request = {"TableName": name, "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
@@ -203,9 +203,9 @@ def _enable_recovery(context: Context, name: str) -> Program[None]:
 
 
 def _is_recovery_disabled(context: Context, name: str) -> Program[bool]:
-    """Return True if point-in-time recovery is disabled, and the server supports it.
+    """Return True if point-in-time recovery is disabled for a table.
 
-    Some DynamoDB-compatible servers do not support point-in-time recovery.
+    Return False if the server does not support it, as some DynamoDB-compatible servers do not.
     """
     try:
         response = yield from send(context, "DescribeContinuousBackups", {"TableName": name})
@@ -221,9 +221,9 @@ def _is_recovery_disabled(context: Context, name: str) -> Program[bool]:
 
 
 def differences(expected: Mapping[str, Any], existing: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a description of each difference between a table and its declaration.
+    """Yield a sentence for each difference between an existing table and its declaration.
 
-    Indexes that are not declared are ignored.
+    Indexes that exist but are not declared are ignored.
     """
     if _keys(expected) != _keys(existing):
         yield f"its key is {_keys_text(existing)}, and {_keys_text(expected)} is declared"

@@ -1,11 +1,11 @@
-"""Actions of a transaction: the writes of items, and the writes of the guard items that reserve their unique values.
+"""Transactions that write items and the guard items that reserve their unique values.
 
 A guard item, or sentinel, is an item whose key contains unique values. It stores the key of the item that has these
-values, and expires together with that item. A write of unique values puts the guard item if no other item owns it, and
-a write that releases the values deletes the guard item.
+values, and expires together with that item. When an item receives unique values, the transaction puts the guard item on
+the condition that no other item owns it. When an item no longer has the values, the transaction deletes the guard item.
 
-Before an update or delete, the item is read to find the values that the write releases. The write has the condition
-that these values are unchanged. If they have changed, the transaction is built again.
+Before an update or delete, the item is read to find the unique values that it currently has. The write has the
+condition that these values are unchanged. If they have changed, the item is read again, and a new transaction is sent.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Role = Literal["item", "take", "release"]
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """An action of a transaction, with the call that requires it."""
+    """An action of a transaction, and the call for which it is performed."""
 
     call: int
-    """The index of the call that requires the action."""
+    """The index of the call for which the action is performed."""
     plan: Plan
     arguments: Arguments
     role: Role
@@ -55,11 +55,9 @@ class Action:
     members: Request
     key: Item
     pinned: Mapping[str, Any] | None = None
-    """The key, unique values and expiry time of the written item as read before the write, or None if it
-    was not read.
-    """
+    """The key, unique values and expiry time of the item, as read before the write. None if the item was not read."""
     rule: BoundUnique | None = None
-    """The unique constraint that the action's guard item enforces, or None if the action writes another item."""
+    """The unique constraint whose guard item this action writes, or None if the action does not write a guard item."""
     values: tuple[Any, ...] = ()
 
     @property
@@ -76,7 +74,7 @@ class Action:
 def actions_of(
     context: Context, number: int, call: WriteCall[Any], arguments: Arguments, skipped: frozenset[Any]
 ) -> Program[list[Action]]:
-    """Return the actions of a transaction that a call requires: the write of its item, and writes of guard items.
+    """Return the actions that a call adds to a transaction: the write of its item, and the writes of guard items.
 
     `number` is the index of the call in the transaction. The guard items in `skipped` are not deleted, because other
     items own them.
@@ -104,20 +102,20 @@ def actions_of(
 
 
 def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]:
-    """Return the stored item with this key, even if it has expired. Return None if it does not exist."""
+    """Return the stored item with the given key, even if it has expired. Return None if it does not exist."""
     response = yield from send(context, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     return response.get("Item") or None
 
 
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
-    """Return the attributes that must not change between the read and the write of an item with unique values."""
+    """Return the attributes of an item with unique values that must be unchanged between its read and its write."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
     ttl = spec.expiry_attribute
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
 
 
 def _pinned(action: Action, old: Item | None) -> Action:
-    """Return a copy of a write action with the additional condition that its item is still the item `old`.
+    """Return a copy of a write action, with the additional condition that the stored item is still `old`.
 
     The condition compares the unique values and the expiry time. If `old` is None, the condition requires that the item
     does not exist.
@@ -147,7 +145,7 @@ def _pinned(action: Action, old: Item | None) -> Action:
 
 
 def has_moved(action: Action, stored: Item | None) -> bool:
-    """Return True if the key, unique values or expiry time of an item have changed since the item was read."""
+    """Return True if the key, unique values or expiry time of an item differ from those read before the write."""
     if action.pinned is None:
         return False
     return any((stored or {}).get(name) != value for name, value in action.pinned.items())
@@ -178,7 +176,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
 
 
 def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:
-    """Return, as an attribute value, the expiry time of an item after a write, or None if the item does not expire."""
+    """Return the expiry time of an item after a write as an attribute value, or None if the item does not expire."""
     ttl = plan.entity.expiry_attribute
     if ttl is None or plan.operation == "DeleteItem":
         return None
@@ -215,7 +213,8 @@ def _sentinels(
 def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the field values from which the key of a guard item is built.
 
-    Return None if `values` is None, or if a unique field is None, so that the constraint does not apply.
+    Return None if `values` is None. Also return None if a unique field is None, because the constraint then does not
+    apply.
     """
     if values is None:
         return None
@@ -234,8 +233,7 @@ def _owner(own: Action) -> Item:
 def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
     """Return an action that puts a guard item, on the condition that the values are not reserved for another item.
 
-    `own` is the write of the item that has the values. A reservation by an expired guard item does not prevent the
-    write.
+    `own` is the write of the item that has the values. An expired guard item does not reserve the values.
     """
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
@@ -251,7 +249,8 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return an action that deletes a guard item, on the condition that the guard item does not belong to another item.
+    """Return an action that deletes the guard item of a unique constraint, on the condition that it belongs to the same
+    item.
 
     `own` is the write of the item that had the values.
     """
@@ -260,7 +259,9 @@ def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Actio
 
 
 def _if_own(own: Action) -> Request:
-    """Return the parameters of a guard item's action that make it fail if the guard item belongs to another item."""
+    """Return the condition parameters that make the write of a guard item fail if it belongs to an item other than that
+    of `own`.
+    """
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
         "ExpressionAttributeNames": {"#key": own.plan.schema.partition, "#owner": OWNER},
@@ -285,7 +286,7 @@ def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, A
 def merged(actions: list[Action]) -> list[Action]:
     """Return the actions with at most one action for each guard item.
 
-    If one call releases a value and another call reserves it, a single action makes the other item the owner.
+    If one call releases a value that another call reserves, a single action changes the owner of the guard item.
     """
     released = {action.place: action for action in actions if action.role == "release"}
     places = {action.place for action in actions if action.role == "take"}
@@ -312,7 +313,8 @@ _TOKENS_REMEMBERED = 1000
 def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
     """Return True if the stored item has expired and therefore blocks an upsert.
 
-    A put replaces an expired item as a whole. An update would keep the other attributes of the expired item.
+    An update would keep the other attributes of the expired item. A put replaces the item as a whole, so it is not
+    blocked.
     """
     if plan.operation != "UpdateItem" or plan.exists != "may" or stored is None:
         return False
@@ -320,7 +322,7 @@ def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool
 
 
 def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: Request) -> Program[None]:
-    """Delete the stored item that an update request would change, if it has expired."""
+    """Delete the item that `request` updates, if the item has expired."""
     delete = {
         "TableName": request["TableName"],
         "Key": request["Key"],
@@ -345,10 +347,11 @@ def transact(
 ) -> Program[None]:
     """Apply all writes in one transaction, or none of them.
 
-    `pattern` is the name for use in errors. `now_s` is the time of the call, if it is already known.
+    `pattern` is the pattern name for error messages. `now_s` is the time of the call in seconds since 1970, if it was
+    already determined.
 
-    Raises TransactionFailedError with a reason for each failed call. After all retries, raises WriteConflictError or
-    ThrottledError, which also list the failed steps.
+    Raises TransactionFailedError with a reason for each failed call. Raises WriteConflictError or ThrottledError if the
+    last attempt fails. Their messages list the failed steps.
     """
     sent_token = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
     now_s = first_attempt_time(context, token) if now_s is None else now_s
@@ -380,8 +383,9 @@ def transact(
 def _attempt(
     context: Context, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], token: str, pattern: str
 ) -> Program[list[dict[str, Any]] | None]:
-    """Send a transaction. Return None if it succeeded, or the cancellation reasons if the transaction must be built
-    again.
+    """Send a transaction. Return None if it succeeds.
+
+    Return the cancellation reasons if an item or guard item has changed, so that the transaction must be built again.
     """
     request = {"TransactItems": [action.request for action in actions], "ClientRequestToken": token}
     try:
@@ -493,7 +497,7 @@ def _refused(
 ) -> RequestRefusedError:
     """Return the error for a transaction that DynamoDB rejected as invalid.
 
-    If possible, its message names the steps that DynamoDB rejected.
+    If possible, the message names the steps that caused the rejection.
     """
     bytes_of = {action.call: item_bytes(action.members["Item"]) for action in actions if "Item" in action.members}
     places: dict[tuple[str, str], list[Action]] = {}

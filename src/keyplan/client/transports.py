@@ -30,14 +30,14 @@ class Embedded(Protocol):
 
 
 class EngineTransport:
-    """Transport that calls an engine in this process."""
+    """A transport that calls an engine in this process."""
 
     def __init__(self, engine: Embedded, *, owned: bool) -> None:
         self.engine, self._owned = engine, owned
         self.call = engine.call
 
     def prepared(self, operation: str) -> Callable[[str, Request], Answer]:
-        """Return the engine's function for an operation, for use only with requests that were compiled from
+        """Return the engine's fast function for an operation. It accepts only requests that were compiled from
         patterns.
         """
         return _prepared(self.engine, operation)
@@ -49,10 +49,11 @@ class EngineTransport:
 
 
 class AsyncEngineTransport:
-    """Transport that calls an engine in this process from an event loop.
+    """A transport for asyncio that calls an engine in this process.
 
-    A call takes only tens of microseconds, which is less than a thread switch, so it runs in the event loop's thread.
-    With durability "full", a write waits milliseconds for the disk, so it runs in another thread.
+    A call usually needs only tens of microseconds, which is less than the cost of a thread switch. Therefore, it runs
+    in the event loop's thread. With durability "full", a write waits milliseconds for the disk, so it runs in another
+    thread.
     """
 
     def __init__(self, engine: Embedded, *, owned: bool) -> None:
@@ -78,7 +79,9 @@ class AsyncEngineTransport:
 
 
 def _prepared(engine: Embedded, operation: str) -> Callable[[str, Request], Answer]:
-    """Return the engine's function for compiled requests, or the `call` method if the object only wraps an engine."""
+    """Return the engine's fast function for compiled requests. For a wrapper without such a function, return
+    `engine.call`.
+    """
     prepared = getattr(type(engine), "prepared", None)
     if prepared is None:
         return engine.call
@@ -109,7 +112,7 @@ _READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItem
 
 
 class BotoTransport:
-    """Transport that uses a boto3 client, whose own retries should be turned off."""
+    """A transport that uses a boto3 client. The retries of the client should be turned off."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -136,7 +139,7 @@ class BotoTransport:
 
 
 class AioTransport:
-    """Transport that uses an aiobotocore client, whose own retries should be turned off."""
+    """A transport that uses an aiobotocore client. The retries of the client should be turned off."""
 
     def __init__(self, client: Any, context: Any) -> None:
         self.client, self._context = client, context
@@ -168,14 +171,16 @@ def snake(operation: str) -> str:
 
 
 def no_answer(error: Exception) -> NoAnswerError:
-    """Return the error for a request without a response. It states whether the server may have received the request."""
+    """Return the error for a request without a response. Its `sent` attribute is True if the server may have received
+    the request.
+    """
     from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError  # noqa: PLC0415 - an extra
 
     return NoAnswerError(str(error), sent=not isinstance(error, (ConnectTimeoutError, EndpointConnectionError)))
 
 
 def _failure(error: Any, client: Any, operation: str, request: Request) -> ServiceError:
-    """Convert an error of a client to a ServiceError.
+    """Convert an exception from an AWS SDK client to a ServiceError.
 
     If the server does not support the operation, the message names the endpoint and the purpose of the operation.
     """

@@ -66,8 +66,8 @@ def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], An
     """Return a function that runs calls to a pattern that writes one item.
 
     Each call sends one request directly. The function raises FirstAttemptError if DynamoDB returns an error. If the
-    write depends on the time, the error contains the arguments with the time of the attempt. A repeated write uses this
-    time to recognize the item that it wrote.
+    write depends on the time, the error contains the arguments with the time of the attempt. A retry uses this time to
+    recognize the item that the first attempt wrote.
     """
     table, compiled, operation = context.table(plan.schema), write_request(plan), plan.operation
     request, timed = compiled.request, context.arguments if compiled.uses_time else None
@@ -99,14 +99,16 @@ def is_repeatable(plan: Plan) -> bool:
 
 
 def _is_done(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item shows that a write without an answer was applied."""
+    """Return True if the stored item shows that an earlier attempt of the write was applied although no response
+    arrived.
+    """
     if plan.operation == "DeleteItem":
         return stored is None
     return _is_own(plan, arguments, stored)
 
 
 def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item equals the item that a put writes, which shows that an earlier attempt
+    """Return True if the stored item equals the item that a put writes. An earlier attempt of the put has then
     succeeded.
     """
     if stored is None or plan.operation != "PutItem":
@@ -117,9 +119,9 @@ def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
 
 
 def _plain(item: Item) -> dict[str, Any]:
-    """Return an item's attribute values as Python values.
+    """Return an item's attribute values as Python values, for comparing two items.
 
-    Compared in this form, two items are equal even if they differ in number format or in the order of set elements.
+    Differences in number format and in the order of set elements do not affect this comparison.
     """
     return {name: decode_value(value) for name, value in item.items()}
 
@@ -143,7 +145,7 @@ def _result(plan: Plan, arguments: Arguments, response: Request) -> Any:
 
 
 def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
-    """Return the entity that a put stored: the caller's entity with the new version and write times."""
+    """Return the entity that a put stored: the caller's entity with its new version and write timestamps."""
     compiled = write_request(plan)
     entity, written = compiled.entity(arguments), compiled.written(arguments)
     if not written:
@@ -153,7 +155,7 @@ def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
 
 
 def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
-    """Run a condition check, or a write of an item with unique values, as a separate transaction."""
+    """Run a call as a separate transaction. Used for condition checks, and for writes of items with unique values."""
     plan = call.pattern.plan
     table = context.table(plan.schema)
     key = write_request(plan).key(arguments)
@@ -182,7 +184,7 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
 
 
 def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[None]:
-    """Write many items in batches. If an item is written several times, only the last write is sent."""
+    """Write many items in batches. If the arguments contain several writes of one item, only the last one is sent."""
     writes = batch_request(plan).writes(arguments)
     for start in range(0, len(writes), limits.BATCH_WRITE_ITEMS):
         yield from _chunk(context, plan, writes[start : start + limits.BATCH_WRITE_ITEMS])
