@@ -1,6 +1,6 @@
-"""Importer for the tables in CloudFormation templates, including templates of SAM and the CDK.
+"""Importer for the tables in CloudFormation templates, including templates created by SAM and the CDK.
 
-Global tables and the simple tables of SAM are converted to the properties of AWS::DynamoDB::Table.
+The properties of global tables and SAM simple tables are first converted to those of AWS::DynamoDB::Table.
 
 Source: CloudFormation Template Reference, "AWS::DynamoDB::GlobalTable" and its ReplicaSpecification,
 ReadProvisionedThroughputSettings, GlobalReadProvisionedThroughputSettings, WriteProvisionedThroughputSettings and
@@ -34,23 +34,23 @@ _SAM_TYPES = {"String": "S", "Number": "N", "Binary": "B"}
 
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-"""Valid table names, which do not contain placeholders (developer guide, "Supported data types and naming rules")."""
+"""A regular expression for table names without placeholders (developer guide, "Supported data types and
+naming rules").
+"""
 _SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
 _ELSEWHERE = {
     "AWS::CloudFormation::Stack": "is a separate stack: import its template too",
     "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
 }
-"""The second half of a message about a resource that can create tables or replicas outside the template, by resource
-type.
-"""
+"""The end of the message about a resource that can create tables or replicas outside the template, by resource type."""
 
 
 def global_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
     """Convert a global table to the properties of AWS::DynamoDB::Table.
 
-    The settings of the first replica are used, because a design describes the tables of one Region. Also return a
-    sentence for each setting that a design cannot express.
+    The settings of the first replica are used, because a design describes the tables of one Region. The second result
+    contains a sentence for each setting that a design cannot express.
     """
     replicas = list(resource.each("Replicas"))
     first = replicas[0] if replicas else Node({}, f"{resource.path}.Replicas")
@@ -69,7 +69,7 @@ def global_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 def _replica_gaps(resource: Node, replicas: list[Node]) -> Iterator[str]:
-    """Yield the settings of a global table and its replicas that a design cannot express."""
+    """Yield a sentence for each setting of a global table or its replicas that a design cannot express."""
     for member in ("ReadOnDemandThroughputSettings", "WriteOnDemandThroughputSettings"):
         if resource.get(member) is not None:
             yield f"{member}: maximum on-demand throughput is not part of a design"
@@ -104,10 +104,12 @@ def _index(index: Node, of_replica: dict[str, Node], resource: Node, gaps: list[
 
 
 def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) -> dict[str, Any]:
-    """Return the read and write capacity. Each is read from the first node that declares it, in `reads` or `writes`.
+    """Return the read and write capacity of a table or index.
 
-    Callers list the nodes of a replica before those for all replicas, and the node of an index before that of the
-    table. If capacity scales automatically, the initial capacity is returned, and a sentence is appended to `gaps`.
+    The read capacity is taken from the first node in `reads` that declares it, and the write capacity from the first
+    such node in `writes`. Callers list the nodes of a replica before those for all replicas, and the node of an index
+    before that of the table. If capacity scales automatically, the initial capacity is returned, and a sentence is
+    appended to `gaps`.
     """
     throughput = {}
     for kind, holders in (("Read", reads), ("Write", writes)):
@@ -128,8 +130,8 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
 def simple_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
     """Convert a SAM simple table to the properties of AWS::DynamoDB::Table.
 
-    The table has one key attribute (by default `id` of type String). Its capacity is on demand unless it is declared.
-    Also return a sentence for each setting that a design cannot express.
+    The table has one key attribute (by default `id` of type String). Its billing mode is on-demand unless it declares
+    capacity. The second result contains a sentence for each setting that a design cannot express.
     """
     key = resource.get("PrimaryKey")
     name = "id" if key is None else key.need("Name").text()
@@ -143,8 +145,9 @@ def simple_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 Properties = tuple[Node, tuple[str, ...]]
-"""The properties of a table in the form of AWS::DynamoDB::Table, and a sentence for each setting that a design cannot
-express.
+"""The properties of a table in the form of AWS::DynamoDB::Table, and a tuple of sentences.
+
+There is one sentence for each setting that a design cannot express.
 """
 _TABLES: dict[str, Callable[[Node], Properties]] = {
     "AWS::DynamoDB::Table": lambda node: (node, ()),
@@ -188,7 +191,7 @@ def _check_parameters(documents: Sequence[Document], parameters: Mapping[str, st
 
 
 def _kinds(document: Document) -> str:
-    """Describe the resources of a template that defines no tables, for an error message."""
+    """Return a description of the resource types in a template that defines no tables, for an error message."""
     resources = document.member("Resources").values()
     kinds = sorted(
         {str(resource["Type"]) for resource in resources if isinstance(resource, Mapping) and "Type" in resource}
@@ -262,16 +265,16 @@ def _table(logical_id: str, resource: Mapping[str, Any], path: str, resolver: Re
 
 
 def _deletion_policy_gaps(resource: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note if a resource has a deletion policy, which a design cannot express."""
+    """Yield a sentence if a resource has a deletion policy, which a design cannot express."""
     for member in ("DeletionPolicy", "UpdateReplacePolicy"):
         if (policy := resource.get(member, "Delete")) != "Delete":
             yield f"{member} {policy}: deletion policies are not part of a design"
 
 
 def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a table, or its logical ID if the template does not determine a name.
+    """Return the name of a table and an empty tuple.
 
-    If the logical ID is returned, also return a sentence that says so.
+    If the template does not determine the name, return the logical ID and a tuple with a sentence that says so.
     """
     named = properties.get("TableName")
     if named is None:

@@ -1,4 +1,4 @@
-"""Importer for descriptions of existing tables, from files or from DynamoDB.
+"""Importer for descriptions of existing tables, which are loaded from files or requested from DynamoDB.
 
 Source: API reference, TableDescription, DescribeTimeToLive, DescribeContinuousBackups, ListTagsOfResource.
 """
@@ -32,10 +32,10 @@ _MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
 
 
 def describe_table(documents: Sequence[Document]) -> ImportSource:
-    """Return the tables that the documents describe, in the same order.
+    """Return the tables that the documents describe, in the order of the documents.
 
-    Responses about TTL, backups and tags do not contain the name of a table. They are assigned to the last table
-    described before them. Raises ImportSourceError if a document is not a response about a table.
+    Responses about TTL, backups and tags do not contain the name of a table. They are assigned to the last table before
+    them. Raises ImportSourceError if a document is not a response that describes a table or its settings.
     """
     descriptions: list[tuple[Node, dict[str, Any]]] = []
     for document in documents:
@@ -48,7 +48,9 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
 
 
 def _add_response(document: Document, tables: list[tuple[Node, dict[str, Any]]]) -> None:
-    """Add the table that a response describes, or add the response's properties to the last table."""
+    """Add the table that a response describes to `tables`. If it describes only settings, add them to the
+    last table.
+    """
     table = document.member("Table") or document.member("TableDescription") or document.value
     if isinstance(table, Mapping) and "TableName" in table and "KeySchema" in table:
         tables.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
@@ -103,8 +105,9 @@ def _index(described: Node) -> dict[str, Any]:
 
 
 def _statistics(described: Node) -> TableStatistics | None:
-    """Return the number and average size of a table's items, which DynamoDB updates about every six hours. Return None
-    for an empty table.
+    """Return the number and average size of a table's items. Return None for an empty table.
+
+    DynamoDB updates these values about every six hours.
     """
     count, size = described.get("ItemCount"), described.get("TableSizeBytes")
     if count is None or size is None or not count.whole():
@@ -154,7 +157,7 @@ def _check_file(url: str, path: Path) -> None:
 
 
 def _with_import_errors(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
-    """Wrap `call` so that it raises ImportSourceError for connection errors, such as missing credentials.
+    """Wrap `call` so that it raises ImportSourceError for connection errors and missing credentials.
 
     If `is_elsewhere` is False, the database is in this process, and errors are not converted.
     """
@@ -196,7 +199,7 @@ def _described_table(ask: Ask, name: str) -> Iterator[Any]:
 
 
 def _if_known(ask: Ask, operation: str, request: dict[str, Any]) -> Iterator[Any]:
-    """Yield the response of an operation, or nothing if the operation is not supported."""
+    """Yield the response to a request, or nothing if the server does not support the operation."""
     try:
         yield ask(operation, request).value
     except ServiceError as error:

@@ -1,4 +1,4 @@
-"""Loading JSON and YAML files, and detecting the kind of document."""
+"""Functions that load JSON and YAML files, and detect the kind of a document."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("TableStatus", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
     ("TableNames", "output of aws dynamodb list-tables, which contains only names"),
 )
-"""Hints for documents of an unexpected kind, by a member that identifies the kind.
+"""Pairs of a member that identifies an unexpected kind of document, and a hint for the error message.
 
-A hint names the kind and the command that imports it.
+The hint names the kind of document and the command that imports it.
 """
 
 
@@ -67,7 +67,7 @@ def documents(name: str, text: str) -> list[Document]:
 
 
 def _json(name: str, text: str) -> Iterator[Any]:
-    """Yield the JSON values in a text, which can be the output of several AWS CLI commands."""
+    """Yield the JSON values in a text, such as the combined output of several AWS CLI commands."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
         if text[at].isspace():

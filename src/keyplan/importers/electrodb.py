@@ -30,7 +30,7 @@ _TYPES = {
     "any": ("Any", ""),
     "static": ("Any", ""),
 }
-"""The annotation and the attribute type for each ElectroDB type."""
+"""The Python annotation and the DynamoDB attribute type for each ElectroDB type."""
 _IN_KEYS = ("string", "number")
 _CASINGS = ("upper", "lower", "none", "default")
 _HOLE = re.compile(r"\$\{([^}]*)\}")
@@ -56,16 +56,16 @@ class _Schema:
     entity: str
     version: str
     is_beta: bool
-    """True for the format before version 1, in which names are at the top level and the partition key contains the
-    version.
+    """True if the schema has the format before version 1.
+
+    In this format, names are at the top level, and the partition key contains the version.
     """
 
 
 def electrodb(documents: Sequence[Document], table: str | None = None) -> ImportSource:
     """Return the tables of ElectroDB entities and services.
 
-    `table` is the name of the table for schemas that do not contain it. Raises ImportSourceError if a schema is
-    invalid.
+    `table` is the table name for schemas that do not contain one. Raises ImportSourceError if a schema is invalid.
     """
     gaps: list[str] = []
     schemas = [
@@ -179,7 +179,7 @@ def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
 def _collections(schemas: Sequence[_Schema]) -> Iterator[SourceCollection]:
     """Yield the collections that contain several entities.
 
-    The sort keys of a sub-collection start with the names of the collections that enclose it and its own name.
+    The sort keys of a sub-collection start with the names of its enclosing collections, followed by its own name.
     """
     members: dict[tuple[str, str, str], list[str]] = {}
     for schema in schemas:
@@ -214,7 +214,7 @@ class _Reader:
         self._attributes = {str(name): attributes.need(name) for name in attributes.mapping()}
 
     def entity(self) -> SourceEntity:
-        """Return the entity, and add the types of its key attributes to the types of the table."""
+        """Return the entity. Add the types of its key attributes to the types of the table."""
         fields = {self._stored(name): self._field(name) for name in self._attributes}
         templates: dict[str, str] = {}
         for pattern in _patterns(self._schema):
@@ -263,8 +263,8 @@ class _Reader:
     ) -> None:
         """Add the template of a key attribute to `templates`.
 
-        If the attribute stores a field unchanged, nothing is added. If its key contains values that are neither strings
-        nor numbers, the attribute is added to `fields` instead, as a string field.
+        If the attribute stores a field unchanged, nothing is added. If the key contains values that are neither strings
+        nor numbers, no template is added. Instead, the attribute is added to `fields` as a string field.
         """
         attribute = node.need("field").text()
         pieces = self._pieces(pattern, part, node)
@@ -328,7 +328,7 @@ class _Reader:
         return name if label is None else label.text()
 
     def _affixes(self, pattern: Node, part: str) -> tuple[str, str]:
-        """Return the texts before and after the composite attributes of a key."""
+        """Return the texts that ElectroDB adds before and after the composite attributes of a key."""
         schema, collection = self._schema, _collection(pattern)
         kind = pattern.get("type")
         is_clustered = kind is not None and kind.value == "clustered"
@@ -359,7 +359,7 @@ def _braced(text: str) -> str:
 
 
 def _casing(node: Node) -> str:
-    """Return the case to which a key is converted: "lower" (the default), "upper" or "none"."""
+    """Return the letter case to which ElectroDB converts a key: "lower" (the default), "upper" or "none"."""
     casing = node.get("casing")
     name = "default" if casing is None else casing.one_of(*_CASINGS)
     return "lower" if name == "default" else name
@@ -396,7 +396,7 @@ def _choices(kind: Node) -> str:
 
 
 def _default(node: Node) -> str | None:
-    """Return the default of a field as Python source, or None if it is not a plain value."""
+    """Return the default of a field as Python source. Return None if the default is missing or not a literal value."""
     default = node.get("default")
     if default is None or isinstance(default.value, (Mapping, list)):
         return None

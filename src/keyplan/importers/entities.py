@@ -1,4 +1,7 @@
-"""Derivation of entities, with typed fields, keys and discriminators, from the schemas and sample items in a source."""
+"""Functions and classes that derive entities from the schemas and sample items in an imported source.
+
+An entity has typed fields, keys and, if the items have one, a discriminator.
+"""
 
 from __future__ import annotations
 
@@ -37,17 +40,16 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
     (re.compile(r"(utc|epoch)_\w+|hour|minute"), datetime),
     (re.compile(r"date|month|year"), date),
 )
-"""Pairs of a placeholder format in a key template and the field type that it requires. Other formats accept strings."""
+"""Pairs of a regular expression for formats in the placeholders of key templates, and the field type that they require.
+
+Other formats accept strings.
+"""
 _MILLISECONDS = 10**11
-"""Timestamps from this number are assumed to be in milliseconds, because in seconds they would be after the
-year 5138.
-"""
+"""The number from which a timestamp is assumed to be in milliseconds. In seconds, it would be after the year 5138."""
 _OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
-"""The annotations that are valid for a field in a placeholder without a format."""
+"""The annotations of fields that can be used in a placeholder without a format."""
 _MEMBERS = 2
-"""The minimum number of sample items in a sparse index. If it contains fewer, its condition is not derived
-from them.
-"""
+"""The minimum number of sample items in a sparse index from which a condition for the index is derived."""
 
 _MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
@@ -65,10 +67,10 @@ def _is_value(value: object) -> bool:
 
 
 def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
-    """Return the annotation for an attribute, from its sample values and its type. `code` is None if the type is
-    unknown.
+    """Return the annotation for an attribute, derived from its type and its sample values.
 
-    Without sample values, the annotation of a number is Decimal, which accepts every number.
+    `code` is the DynamoDB type, or None if it is unknown. For a number without sample values, the annotation is
+    Decimal, which accepts every number.
     """
     contents = [next(iter(value.items())) for value in values if "NULL" not in value]
     codes = {name for name, _ in contents} or ({code} if code else set())
@@ -106,7 +108,7 @@ class PlannedField:
     column: tuple[str | None, ...] = ()
     """The string value of the attribute in each sample item, or None if it is missing or has another type."""
     called: str = ""
-    """The name of the field in the imported source."""
+    """The name of the field in the imported source, or "" if it has none."""
     default: str | None = None
     """The default value of the field as Python source, or None if the field has no default or the default None."""
     stored: str | None = None
@@ -114,14 +116,17 @@ class PlannedField:
 
 @dataclass(frozen=True)
 class PlannedKey:
-    """The content of one key attribute of a generated entity: a template with fields, or a single field."""
+    """The content of one key attribute of a generated entity, which is either a template with fields or a
+    single field.
+    """
 
     attribute: str
     template: str | None
     fields: tuple[str, ...]
     shape: str = ""
-    """The form of the sample keys from which the template was guessed, with {} for values. Empty if it was
-    not guessed.
+    """The form of the sample keys from which the template was guessed, with {} for each value.
+
+    The string is empty if the template was not guessed.
     """
     is_copy: bool = False
     """True if the key attribute contains a field that is also stored in another attribute."""
@@ -150,7 +155,7 @@ class PlannedEntity:
     only_if: dict[str, str] = field(default_factory=dict)
     """The condition under which a sparse index contains an item of the entity, as Python source, by index name."""
     keeps_key_fields: bool = True
-    """True unless the fields in the primary key are stored only as parts of the key."""
+    """False if the fields in the primary key are stored only as parts of the key, otherwise True."""
     version: str | None = None
 
     @property
@@ -160,9 +165,10 @@ class PlannedEntity:
 
 
 def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
-    """Return the entities of a table: one for each known kind of item or, if none is known, one for all items.
+    """Return the entities of a table, one for each kind of item. If the kinds are unknown, return one entity for all
+    items.
 
-    `discriminator` is the name of the attribute that contains the kind of each item, if it is known.
+    `discriminator` is the name of the attribute that contains the kind of each item, or None if it is unknown.
     """
     entities = table.entities or (SourceEntity(name="", attributes=()),)
     projected = [name for index in table.indexes if isinstance(index.project, tuple) for name in index.project]
@@ -175,14 +181,16 @@ def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[
 
 
 def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
-    """Return the attributes of a kind of item: the primary key, then index keys, then the others."""
+    """Return the names of the attributes of one kind of item: first the primary key, then index keys, then
+    the others.
+    """
     attributes = dict.fromkeys((*entity.attributes, *(name for item in entity.samples for name in item)))
     first = [name for name in table.key_attributes if name in attributes or name in table.key]
     return list(dict.fromkeys((*table.key, *first, *attributes)))
 
 
 def _reads(value: Mapping[str, object], kind: type) -> bool:
-    """Return True if a field of this type can be read from an attribute value."""
+    """Return True if a field of type `kind` can be read from an attribute value."""
     ((code, content),) = value.items()
     if kind is int or (kind is datetime and code == "N"):
         return code == "N" and _is_whole(content)
@@ -220,8 +228,8 @@ class _Planner:
     def _known_templates(self) -> dict[str, Template]:
         """Return the key templates that the source contains, by attribute.
 
-        These are the templates that the source determines, aliases such as USER#{user_id}, and attribute values in the
-        rows that show templates.
+        These are the templates that the source declares, aliases that are templates such as USER#{user_id}, and the
+        keys of sample items that show templates.
         """
         templates = {attribute: parse(text) for attribute, text in self._source.templates.items()}
         stated = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
@@ -238,8 +246,8 @@ class _Planner:
         return templates
 
     def _are_of(self, template: Template, attribute: str) -> bool:
-        """Return True if `attribute` matches a template in all sample items, and its fields have values of suitable
-        types.
+        """Return True if the values of `attribute` match a template in all sample items, and its fields have suitable
+        values.
         """
         parts = [part for part in template.parts if isinstance(part, Placeholder)]
         kinds: dict[str, type] = {}
@@ -259,7 +267,7 @@ class _Planner:
     def _kind_of(self, part: Placeholder, attribute: str) -> type:
         """Return the type that a field needs for the placeholder `part` of a key attribute's template.
 
-        For a placeholder with a date format, this is datetime if the sample items contain timestamps in the field.
+        For a placeholder with a date format, this is datetime if the field contains timestamps in the sample items.
         """
         kind = next((kind for spec, kind in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
         values = self._values(self._attribute_of(part.field, attribute))
@@ -267,8 +275,10 @@ class _Planner:
         return kind if is_day else datetime
 
     def _attribute_of(self, called: str, key: str) -> str:
-        """Return the attribute whose name matches the placeholder `called`, such as userId for user_id, or "". The
-        attribute `key` is ignored.
+        """Return the attribute whose name matches the placeholder `called`, such as userId for user_id, or "" if none
+        matches.
+
+        The attribute `key` is ignored.
         """
         names = [name for name in self._attributes if name != key]
         if called in names:
@@ -305,7 +315,7 @@ class _Planner:
     # Indexes.
 
     def _plan_index(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Add the entity's key in `index` to `keys`, if its items have all key attributes of the index."""
+        """Add the entity's key attributes in `index` to `keys`, if its items have all key attributes of the index."""
         if not all(name in self._attributes or name in self._templates for name in index.attributes):
             return
         self._plan_sparse(index, keys)
@@ -319,10 +329,10 @@ class _Planner:
             self._made.templated |= {index.name}
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Add the entity's key in a sparse index to `keys`, if all its parts can be derived.
+        """Add the entity's key attributes in a sparse index to `keys`, if all of them can be derived from other fields.
 
-        The sample items in the index have the index's key attributes. Other fields must contain the values of the key,
-        and one field must determine which sample items are in the index.
+        A sample item is in the index if it has the index's key attributes. Other fields must contain the values in the
+        key, and one field must determine which sample items are in the index.
         """
         own = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
         inside = [all(name in item for name in index.attributes) for item in self._source.samples]
@@ -355,10 +365,11 @@ class _Planner:
             self._made.only_if[index.name] = condition
 
     def _membership(self, inside: Sequence[bool], used: set[str]) -> str | None:
-        """Return the condition that only the sample items in an index satisfy, or None if no field distinguishes them.
+        """Return a condition that is true for exactly the sample items in an index, or None if no field distinguishes
+        them.
 
         `inside` contains, for each sample item, whether it is in the index. `used` are the fields in the index key. If
-        one of them exists only in the items in the index, no other condition is needed, and "" is returned.
+        one of them exists only in these items, another condition is not needed, and "" is returned.
         """
         fields = self._made.fields
         if any([text is not None for text in fields[name].column] == list(inside) for name in used):
@@ -376,8 +387,9 @@ class _Planner:
     # Keys.
 
     def _key(self, attribute: str, *, may_add: bool) -> PlannedKey:
-        """Return the content of a key attribute. If `may_add` is True, a value that occurs only in the key can become a
-        field.
+        """Return the content of a key attribute.
+
+        If `may_add` is True, a value that occurs only in the key can become a new field of the entity.
         """
         if attribute in self._templates:
             return self._templated(attribute, self._templates[attribute])
@@ -401,8 +413,9 @@ class _Planner:
         return PlannedKey(attribute, None, () if own is None else (own.name,))
 
     def _place_all(self) -> None:
-        """Assign a field to each placeholder of the known templates. Fields are renamed, added or given another type if
-        necessary.
+        """Assign a field to each placeholder in the known templates.
+
+        Fields are renamed, added or given a different type if necessary.
         """
         parts = [
             (part, attribute)
@@ -429,7 +442,7 @@ class _Planner:
             self._placed["date"] = self._renamed(self._made.fields["date"], "date_")
 
     def _renamed(self, planned_field: PlannedField, called: str) -> str:
-        """Rename a field to the name of a placeholder, and return its new name."""
+        """Rename a field to the name `called` of a placeholder, and return the new name, which can have a suffix."""
         if planned_field.name == called:
             return called
         name = self._names.take(field_name(called))
@@ -442,8 +455,8 @@ class _Planner:
         return name
 
     def _adjust_type(self, name: str, part: Placeholder, key: str) -> None:
-        """Change the type of the field `name` to the type that the placeholder `part` requires, unless its type is
-        suitable.
+        """Change the type of the field `name` to the type that the placeholder `part` requires. A suitable type is
+        kept.
 
         `key` is the key attribute whose template contains the placeholder.
         """
@@ -505,7 +518,8 @@ class _Planner:
         return attribute not in self._table.key and _MADE.search(attribute) is not None
 
     def _shape(self, attribute: str, inside: Sequence[bool] = ()) -> Shape | None:
-        """Return the form of a key attribute in the sample items, or None if it is not clear.
+        """Return the form that the values of a key attribute have in the sample items, or None if they have no common
+        form.
 
         If `inside` is given, only the sample items for which it contains True are examined. All examined items must
         have the attribute. Otherwise, a template would add items to the index that are not in it.
@@ -528,12 +542,12 @@ class _Planner:
         *,
         besides_placed: bool = False,
     ) -> str:
-        """Return the name of the field that has the values `column` in the selected sample items, or "".
+        """Return the name of the field that has the values `column` in the selected sample items, or "" if none has.
 
-        `column` contains the values of a part of a key, and `called` is the name of this part. If `inside` is given,
+        `column` contains the values in one part of a key, and `called` is the name of this part. If `inside` is given,
         only the sample items for which it contains True are compared. The field of the attribute `besides` is ignored.
-        If `besides_placed` is True, fields of other placeholders are also ignored, and "" is returned if several fields
-        have the values.
+        If `besides_placed` is True, fields that are already used in other placeholders are also ignored, and "" is
+        returned if several fields have the values.
         """
         holders = []
         for candidate in self._made.fields.values():
@@ -561,7 +575,7 @@ class _Planner:
         return next((field for field in self._made.fields.values() if field.attribute == attribute), None)
 
     def _new(self, called: str, column: Sequence[str], *, may_add: bool) -> str:
-        """Add a field for a value that only a key contains, and return its name. Return "" if `may_add` is False."""
+        """Add a field for a value that occurs only in a key, and return its name. If `may_add` is False, return ""."""
         if not may_add:
             return ""
         name = self._names.take(field_name(called))
@@ -571,7 +585,7 @@ class _Planner:
         return name
 
     def _unnamed(self, attribute: str) -> str:
-        """Return a field name for a part of a key that is a value and does not follow a literal word."""
+        """Return a field name for a value in a key that does not follow a literal word."""
         return f"{snake_name(self._source.name)}_id" if self._source.is_guessed else attribute
 
     def _alias(self, attribute: str) -> str:
@@ -595,7 +609,7 @@ class _Planner:
         self._made.fields[name] = planned
 
     def _drop(self, planned_field: PlannedField | None) -> None:
-        """Remove a field whose attribute is produced by a template."""
+        """Remove a field if it is not None. Used for a field whose attribute is generated from a template."""
         if planned_field is not None:
             del self._made.fields[planned_field.name]
 
@@ -617,7 +631,9 @@ class _Planner:
         return [item[attribute] for item in self._source.samples if attribute in item]
 
     def _column(self, attribute: str, annotation: str) -> tuple[str | None, ...]:
-        """Return the string value of an attribute in each sample item, or its digits if the annotation is int."""
+        """Return the string value of an attribute in each sample item. If the annotation is int, numbers are returned
+        as digits.
+        """
         codes = ("S", "N") if annotation == "int" else ("S",)
         values = [item.get(attribute, {}) for item in self._source.samples]
         texts = [next((value[code] for code in codes if code in value), None) for value in values]
@@ -625,9 +641,10 @@ class _Planner:
 
 
 def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
-    """Return the attribute that distinguishes the kinds of items, and its value for each kind, or None and ().
+    """Return the attribute that distinguishes the kinds of items, and its value for each kind. If none does, return
+    (None, ()).
 
-    The attribute is declared in the source, or all sample items of a kind have the same value in it.
+    The attribute is declared in the source, or has the same value in all sample items of each kind.
     """
     if table.discriminator is not None:
         return table.discriminator, tuple(kind.discriminator or kind.name for kind in table.entities)
@@ -642,6 +659,6 @@ def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _constant(samples: Sequence[Item], attribute: str) -> str:
-    """Return the string that an attribute has in all sample items, or ""."""
+    """Return the string value that an attribute has in all sample items, or "" if the values differ."""
     values = {str(item.get(attribute, {}).get("S", "")) for item in samples}
     return values.pop() if len(values) == 1 else ""

@@ -1,4 +1,4 @@
-"""Importer for Lambda functions that read the streams of a template's tables.
+"""Importer for Lambda functions that read the streams of the tables in a template.
 
 Source: CloudFormation Template Reference, "AWS::Lambda::EventSourceMapping"; AWS SAM developer guide, "DynamoDB" event
 source of AWS::Serverless::Function; Lambda developer guide, "Lambda parameters for Amazon DynamoDB event source
@@ -34,20 +34,25 @@ _NOT_OF_CONSUMERS = {
     "TumblingWindowInSeconds": "a consumer has no state between batches",
 }
 _EVENTS = {"INSERT": ("Inserted",), "MODIFY": ("Modified",), "REMOVE": ("Removed", "Expired")}
-"""The keyplan change types for each event name in stream records. Source: API reference of DynamoDB Streams, Record."""
+"""The keyplan change types for each event name in a stream record.
+
+Source: API reference of DynamoDB Streams, Record.
+"""
 _EXPIRY = {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}
-"""The user identity in stream records of expired items. Source: developer guide, "DynamoDB Streams and Time
-to Live".
+"""The user identity in the stream record of an expired item.
+
+Source: developer guide, "DynamoDB Streams and Time to Live".
 """
 
 
 @dataclass(frozen=True)
 class EventSource:
-    """A consumer, with the table whose stream it reads."""
+    """A stream consumer, and the table whose stream it reads."""
 
     table: str
-    """The logical ID of the table whose stream is read, or the table name in the stream's ARN, or "" if both are
-    unknown.
+    """The logical ID of the table whose stream is read, or the table name in the stream's ARN.
+
+    The string is empty if both are unknown.
     """
     consumer: SourceConsumer
 
@@ -55,7 +60,7 @@ class EventSource:
 def event_sources(resources: Mapping[str, Any], name: str, resolver: Resolver) -> Iterator[EventSource]:
     """Yield the consumers of DynamoDB streams that a template defines.
 
-    `name` is the name of the document in messages. Raises ImportSourceError if a definition is invalid.
+    `name` is the name of the document for error messages. Raises ImportSourceError if a definition is invalid.
     """
     for logical_id, resource in resources.items():
         kind = resource.get("Type") if isinstance(resource, Mapping) else None
@@ -75,7 +80,7 @@ def event_sources(resources: Mapping[str, Any], name: str, resolver: Resolver) -
 
 
 def _events(function: Node) -> Iterator[Node]:
-    """Yield the events of type DynamoDB of a SAM function."""
+    """Yield the event definitions of type DynamoDB in a SAM function."""
     events = function.get("Events")
     if events is None or isinstance(events.value, UnresolvedValue):
         return
@@ -93,7 +98,9 @@ def _is_stream(source: Node) -> bool:
 
 
 def _table(source: Node) -> str:
-    """Return the logical ID of a stream's table, or the table name in the stream's ARN, or ""."""
+    """Return the logical ID of a stream's table, or the table name in the stream's ARN. Return "" if both
+    are unknown.
+    """
     if isinstance(source.value, UnresolvedAttribute):
         return source.value.logical_id
     if isinstance(source.value, UnresolvedValue):
@@ -102,9 +109,9 @@ def _table(source: Node) -> str:
 
 
 def _function(mapping: Node, otherwise: str) -> str:
-    """Return the name of the function in an event source mapping: its logical ID, or the name in its ARN.
+    """Return the name of the function in an event source mapping, which is its logical ID or the name in its ARN.
 
-    `otherwise` is returned if neither is known.
+    If neither is known, return `otherwise`.
     """
     named = mapping.need("FunctionName")
     if isinstance(named.value, UnresolvedAttribute):
@@ -146,8 +153,9 @@ def _consumer(settings: Node, name: str, about: str) -> SourceConsumer:
 
 
 def _destination(settings: Node) -> str | None:
-    """Return the logical ID of the destination for failed records or the last part of its ARN, or None if
-    not defined.
+    """Return the logical ID of the destination for failed records, or the last part of its ARN.
+
+    Return None if a destination is not defined.
     """
     destination = settings.at("DestinationConfig", "OnFailure", "Destination")
     if destination is None:
@@ -160,7 +168,7 @@ def _destination(settings: Node) -> str | None:
 def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     """Return the change types that pass the filters of an event source.
 
-    If a filter has conditions other than the change type, these are not imported, and a sentence is added to `gaps`.
+    Other filter conditions are not imported. If a filter has such conditions, a sentence is added to `gaps`.
     """
     every = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")
@@ -176,9 +184,7 @@ def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
 
 
 def _matched_events(pattern: str) -> tuple[tuple[str, ...], bool]:
-    """Return the change types that a filter pattern can match, and True if the pattern has no conditions other than
-    these.
-    """
+    """Return the change types that a filter pattern can match, and whether the pattern has no other conditions."""
     every = tuple(event for events in _EVENTS.values() for event in events)
     try:
         stated = json.loads(pattern)

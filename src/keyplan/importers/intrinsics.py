@@ -1,4 +1,4 @@
-"""Evaluation of CloudFormation's intrinsic functions, as far as a template and its parameters determine the results.
+"""Evaluator for CloudFormation's intrinsic functions whose results depend only on a template and its parameters.
 
 Source: CloudFormation User Guide, "Intrinsic function reference", "Pseudo parameters reference" and "Parameters";
 template reference, "Fn::FindInMap enhancements" (DefaultValue).
@@ -13,7 +13,7 @@ from typing import Any
 from keyplan.importers.nodes import UnresolvedAttribute, UnresolvedValue
 
 NO_VALUE = UnresolvedValue("it is AWS::NoValue")
-"""The result for AWS::NoValue. A property with this value is removed."""
+"""The result for the pseudo parameter AWS::NoValue. A property with this value is removed."""
 _PSEUDO = {"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com"}
 _HOLE = re.compile(r"\$\{(!?)([^}]*)\}")
 _DYNAMIC = "{{resolve:"
@@ -22,7 +22,7 @@ _DYNAMIC = "{{resolve:"
 class Resolver:
     """Evaluator for the intrinsic functions in a template.
 
-    Results that the template does not determine are UnresolvedValue objects.
+    If the template does not determine a result, the result is an UnresolvedValue object.
     """
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
@@ -50,7 +50,7 @@ class Resolver:
         }
 
     def resolve(self, value: Any) -> Any:
-        """Evaluate the functions in a value and its members. Members with NO_VALUE are removed from
+        """Evaluate the functions in a value, including nested values. Members whose result is NO_VALUE are removed from
         mappings and lists.
         """
         if isinstance(value, Mapping):
@@ -69,7 +69,7 @@ class Resolver:
         return value
 
     def condition(self, name: Any) -> Any:
-        """Evaluate the condition with this name in the template."""
+        """Evaluate the template's condition with the given name. The result is a boolean or an UnresolvedValue."""
         if not isinstance(name, str) or name not in self._conditions:
             return UnresolvedValue(f"the template has no condition {name!r}")
         if name in self._deciding:
@@ -211,7 +211,7 @@ class Resolver:
     def _all(self, argument: Any, *, stops: bool) -> Any:
         """Evaluate Fn::Or if `stops` is True, or Fn::And if it is False.
 
-        A condition that cannot be evaluated is ignored if another condition determines the result.
+        A condition that cannot be evaluated is ignored if the other conditions determine the result.
         """
         if not (isinstance(argument, list) and argument):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} expects conditions")
@@ -222,7 +222,7 @@ class Resolver:
         return next(_unknown(values), not stops)
 
     def _both(self, argument: Any) -> Any:
-        """Evaluate a list of two values. Return the list, or the first value that cannot be evaluated."""
+        """Evaluate a list of two values. Return the list, or the first UnresolvedValue in it."""
         pair = self.resolve(argument)
         if not (isinstance(pair, list) and len(pair) == 2):
             return (
@@ -237,7 +237,7 @@ def _attribute(name: str) -> UnresolvedValue:
 
 
 def _attribute_of(argument: Any) -> UnresolvedValue:
-    """Return the attribute that Fn::GetAtt refers to, as an unresolved value. The argument is a list or a string."""
+    """Return an unresolved value for the attribute that Fn::GetAtt refers to. `argument` is a list or a string."""
     parts = argument.split(".", 1) if isinstance(argument, str) else argument
     problem = "Fn::GetAtt cannot be determined from the template alone"
     if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
@@ -246,7 +246,7 @@ def _attribute_of(argument: Any) -> UnresolvedValue:
 
 
 def _unknown(value: Any) -> Iterator[UnresolvedValue]:
-    """Yield the UnresolvedValue objects in a value: the value itself, or elements of a list."""
+    """Yield the UnresolvedValue objects among a value and, if it is a list, its elements."""
     return (
         element for element in (value if isinstance(value, list) else [value]) if isinstance(element, UnresolvedValue)
     )

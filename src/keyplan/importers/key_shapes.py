@@ -1,4 +1,7 @@
-"""Detection of the form of keys in sample items: words, separators and values, as in USER#17#ORDER#3."""
+"""Functions that detect the form of keys in sample items: their literal words, separators and values.
+
+For example, USER#17#ORDER#3 consists of the words USER and ORDER, the separator #, and two values.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 from keyplan.importers.schemas import Item
 
 _SEPARATORS = ("#", "|", ":", "~")
-"""The separators between the parts of a key, the most common one first."""
+"""The separators between the parts of a key, in order from the most to the least common."""
 _SEPARATOR = _SEPARATORS[0]
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _PHRASE = re.compile(r"[A-Za-z][A-Za-z _-]*")
@@ -18,11 +21,11 @@ _NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
 """A word followed by a value that starts with a digit, such as Month-01-2018."""
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
-"""Pairs of a regular expression and the suffix for the name of a field whose values match it."""
+"""Pairs of a regular expression for values, and the suffix for the name of a field with such values."""
 _DISTINCTIVE_LENGTH = 6
-"""The minimum length at which two equal texts are probably the same data, not equal by chance."""
+"""The minimum length at which two equal strings probably refer to the same thing, and are not equal by chance."""
 _KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")
-"""The names of attributes that contain the kind of an item, in lowercase letters, the most explicit one first."""
+"""The lowercase names of attributes that contain the kind of an item, in order from the most to the least explicit."""
 VALUE = "{}"
 
 
@@ -35,21 +38,19 @@ class Shape:
 
     words: tuple[str | None, ...]
     values: tuple[tuple[str, ...], ...]
-    """For each part of the key that is a value, its text in each sample item."""
+    """For each value in the key, a tuple of its text in each sample item."""
     called: tuple[str, ...]
-    """For each part of the key that is a value, its name in the source or a name derived from the word before it, or
-    "".
-    """
+    """For each value in the key, its name in the source, or a name derived from the word before it, or ""."""
     separator: str = _SEPARATOR
 
     @property
     def text(self) -> str:
-        """Return the form of the key as text, with {} for each value."""
+        """The form of the key as text, with {} for each value."""
         return self.separator.join(VALUE if word is None else word for word in self.words)
 
 
 def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
-    """Return the form that keys have in common, or None if it is not clear.
+    """Return the form that keys have in common, or None if they have no common form.
 
     `alias` is the name of the key attribute in the source.
     """
@@ -94,8 +95,9 @@ def _is_prefixed(text: str, separator: str) -> bool:
 
 
 def _is_doubtful(column: Sequence[str], name: str) -> bool:
-    """Return True if a part in the middle of a key might be a literal word or a value, such as open in
-    STATUS#open#17.
+    """Return True if it is unclear whether a part in the middle of a key is a literal word or a value.
+
+    An example is the part "open" in STATUS#open#17.
     """
     text = column[0]
     is_word = len(set(column)) == 1 and _WORD.fullmatch(text) is not None
@@ -103,8 +105,9 @@ def _is_doubtful(column: Sequence[str], name: str) -> bool:
 
 
 def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Return True if all keys are the same single word: the attribute's alias, or an uppercase word in
-    several items.
+    """Return True if all keys are the same single word.
+
+    The word must be the alias of the attribute, or an uppercase word that occurs in several items.
     """
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
@@ -129,10 +132,10 @@ def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: boo
 
 
 def _called(words: Sequence[str | None], at: int, name: str, column: Sequence[str]) -> str:
-    """Return the name of a value in a key, or "".
+    """Return the name of a value in a key, or "" if a name cannot be derived.
 
-    This is the value's alias `name`, if it has one. Otherwise, it is the literal word before the value with a suffix,
-    such as user_id, or order_date if the values are dates.
+    This is the value's alias `name`, if it is not empty. Otherwise, it is the literal word before the value with a
+    suffix, such as user_id, or order_date if the values are dates.
     """
     if name:
         return _bare(name)
@@ -148,7 +151,9 @@ def _bare(name: str) -> str:
 
 
 def is_distinctive(column: Sequence[str]) -> bool:
-    """Return True if other values that are equal to these texts are probably the same data, not equal by chance."""
+    """Return True if strings that equal these values elsewhere probably refer to the same thing, and are not equal by
+    chance.
+    """
     return len(set(column)) > 1 or len(column[0]) >= _DISTINCTIVE_LENGTH
 
 
@@ -160,17 +165,21 @@ class ItemKind:
     """Sample items of the same kind, whose keys have the same form."""
 
     name: str
-    """The name of this kind of item, from an attribute that contains it or from the words in the keys, or ""."""
+    """The name of this kind of item, taken from an attribute that contains the kind, or from the words in the keys, or
+    "".
+    """
     samples: tuple[Item, ...]
     templates: Mapping[str, str]
-    """The key templates, by attribute, that were found only by comparing the keys with those of other kinds."""
+    """The key templates, by attribute, that can be found only by a comparison with the keys of other kinds."""
 
 
 _Signature = tuple[tuple[str, ...], ...]
 
 
 def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
-    """Group sample items by their kind, if an attribute contains it, and by the form of their keys."""
+    """Group sample items by the form of their keys and, if an attribute contains the kind of an item, also by this
+    kind.
+    """
     constants = [_constants(samples, attribute, key) for attribute in key]
     names = _kind_names(samples, key)
     groups: dict[tuple[str, _Signature], list[Item]] = {}
@@ -233,7 +242,7 @@ def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> f
 
 
 def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
-    """Return the separator of a key followed by the key's parts, with {} for each value.
+    """Return a tuple that contains the separator of a key, followed by the parts of the key, with {} for each value.
 
     A key in `constants` is a single literal word.
     """
@@ -257,7 +266,7 @@ def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
 
 
 def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
-    """Return the last literal word in each key attribute, with True if a value follows the word.
+    """Return, for each key attribute, its last literal word and whether a value follows the word.
 
     For a key attribute without a literal word, the result contains "" and False.
     """
@@ -269,10 +278,10 @@ def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
 
 
 def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
-    """Return a different name for each kind of item.
+    """Return a unique name for each kind of item.
 
-    The first candidates of other kinds are avoided if possible. If all candidates of a kind are in use, a number is
-    appended to the last one.
+    If possible, the name of a kind is not the first candidate of another kind. If all candidates of a kind are in use,
+    a number is appended to the last one.
     """
     candidates = [list(_candidates(name, words)) for name, words in kinds]
     named: list[str] = []
@@ -308,8 +317,8 @@ def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
 def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> str:
     """Return the template of a key that looks like a plain value, such as Month-01-2018 or a single word.
 
-    Return "" if the form of the key is clear from its items alone, if the key contains no literal word, or if a value
-    in it does not follow a word.
+    Return "" if the items themselves show the form of the key, if the key contains no literal word, or if a value in it
+    does not follow a word.
     """
     separator, *words = parts
     texts = [str(item.get(attribute, {}).get("S")) for item in items]

@@ -1,4 +1,4 @@
-"""Values in a document, with their paths for use in error messages."""
+"""Wrappers for the values in a document that record the path of each value for error messages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MOST_DIGITS = 18
 
 @dataclass(frozen=True)
 class UnresolvedValue:
-    """A value that the imported document does not determine, with the reason."""
+    """A value that the imported document does not determine, and the reason for this."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class UnresolvedAttribute(UnresolvedValue):
-    """A reference to a resource or to its attribute, whose value is known only after the resource is created."""
+    """A reference to a resource or to one of its attributes. The value is known only after the resource is created."""
 
     logical_id: str
     attribute: str
@@ -35,13 +35,13 @@ class UnresolvedAttribute(UnresolvedValue):
 
 @dataclass(frozen=True)
 class Node:
-    """A value in a document, with its path from the root."""
+    """A value in a document, and its path from the root of the document."""
 
     value: Any
     path: str
 
     def fail(self, problem: str) -> ImportSourceError:
-        """Return an ImportSourceError about this value."""
+        """Return an ImportSourceError for this value. The message contains the path of the value."""
         return ImportSourceError(f"{self.path}: {problem}")
 
     def _known(self) -> Any:
@@ -70,7 +70,7 @@ class Node:
     def text(self) -> str:
         """Return the value as a non-empty string. Raises ImportSourceError if it is not a string.
 
-        Integers and booleans are converted, because YAML reads some names as such values.
+        Integers and booleans are converted to strings, because YAML reads some names as numbers or booleans.
         """
         value = self._known()
         if isinstance(value, int):
@@ -88,7 +88,7 @@ class Node:
     def whole(self, least: int = 0) -> int:
         """Return the value as an integer of at least `least`. Raises ImportSourceError if it is not an integer.
 
-        Strings of digits are converted, because parameters can be strings.
+        Strings of digits are converted, because template parameters can be strings.
         """
         value = self._known()
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
@@ -100,7 +100,7 @@ class Node:
     def flag(self) -> bool:
         """Return the value as a boolean. Raises ImportSourceError if it is not a boolean.
 
-        The strings "true" and "false" are converted, because parameters can be strings.
+        The strings "true" and "false" are converted, because template parameters can be strings.
         """
         value = self._known()
         if isinstance(value, str) and value.lower() in {"true", "false"}:
@@ -122,7 +122,7 @@ class Node:
         return node
 
     def at(self, *members: str) -> Node | None:
-        """Return the member at the end of a path, or None if a member of the path does not exist."""
+        """Return the value at the end of a path of member names, or None if a member on the path does not exist."""
         node: Node | None = self
         for member in members:
             node = None if node is None else node.get(member)

@@ -1,7 +1,7 @@
 """Importer for NoSQL Workbench data models: tables, indexes, facets and sample data.
 
 Source: developer guide, "NoSQL Workbench for DynamoDB" (data modeler, facets, sample data), and published models. Older
-versions of the format have neither capacity nor facets, so both are optional.
+versions of the format do not contain capacity or facets, so both are optional.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _table(model: Node) -> SourceTable:
 
 
 def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
-    """Return the type of each key attribute, which is defined in a key or among the other attributes."""
+    """Return the DynamoDB type of each key attribute, which is declared in a key or among the other attributes."""
     keys = [table.need("KeyAttributes")]
     keys += [index.need("KeyAttributes") for kind in _INDEXES for index in table.each(kind)]
     types: dict[str, str] = {}
@@ -98,7 +98,7 @@ def _parts(key: Node) -> Iterator[Node]:
 
 
 def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
-    """Return the properties of a table with the names that CloudFormation uses."""
+    """Return the properties of a table under the names that CloudFormation uses."""
     properties: dict[str, Any] = {
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
         "KeySchema": _key_schema(table.need("KeyAttributes")),
@@ -119,7 +119,9 @@ def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
 
 
 def _unknown(holder: Node, known_members: frozenset[str], within: Node) -> Iterator[str]:
-    """Yield a note for each unknown member in a table or a part of it."""
+    """Yield a sentence for each member of `holder` that is not in `known_members`. `holder` is a table or a value in
+    it.
+    """
     for member, value in holder.mapping().items():
         if member in known_members:
             continue
@@ -132,7 +134,7 @@ def _unknown(holder: Node, known_members: frozenset[str], within: Node) -> Itera
 
 
 def _scaling(holder: Node, within: Node) -> Iterator[str]:
-    """Yield a note for each capacity setting with automatic scaling."""
+    """Yield a sentence for each capacity setting that uses automatic scaling."""
     settings = holder.get("ProvisionedCapacitySettings")
     for member in () if settings is None else settings.mapping():
         if str(member).startswith("AutoScaling"):
@@ -140,7 +142,7 @@ def _scaling(holder: Node, within: Node) -> Iterator[str]:
 
 
 def _path_in(holder: Node, within: Node) -> str:
-    """Return the path of a part of a table, without the path of the table."""
+    """Return the path of `holder` relative to the table `within`."""
     path = holder.path.removeprefix(within.path).removeprefix(".")
     return f"{path}." if path else ""
 
@@ -200,7 +202,7 @@ def _shows_templates(item: Item, table: SourceTable) -> bool:
 def _kinds(
     samples: Sequence[Item], found: SourceTable, others: Mapping[str, str], guesses: list[str]
 ) -> Iterator[SourceEntity]:
-    """Yield an entity for each form that the keys of the sample items have.
+    """Yield an entity for each distinct form of the keys in the sample items.
 
     Add a sentence to `guesses` for each assumption. If all keys have the same form, yield a single entity without a
     name.

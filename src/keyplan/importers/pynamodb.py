@@ -37,7 +37,7 @@ _ATTRIBUTES: dict[str, tuple[str, str]] = {
     "UnicodeSetAttribute": ("set[str]", "SS"),
     "VersionAttribute": ("int", "N"),
 }
-"""The annotation and the attribute type for each PynamoDB attribute class."""
+"""The Python annotation and the DynamoDB attribute type for each PynamoDB attribute class."""
 _INDEXES = {"GlobalSecondaryIndex": "GSI", "LocalSecondaryIndex": "LSI"}
 _PROJECTIONS = {"AllProjection": "all", "KeysOnlyProjection": "keys"}
 _CONSTANTS = {
@@ -116,12 +116,15 @@ class _Module:
                 pending += [_last_name(base) for base in self.classes[name].bases]
 
     def own_bases(self, node: ast.ClassDef) -> list[ast.ClassDef]:
-        """Return a class and those of its base classes that are in the file, the nearest first."""
+        """Return a class and its base classes in the file, in order from the class itself to the most distant base
+        class.
+        """
         return [node, *(self.classes[name] for name in self.bases(node) if name in self.classes)]
 
     def constant(self, node: ast.expr | None) -> Any:
-        """Return the value of a literal, of a PynamoDB constant, or of a name with such a value. Otherwise, return
-        None.
+        """Return the value of a literal, of a PynamoDB constant, or of a name that refers to one of these.
+
+        Return None for other expressions.
         """
         if isinstance(node, ast.Constant):
             return node.value
@@ -136,7 +139,9 @@ class _Module:
         return None
 
     def kind_of(self, called: str) -> str:
-        """Return the PynamoDB attribute class that a name refers to, directly or through a subclass, or ""."""
+        """Return the PynamoDB attribute class that a name refers to, directly or as a base class. Return "" for other
+        names.
+        """
         if called in _ATTRIBUTES:
             return called
         node = self.classes.get(called)
@@ -144,8 +149,9 @@ class _Module:
 
 
 def _last_name(node: ast.expr) -> str:
-    """Return the last part of a dotted name, without the arguments of a generic type. For other
-    expressions, return "".
+    """Return the last part of a dotted name, without the type arguments of a generic type.
+
+    Return "" for other expressions.
     """
     if isinstance(node, ast.Subscript):
         return _last_name(node.value)
@@ -185,7 +191,7 @@ def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
 
 
 class _Model:
-    """A class that is derived from the PynamoDB Model."""
+    """A class that inherits from the PynamoDB class Model."""
 
     def __init__(self, module: _Module, node: ast.ClassDef) -> None:
         self._module, self.node, self.name = module, node, node.name
@@ -201,7 +207,7 @@ class _Model:
         self._read()
 
     def _meta_of(self, node: ast.ClassDef) -> dict[str, ast.expr]:
-        """Return the members of a model's Meta class, including those of its base classes."""
+        """Return the members of a model's Meta class, including inherited members."""
         for owner in self._module.own_bases(node):
             for statement in owner.body:
                 if isinstance(statement, ast.ClassDef) and statement.name == "Meta":
@@ -313,7 +319,9 @@ class _Model:
         return tuple(attribute.stored for role in roles for attribute in self.attributes if attribute.has(role))
 
     def billing(self) -> Billing:
-        """Return the capacity that the Meta class declares, or on-demand capacity if it declares none."""
+        """Return the capacity that the Meta class declares. If it does not declare capacity, return
+        on-demand billing.
+        """
         mode = self._module.constant(self.meta.get("billing_mode"))
         provisioned = _capacity(self._module, self.meta)
         if mode != "PAY_PER_REQUEST" and provisioned is not None:

@@ -1,6 +1,4 @@
-"""Generation of Python names and source code: valid identifiers, literals, and code with the line breaks of
-formatters.
-"""
+"""Functions that generate Python names and source code: valid identifiers, literals, and formatted code."""
 
 from __future__ import annotations
 
@@ -21,17 +19,15 @@ _OF_MODULE = frozenset({
     *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *keyplan.__all__, "Annotated", "Any", "Decimal", "Literal",
     "UUID", "suppressed", "claims", "date", "datetime", "item", "name",
 })  # fmt: skip
-"""Names that generated code cannot define in a module: keywords, built-ins, and names that design modules use."""
+"""Names that generated code must not define in a module: keywords, built-ins, and names that design modules use."""
 _OF_CLASS = frozenset({
     *keyword.kwlist, *(word for word in keyplan.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
     "Attribute", "Decimal", "F", "Literal", "UUID", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self",
     "set", "str",
 })  # fmt: skip
-"""Names that a field cannot have: attributes of every model, and names used in annotations or in the bodies of
-patterns.
-"""
+"""Names that a field must not have: attributes of every model, and names used in annotations or in pattern bodies."""
 _LONGEST = 60
-"""The maximum length of a generated name, so that it fits on a line."""
+"""The maximum length of a generated name in characters, so that the name fits on a line."""
 
 
 WIDTH = 88
@@ -66,7 +62,7 @@ class PythonNames:
 
 
 def field_name(text: str) -> str:
-    """Return a valid name for a field. If the text is a valid name, it is not changed."""
+    """Convert a string to a valid field name. A string that is already valid is returned unchanged."""
     name = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
     if not name.isidentifier() or name.startswith("model_"):
         name = f"attribute_{name}".rstrip("_")
@@ -91,7 +87,9 @@ def _words(text: str) -> list[str]:
 
 
 def _identifier(name: str) -> str:
-    """Return a name if it is a valid identifier, otherwise a similar name with only ASCII characters."""
+    """Return a name if it is a valid identifier. Otherwise, return a similar name that contains only ASCII
+    characters.
+    """
     if name.isidentifier() and unicodedata.normalize("NFKC", name) == name:
         return name
     return re.sub(r"[^A-Za-z0-9_]", "", name).strip("_")
@@ -99,20 +97,22 @@ def _identifier(name: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Parts of source code in brackets, such as the arguments of a call or the elements of a list."""
+    """Source code in brackets, such as the arguments of a call or the elements of a list, with its elements
+    as parts.
+    """
 
     opening: str
     parts: Sequence[Part]
     closing: str
     always_open: bool = False
-    """True if each part is on a separate line even if all parts fit on one line."""
+    """True if each part is on a separate line, even if all parts would fit on one line."""
 
 
 Part = str | Group
 
 
 def call(name: str, *parts: Part | None) -> Group:
-    """Return the source code of a call. Arguments that are None are omitted."""
+    """Return the source code of a call to `name`. Arguments that are None are omitted."""
     return Group(f"{name}(", [part for part in parts if part is not None], ")")
 
 
@@ -124,7 +124,7 @@ def named(name: str, part: Part) -> Part:
 
 
 def lay_out(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
-    """Format a part as source code, with the texts `before` and `after` around it."""
+    """Format a part as source code, in lines of limited length. `before` and `after` are texts around the part."""
     if isinstance(part, str):
         return f"{indent}{before}{part}{after}"
     flat = f"{indent}{before}{_flat(part)}{after}"
@@ -155,23 +155,25 @@ def _flat(part: Part) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a string as a Python string literal, in which invisible characters are escaped.
+    """Convert a string to a Python string literal. Invisible characters are escaped.
 
-    The quotes are those that require fewer escapes.
+    The literal uses the quotes that require fewer escapes.
     """
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + "".join(f"\\{character}" if character == quote else plain(character) for character in text) + quote
 
 
 def plain(text: str) -> str:
-    """Return a string in which invisible characters are escaped."""
+    """Return a string with its invisible characters escaped."""
     return "".join(
         character if character.isprintable() and character != "\\" else ascii(character)[1:-1] for character in text
     )
 
 
 def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
-    """Return a string as lines of comments. `hanging` is the prefix of the text in all lines except the first."""
+    """Format a string as comment lines. `hanging` is the text in front of each line except the first, after
+    the # sign.
+    """
     first, rest = f"{indent}# ", f"{indent}# {hanging}"
     return textwrap.wrap(
         plain(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False

@@ -1,4 +1,4 @@
-"""The common representation of imported tables, which is based on the table properties in CloudFormation."""
+"""The common representation of imported tables, which resembles the table properties in CloudFormation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SourceField:
     """The type annotation of the field as Python source."""
     is_required: bool = False
     default: str | None = None
-    """The default value of the field as Python source, or None."""
+    """The default value of the field as Python source, or None if the field has no default or the default None."""
     stored: str | None = None
     """The storage format of a datetime, such as epoch_s or iso_ms, or None for the default format."""
 
@@ -50,7 +50,7 @@ class SourceEntity:
     aliases: Mapping[str, str] = field(default_factory=dict)
     """The alias of each primary key attribute in the source, which can be a template such as USER#UserId."""
     templates: Mapping[str, str] = field(default_factory=dict)
-    """The template of each key attribute that the source determines exactly, such as USER#{user_id}."""
+    """The key templates, such as USER#{user_id}, that the source determines exactly, by attribute name."""
     template_rows: tuple[Item, ...] = ()
     """Sample items whose keys are templates, such as {"PK": {"S": "USER#{user_id}"}}."""
     fields: Mapping[str, SourceField] = field(default_factory=dict)
@@ -60,8 +60,8 @@ class SourceEntity:
     is_guessed: bool = False
     """True if this kind of item was derived from the keys of sample items, because the source does not declare it."""
     discriminator: str | None = None
-    """The value of the table's discriminator attribute for this kind of item, or None if the source does not declare
-    it.
+    """The value that the table's discriminator attribute has in this kind of item, or None if the source does not
+    declare it.
     """
 
 
@@ -86,7 +86,7 @@ class SourceConsumer:
     """The keyplan change types that the function receives: Inserted, Modified, Removed or Expired."""
     batch: int
     retries: int | None
-    """The number of retries, or None if the function retries until the record expires."""
+    """The maximum number of retries, or None if the function retries until the stream record expires."""
     on_failure: str | None
     bisect: bool
     gaps: tuple[str, ...] = ()
@@ -94,13 +94,13 @@ class SourceConsumer:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """An imported table, with all information that the source contains about it."""
+    """An imported table, with all information about it in the source."""
 
     name: str
     key: tuple[str, ...]
     """The partition key attribute and, if the table has one, the sort key attribute."""
     types: Mapping[str, str]
-    """The types of the attributes whose type is known. Key attributes have the type S, N or B."""
+    """The DynamoDB types of the attributes whose type is known. Key attributes have the type S, N or B."""
     indexes: tuple[Index, ...]
     billing: Billing
     stream: StreamView | None = None
@@ -121,7 +121,7 @@ class SourceTable:
 
     @property
     def key_attributes(self) -> tuple[str, ...]:
-        """Return the attributes of all keys, with those of the primary key first."""
+        """The names of the key attributes of the table and its indexes. Those of the primary key come first."""
         of_indexes = (name for index in self.indexes for name in index.attributes)
         return tuple(dict.fromkeys((*self.key, *of_indexes)))
 
@@ -136,7 +136,7 @@ class ImportSource:
     """
     tables: tuple[SourceTable, ...]
     gaps: tuple[str, ...] = ()
-    """A sentence for each setting outside the tables that a design cannot express."""
+    """A sentence for each setting that does not belong to a table and that a design cannot express."""
     about: str = ""
     """The description that the authors of the source wrote in it."""
 
@@ -199,10 +199,10 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
 
 
 def _other_indexes(table: Node) -> Iterator[str]:
-    """Yield a note for each index that is neither a global nor a local secondary index.
+    """Yield a sentence for each index that is neither a global nor a local secondary index.
 
-    The table's AttributeDefinitions also contain the key attributes of these indexes, whose names are unknown. Source:
-    CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
+    The table's AttributeDefinitions also contain the key attributes of these indexes. Which ones these are is unknown.
+    Source: CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
     """
     for member, value in table.mapping().items():
         if not member.endswith("Indexes") or member in _CARRIED or not isinstance(value, list):
@@ -311,7 +311,9 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
-    """Yield a note if an index has a different warm throughput than its table, which a design cannot express."""
+    """Yield a sentence if the warm throughput of an index differs from that of its table, which a design cannot
+    express.
+    """
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:
@@ -363,7 +365,7 @@ def _ttl(table: Node, types: Mapping[str, str], gaps: list[str]) -> str | None:
 
 
 def _left_out(holder: Node, carried: frozenset[str]) -> Iterator[str]:
-    """Yield a note for each member that is not in `carried`, because a design cannot express it."""
+    """Yield a sentence for each member of `holder` that is not in `carried`, because a design cannot express it."""
     for member in holder.mapping():
         if member not in carried:
             yield f"{member}: {_NOT_OF_DESIGNS.get(member, 'unknown member')}"

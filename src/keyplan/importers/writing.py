@@ -1,4 +1,4 @@
-"""Generation of a Python file that declares imported tables in the design language."""
+"""Functions that generate a Python file that declares imported tables in the design language."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_DESIGN = (
     "GSI", "LSI", "Attribute", "Bytes", "Entity", "Expired", "F", "Inserted", "ItemKey", "ItemWrite", "KeyCondition",
     "Modified", "OnDemand", "Provisioned", "Removed", "Table", "Volume", "attr", "item", "key", "pk",
 )  # fmt: skip
-"""The names of the design language that a generated file can import, in order."""
+"""The names of the design language that a generated file can import, in the order of its imports."""
 _OTHERS = (
     ("datetime", ("date", "datetime")),
     ("decimal", ("Decimal",)),
@@ -70,7 +70,7 @@ def _check_names(source: ImportSource) -> None:
 
 
 def _imports(code: str) -> Iterator[str]:
-    """Yield the import statements for the names that the code uses."""
+    """Yield the import statements for the names that occur in the code."""
     words = set(re.findall(r"\w+\b(?!=)", "\n".join(_without_texts(line) for line in code.splitlines())))
     others = [(module, [name for name in names if name in words]) for module, names in _OTHERS]
     yield from (f"from {module} import {', '.join(names)}" for module, names in others if names)
@@ -95,7 +95,7 @@ def _without_texts(line: str) -> str:
 
 
 def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
-    """Yield the lines of each definition for a table: the table, its entities, their patterns and its consumers."""
+    """Yield a list of lines for each definition: the table, its entities, their patterns and its consumers."""
     variable = names.take(snake_name(table.name))
     tells, values = discriminator(table)
     yield [*_notes(table, tells), *lay_out(_table(table, tells), f"{variable} = ").split("\n")]
@@ -205,7 +205,7 @@ def _entity(
 
 
 def _shapes(entity: PlannedEntity) -> Iterator[str]:
-    """Yield a note for each guessed key. The note shows the form of the sample keys, with ... for each value."""
+    """Yield a note for each guessed key, with the form of the sample keys. Values are shown as "..."."""
     for part in (part for key in (entity.key, *entity.indexes.values()) for part in key):
         if part.shape:
             yield f"{literal(part.attribute)} as {literal(part.shape.replace('{}', '...'))}"
@@ -249,9 +249,9 @@ def _part(part: PlannedKey) -> Part:
 
 
 def _items(table: SourceTable, entity: PlannedEntity) -> Part:
-    """Return the source code of a Volume with the statistics of a table with one entity.
+    """Return the source code of a Volume for a table with one entity.
 
-    They are the number of items, their average size, and the share of items in each sparse index.
+    It contains the number of items, their average size, and the share of items in each sparse index.
     """
     figures = table.figures
     assert figures is not None, "asked for where there are figures"
@@ -323,7 +323,7 @@ def _escaped(text: str) -> str:
 
 
 def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names: PythonNames) -> Iterator[str]:
-    """Yield the lines of a consumer. Its body is empty, because a deployed function processes the changes."""
+    """Yield the lines of a consumer. Its body is empty, because the deployed function already processes the changes."""
     if consumer.gaps:
         yield from comment(f"Where {literal(consumer.name)} differs from its source:")
     for gap in consumer.gaps:
@@ -346,7 +346,7 @@ def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names
 def pattern_blocks(
     entity: PlannedEntity, table: str, model: str, subject: str, names: PythonNames
 ) -> Iterator[list[str]]:
-    """Yield the lines of each pattern of an entity.
+    """Yield a list of lines for each pattern of an entity.
 
     `table` is the variable of the table, `model` is the class name of the entity, and `subject` is the name of the
     entity in pattern names, such as order_item in get_order_item.
@@ -389,16 +389,16 @@ class _Writer:
         return [*head, *_returning("pk", fields)]
 
     def put(self, name: str, about: str) -> list[str]:
-        """Return the lines of a pattern that puts a whole item."""
+        """Return the lines of a pattern that puts a complete item."""
         typed = [f"new: {self._model}"]
         return [*self._head(call("put", self._model), name, typed, "ItemWrite", about), "    return item(new)"]
 
     def _typed(self, fields: Sequence[str]) -> list[str]:
-        """Return the parameters for fields, with their annotations."""
+        """Return the parameters of a pattern for the given fields, with their annotations."""
         return [f"{field}: {self._entity.fields[field].annotation}" for field in fields]
 
     def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
-        """Yield the lines of a pattern before its body."""
+        """Yield the lines of a pattern before its body: the decorator, the signature and the docstring."""
         yield from lay_out(decorator, f"@{self._table}.").split("\n")
         yield from lay_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
         yield from docstring(about, "    ")

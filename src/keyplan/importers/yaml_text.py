@@ -1,7 +1,7 @@
 """YAML loader that supports the short forms of CloudFormation functions, such as !Ref, !Sub and !GetAtt.
 
-Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and a short form as a
-tag; "CloudFormation quotas": a template has at most 1 MB.
+Each function has a full form, and a short form as a YAML tag. Source: CloudFormation User Guide, "Intrinsic function
+reference" (forms) and "CloudFormation quotas" (a template can be up to 1 MB).
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ except ModuleNotFoundError as missing:
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _WITHOUT_PREFIX = frozenset({"Ref", "Condition"})
 _MOST_VALUES = 1_000_000
-"""The maximum number of values in a document, which no template exceeds. It limits the expansion of nested aliases."""
+"""The maximum number of values in a document. It exceeds the size of every valid template, and limits the expansion of
+nested aliases.
+"""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
-    """YAML loader for plain values and CloudFormation functions. Dates are loaded as strings, because they can be
-    names.
+    """YAML loader for plain values and CloudFormation functions.
+
+    Dates are loaded as strings, because they can be names.
     """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
@@ -33,8 +36,8 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
     }
 
     def get_single_node(self) -> Any:
-        """Return the root node of the document. Raises ComposerError if it has too many values after
-        expanding aliases.
+        """Return the root node of the document. Raises ComposerError if the document has too many values, with aliases
+        expanded.
         """
         node = super().get_single_node()
         if node is not None and _size(node, {}) > _MOST_VALUES:
@@ -69,7 +72,7 @@ def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
 
 
 def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
-    """Return the mapping in a YAML node. A duplicate key raises an error unless it overrides a key from `<<`."""
+    """Return the mapping in a YAML node. Raises an error for a duplicate key, unless it overrides a key from `<<`."""
     own = {id(key_node) for key_node, _ in node.value}
     loader.flatten_mapping(node)
     mapping: dict[Any, Any] = {}
@@ -87,8 +90,9 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
 
 
 def _whole(loader: _Loader, node: yaml.Node) -> int:
-    """Return an integer. Raises ValueError if it has too many decimal digits, including integers in 0x or
-    0b notation.
+    """Return the integer in a YAML node. Raises ValueError if the number has too many decimal digits.
+
+    Numbers in 0x and 0b notation are also checked.
     """
     number: int = loader.construct_yaml_int(node)
     str(number)
