@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -88,6 +89,36 @@ def test_a_served_database_has_a_console_next_to_the_protocol(
     assert process.returncode == 0
 
 
+def test_the_code_of_a_served_database_runs_as_it_is_shown(
+    started: Callable[..., tuple[str, subprocess.Popen[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    url, _ = started("serve", "--db", ":memory:", "--port", "0", "--sample")
+    with visitor(url) as visit:
+        text = visit.get("/console/data/tables/sample-films/?pk=Fritz+Lang").text
+    boto3_code, cli_code = (
+        html.unescape(code) for code in re.findall(r"<code>(.*?)</code></pre>", text, re.DOTALL)[:2]
+    )
+    names: dict[str, Any] = {}
+    exec(boto3_code, names)
+    assert names["response"]["Count"] == 2
+    names["client"].close()
+    assert f"--region us-east-1 --endpoint-url http://{urlsplit(url).netloc}" in cli_code
+
+
+def test_the_code_of_a_file_says_that_the_database_has_no_endpoint(
+    started: Callable[..., tuple[str, subprocess.Popen[str]]],
+) -> None:
+    url, _ = started(
+        "console", str(Path(__file__).parents[2] / "examples" / "tasks.py"), "--db", ":memory:", "--port", "0"
+    )
+    with visitor(url) as visit:
+        assert "This database has no endpoint." in visit.get("/console/data/partiql?statement=SELECT+1&run=yes").text
+        command = "--region us-east-1 --endpoint-url http://127.0.0.1:8000"
+        assert command in visit.get("/console/design/patterns/tasks_due").text
+
+
 def test_a_served_database_records_load_before_the_first_visit(
     started: Callable[..., tuple[str, subprocess.Popen[str]]],
 ) -> None:
@@ -170,9 +201,9 @@ def test_the_aws_cli_code_of_a_query_returns_the_same_items(tmp_path: Path) -> N
             **os.environ,
             "AWS_ACCESS_KEY_ID": "a",
             "AWS_SECRET_ACCESS_KEY": "b",
-            "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_CONFIG_FILE": str(tmp_path / "none"),
         }
+        environment = {name: value for name, value in environment.items() if not name.endswith("_REGION")}
         process = subprocess.run(
             command, shell=True, check=False, env=environment, capture_output=True, text=True, timeout=240
         )

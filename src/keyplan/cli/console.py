@@ -132,6 +132,7 @@ class Mounted:
 
     def __init__(self, db: str, host: str, names: list[str], token: str) -> None:
         self._db, self._host, self._names, self._token = db, host, names, token
+        self._url = ""
         self._recording: EngineLoad | None = None
 
     @classmethod
@@ -152,7 +153,8 @@ class Mounted:
         return cls(db, host, names, token or secrets.token_urlsafe(24))
 
     def hint(self, url: str) -> str:
-        """Return the line of output that shows the console's URL."""
+        """Return the line of output that shows the console's URL. The console's code samples use the server's URL."""
+        self._url = url
         return f"console {url}/console/?token={self._token}"
 
     def record(self, engine: Engine) -> None:
@@ -169,6 +171,7 @@ class Mounted:
 
         access = Access(self._token, host=self._host, names=self._names)
         source = Source.of_engine(engine, self._db)
+        source.endpoint = self._url
         return Handover(Console(source, access=access, recording=self._recording).site(rest))
 
 

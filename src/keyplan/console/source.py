@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _RECEIPTS_KEPT: Final = 500
 _CONNECT_S, _READ_S = 5, 60
 _ATTEMPTS: Final = 10
+_SERVE_URL: Final = "http://127.0.0.1:8000"
 
 _current: ContextVar[list[CallReceipt] | None] = ContextVar("keyplan_console_calls", default=None)
 
@@ -87,6 +89,7 @@ class Source:
         self.engine = engine
         """Engine in this process, or None."""
         self.endpoint, self.region = endpoint, region
+        """URL at which other programs can use the database, or an empty string; and its AWS Region."""
         self.read_only = False
         self.receipts: deque[CallReceipt] = deque(maxlen=_RECEIPTS_KEPT)
         """Latest calls of all pages, oldest first."""
@@ -150,6 +153,20 @@ class Source:
         if self.kind == "aws":
             return f" --aws {self.region}"
         return f" --endpoint {self.endpoint}" if self.kind == "endpoint" else ""
+
+    @property
+    def reachable_url(self) -> str:
+        """Return the URL in code that uses the database, or an empty string for DynamoDB.
+
+        An engine without an endpoint has the default URL of `keyplan serve`.
+        """
+        return "" if self.kind == "aws" else self.endpoint or _SERVE_URL
+
+    @property
+    def cli_options(self) -> str:
+        """Return the options of an AWS CLI command for the database, with a leading space."""
+        url = self.reachable_url
+        return f" --region {self.region or 'us-east-1'}" + (f" --endpoint-url {shlex.quote(url)}" if url else "")
 
     def supports(self, operation: str) -> bool:
         """Return False if the database is known not to support an operation."""

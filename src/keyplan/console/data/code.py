@@ -35,8 +35,8 @@ def code_of(source: Source, operation: str, request: Mapping[str, Any]) -> Reque
 
 def _boto3(source: Source, operation: str, request: Mapping[str, Any]) -> str:
     arguments = [f'region_name="{source.region or "us-east-1"}"']
-    if source.kind != "aws":
-        arguments.append(f"endpoint_url={json.dumps(source.endpoint or 'http://127.0.0.1:8000')}")
+    if source.reachable_url:
+        arguments.append(f"endpoint_url={json.dumps(source.reachable_url)}")
     lines = [
         "import boto3",
         "",
@@ -60,8 +60,5 @@ def _cli(source: Source, operation: str, request: Mapping[str, Any]) -> str:
             parts.append(f"{option} {shlex.quote(typed_text(value, None))}")
         else:
             parts.append(f"{option} {shlex.quote(str(value))}")
-    if source.kind == "aws":
-        parts.append(f"--region {source.region}")
-    else:
-        parts.append(f"--endpoint-url {shlex.quote(source.endpoint or 'http://127.0.0.1:8000')}")
+    parts.append(source.cli_options.strip())
     return " \\\n  ".join(parts)

@@ -103,6 +103,8 @@ def up(settings: Settings, say: Callable[[str], None]) -> None:
         address = f"http://{settings.host}:{listener.getsockname()[1]}"
         host = prepare(settings, stack, say, address=address)
         configure_logs(settings.log_level.upper())
+        if host.console is not None and settings.url is None and _is_private(settings):
+            host.console.source.endpoint = address
         for line in _hints(host, address, settings):
             say(line)
         SignalServer(server_config(host, grace_s=_GRACE_S)).run(sockets=[listener])
