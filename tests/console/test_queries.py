@@ -50,10 +50,20 @@ def test_a_statement_reads_pages_and_asks_before_it_changes_data(engine: Engine,
     assert item is not None
     assert item["status"] == {"S": "open"}
     page.get_by_role("button", name="Run and change data").click()
-    expect(page.locator(".result")).to_have_text("0 items")
+    expect(page.locator(".result")).to_have_text("The change was made.")
     item = get(engine, "Ada", 7)
     assert item is not None
     assert item["status"] == {"S": "late"}
+
+
+def test_a_misspelled_statement_is_an_error_and_not_a_change_to_confirm(engine: Engine, visit: Visit) -> None:
+    window = visit(engine)
+    window.expected.append("400")
+    page = window.goto("/console/data/partiql")
+    page.get_by_label("Statement").fill('SELCT * FROM "orders"')
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#statement-error")).to_contain_text("starts with SELECT, INSERT, UPDATE or DELETE")
+    expect(page.get_by_role("button", name="Run and change data")).to_have_count(0)
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -67,13 +77,13 @@ def test_several_statements_run_as_a_transaction_or_a_batch(engine: Engine, visi
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("These statements change data.")
     page.get_by_role("button", name="Run and change data").click()
-    expect(page.locator("p.result")).to_contain_text("0 items")
+    expect(page.locator("p.result")).to_contain_text("The change was made.")
     assert {item["number"]["N"] for item in engine.call("Scan", {"TableName": "orders"})["Items"]} == {"1", "2"}
     page.get_by_label("Statement", exact=True).fill(f"{insert % 3};\n{insert % 2}")
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_role("button", name="Run and change data").click()
     expect(page.get_by_role("alert")).to_contain_text("TransactionCanceledException")
-    page.get_by_label("Run multiple as").select_option("batch")
+    page.get_by_label("Run several as").select_option("batch")
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_role("button", name="Run and change data").click()
     expect(page.get_by_role("alert")).to_contain_text("Statement 2: DuplicateItem")

@@ -30,6 +30,8 @@ _PAGE: Final = 50
 _LINK: Final = 6_000
 """Maximum length of the query string for a statement that reads. Longer statements run with POST."""
 _LINKED: Final = ("statement", "parameters", "together", "next")
+_WORDS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS")
+"""First words of statements, without regard to case."""
 _STATEMENT: Final = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^;])+""")
 _SEVERAL: Final = {
     "transaction": ("ExecuteTransaction", "TransactStatements"),
@@ -75,6 +77,7 @@ def routes(console: Frame) -> list[Route]:
             "code": None,
             "asks": False,
             "several": False,
+            "is_write": False,
             **context,
         }
         status = 400 if page_values["errors"] or page_values["failure"] else 200
@@ -112,6 +115,7 @@ def _run(console: Frame, operation: str, call: dict[str, Any], start: str, *, is
     return {
         "code": code,
         "items": items,
+        "is_write": not reads,
         "problems": [
             f"Statement {number}: {response['Error'].get('Code', '')}: {response['Error'].get('Message', '')}"
             for number, response in enumerate(responses, 1)
@@ -167,10 +171,23 @@ def _request(text: str, parameters: str, together: str) -> tuple[str, dict[str, 
     if len(statements) > 1:
         if parameters.strip():
             raise FieldError("parameters", "Parameters need a single statement. Write values as literals instead.")
+        for statement in statements:
+            _check_start(statement)
         operation, member = _SEVERAL[together]
         return operation, {member: [{"Statement": statement} for statement in statements]}
     try:
         values = {"Parameters": read_values(parameters)} if parameters.strip() else {}
     except DocumentError as error:
         raise FieldError("parameters", str(error)) from None
+    _check_start(statements[0])
     return "ExecuteStatement", {"Statement": statements[0], **values}
+
+
+def _check_start(statement: str) -> None:
+    """Raise FieldError unless the statement starts with a known keyword. Otherwise, the console would ask to confirm a
+    misspelled SELECT as a change.
+    """
+    word = re.match(r"\w*", statement)
+    if word is None or word[0].upper() not in _WORDS:
+        shown = statement.split(maxsplit=1)[0][:40]
+        raise FieldError("statement", f"A statement starts with SELECT, INSERT, UPDATE or DELETE, got {shown!r}.")
