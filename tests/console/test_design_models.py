@@ -22,6 +22,7 @@ from keyplan.console.design.sample import Sample
 from keyplan.cost.expected import expected
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
+from keyplan.diff.comparison import Comparison
 from keyplan.diff.programs import load_isolated
 from keyplan.engine.engine import Engine
 
@@ -71,6 +72,19 @@ def test_a_write_touches_the_indexes_that_it_changes(tasks: Design) -> None:
 
 def test_equal_versions_have_no_marks(tasks: Design) -> None:
     assert [panel.mark for panel in merged(panels(tasks), panels(tasks))] == [""]
+
+
+def test_changes_that_the_picture_does_not_show_are_marked(tasks: Design, tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "tasks.py").read_text()
+    changed = text.replace("    due: date\n", "    due: date\n    note: str | None = None\n", 1)
+    changed = changed.replace("Rate(average=5)", "Rate(average=50)", 1)
+    path = tmp_path / "tasks_with_notes.py"
+    path.write_text(changed)
+    comparison = Comparison(tasks, Design.load(str(path)), book())
+    (panel,) = merged(panels(comparison.old), panels(comparison.new), comparison.changes)
+    rows = {(section.key, row.name): row.mark for section in panel.sections for row in section.rows}
+    assert rows == {("", "Task"): "changed", ("open", "Task"): ""}
+    assert [box.mark for box in panel.boxes].count("changed") == 1
 
 
 def test_added_and_removed_tables_are_marked_as_a_whole(tasks: Design) -> None:
@@ -195,7 +209,15 @@ class Thing(Entity):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "$0.00"), (1234.5, "$1,234.50"), (0.00123, "$0.0012"), (2e-7, "$2.0e-07")]
+    ("value", "text"),
+    [
+        (0, "$0.00"),
+        (1234.5, "$1,234.50"),
+        (0.00123, "$0.0012"),
+        (2e-7, "$2.0e-07"),
+        (4.4e-16, "$0.00"),
+        (-30.06, "-$30.06"),
+    ],
 )
 def test_small_amounts_keep_their_first_digits(value: float, text: str) -> None:
     assert money(value) == text

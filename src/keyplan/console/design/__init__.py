@@ -341,8 +341,7 @@ class _Pages:
         if chosen not in others:
             return self._render(request, "compare", "compare", comparison=None, chosen="")
         comparison = Comparison(others[chosen], self._room.design, self._room.book)
-        changed = {change.subject for change in comparison.of("pattern changed")}
-        joined = merged(panels(comparison.old), panels(comparison.new), changed)
+        joined = merged(panels(comparison.old), panels(comparison.new), comparison.changes)
         return self._render(
             request,
             "compare",

@@ -21,6 +21,8 @@ _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """Calls per second that a user can choose for a pattern without a declared rate."""
 _PREFIX: Final = "rate."
 _UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_A_MONTH))
+_ROUNDING: Final = 1e-9
+"""Smaller amounts are rounding errors of sums."""
 BARS: Final = 12
 """Number of patterns that have a separate bar in the cost chart."""
 
@@ -182,6 +184,9 @@ def rate_text(calls_per_s: float) -> str:
 
 def money(value: float) -> str:
     """Return an amount in dollars, with cents or, for a small amount, with its first significant digits."""
-    if value == 0 or abs(value) >= 0.01:
-        return f"${value:,.2f}"
-    return f"${value:.2g}" if abs(value) >= 1e-4 else f"${value:.1e}"
+    amount, sign = abs(value), "-" if value < 0 else ""
+    if amount < _ROUNDING:
+        return "$0.00"
+    if amount >= 0.01:
+        return f"{sign}${amount:,.2f}"
+    return f"{sign}${amount:.2g}" if amount >= 1e-4 else f"{sign}${amount:.1e}"

@@ -6,7 +6,7 @@ differences. `draw` renders a panel as inline SVG with links. Colors come from c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
@@ -23,6 +23,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
+from keyplan.diff.changes import DesignChange
 from keyplan.export.conditions import condition
 from keyplan.export.svg import cells, printable
 
@@ -36,6 +37,14 @@ _OPERATIONS: Final = {
     "BatchGetItem": "BatchGet", "BatchWriteItem": "BatchWrite", "ConditionCheck": "Check", "DeleteItem": "Delete",
     "GetItem": "Get", "PutItem": "Put", "TransactWriteItems": "Transact", "UpdateItem": "Update",
 }  # fmt: skip
+
+_ENTITY_CHANGES: Final = frozenset(
+    {
+        "consumer changed", "facts changed", "field changed", "field missing", "field removed", "type changed",
+        "unique added", "unique removed", "values narrowed", "version changed",
+    }
+)  # fmt: skip
+"""Kinds of changes to an entity or consumer that its row in the picture may not show."""
 
 Spot = tuple[str, str]
 """A row of a panel: the section, which is an index name or "" for the table, and the entity name."""
@@ -205,11 +214,16 @@ def _is_in(spec: EntitySpec, index: str) -> bool:
 # Two versions.
 
 
-def merged(old: Sequence[Panel], new: Sequence[Panel], changed: Collection[str] = ()) -> list[Panel]:
+def merged(old: Sequence[Panel], new: Sequence[Panel], changes: Iterable[DesignChange] = ()) -> list[Panel]:
     """Return the merged panels of both versions, in which all differences are marked.
 
-    `changed` contains the names of patterns with differences that the picture does not show.
+    `changes` also marks patterns and entities with differences that the picture does not show, such as their fields.
     """
+    changed = {
+        ("pattern" if "pattern" in change.facts else change.table, change.subject)
+        for change in changes
+        if "pattern" in change.facts or change.kind in _ENTITY_CHANGES
+    }
     before = {panel.table: panel for panel in old}
     names = {panel.table for panel in new}
     joined = [
@@ -227,10 +241,11 @@ def _marked(panel: Panel, mark: Mark) -> Panel:
     return replace(panel, mark=mark, sections=sections, boxes=tuple(replace(box, mark=mark) for box in panel.boxes))
 
 
-def _merged(old: Panel, new: Panel, changed: Collection[str]) -> Panel:
+def _merged(old: Panel, new: Panel, changed: Collection[tuple[str, str]]) -> Panel:
+    entities = {name for table, name in changed if table == new.table}
     before = {section.key: section for section in old.sections}
     after = {section.key for section in new.sections}
-    sections = [_merged_section(before.get(section.key), section) for section in new.sections]
+    sections = [_merged_section(before.get(section.key), section, entities) for section in new.sections]
     sections += [_marked_removed(section) for section in old.sections if section.key not in after]
     boxes_before = {box.name: box for box in old.boxes}
     boxes_after = {box.name for box in new.boxes}
@@ -250,31 +265,35 @@ def _merged(old: Panel, new: Panel, changed: Collection[str]) -> Panel:
     return Panel(new.table, recolored, tuple(boxes), "" if is_same else "changed")
 
 
-def _merged_section(old: PanelSection | None, new: PanelSection) -> PanelSection:
+def _merged_section(old: PanelSection | None, new: PanelSection, changed: Collection[str]) -> PanelSection:
     if old is None:
         return replace(new, mark="added", rows=tuple(replace(row, mark="added") for row in new.rows))
     before = {row.name: row for row in old.rows}
     names = {row.name for row in new.rows}
-    rows = [replace(row, mark=_difference(before.get(row.name), row)) for row in new.rows]
+    marked = changed if new.kind in {"table", "stream"} else ()
+    rows = [
+        replace(row, mark=_difference(before.get(row.name), row, is_changed=row.name in marked)) for row in new.rows
+    ]
     rows += [replace(row, mark="removed") for row in old.rows if row.name not in names]
     is_same = (old.kind, old.keys, old.note) == (new.kind, new.keys, new.note)
     return replace(new, rows=tuple(rows), mark="" if is_same else "changed")
 
 
-def _difference(old: PanelRow | None, new: PanelRow) -> Mark:
+def _difference(old: PanelRow | None, new: PanelRow, *, is_changed: bool) -> Mark:
     if old is None:
         return "added"
-    return "" if (old.text, old.note) == (new.text, new.note) else "changed"
+    return "" if (old.text, old.note) == (new.text, new.note) and not is_changed else "changed"
 
 
 def _marked_removed(section: PanelSection) -> PanelSection:
     return replace(section, mark="removed", rows=tuple(replace(row, mark="removed") for row in section.rows))
 
 
-def _merged_box(old: PatternBox | None, new: PatternBox, changed: Collection[str]) -> PatternBox:
+def _merged_box(old: PatternBox | None, new: PatternBox, changed: Collection[tuple[str, str]]) -> PatternBox:
     if old is None:
         return replace(new, mark="added")
-    is_same = (old.note, old.links, old.touches) == (new.note, new.links, new.touches) and new.name not in changed
+    is_same = (old.note, old.links, old.touches) == (new.note, new.links, new.touches)
+    is_same = is_same and ("pattern", new.name) not in changed
     return replace(new, mark="" if is_same else "changed")
 
 
