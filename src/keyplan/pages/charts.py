@@ -14,6 +14,8 @@ from markupsafe import Markup, escape
 
 _WIDTH: Final = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
+_DIGIT: Final = 7.5
+"""The width of a digit in the labels of an axis."""
 _DOTS: Final = 40
 """In series with more points than this, only isolated points are marked."""
 _BEFORE: Final = frozenset("$€£")
@@ -72,21 +74,25 @@ def lines(
         top = bottom + distance * max(1, math.ceil((top - bottom) / distance - 1e-9))
     legend = 22 if len(series) > 1 else 0
     height = 240 + legend
-    shapes = _axis(bottom, top, distance, unit, digits)
-    step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(labels) - 1)
+    ticks = [bottom + distance * number for number in range(round((top - bottom) / distance) + 1)]
+    texts = [_text(value, unit, digits) for value in ticks]
+    left = max(_LEFT, math.ceil(_DIGIT * max(map(len, texts))) + 8)
+    shapes = [_grid_line(left, _y(value, bottom, top), text) for value, text in zip(ticks, texts, strict=True)]
+    step = (_WIDTH - left - _RIGHT) / max(1, len(labels) - 1)
     skip = max(1, -(-len(labels) // 8))
     for number, label in enumerate(labels):
         if number % skip == 0:
             anchor = "start" if number == 0 else "end" if number == len(labels) - 1 else "middle"
             shapes.append(
                 Markup('<text class="chart-tick" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-                    _LEFT + step * number, 240 - 8, anchor, _short(label, 12)
+                    left + step * number, 240 - 8, anchor, _short(label, 12)
                 )
             )
     for index, (name, points) in enumerate(series):
-        shapes += _line(index, points, step, bottom, top)
+        places = [(left + step * number, value) for number, value in enumerate(points)]
+        shapes += _line(index, places, bottom, top)
         if legend:
-            x = _LEFT + index * 150
+            x = left + index * 150
             shapes.append(
                 Markup(
                     '<rect class="series-{}" x="{}" y="246" width="12" height="12" rx="2"/>'
@@ -104,14 +110,14 @@ def lines(
     return _svg(title, described, height, shapes)
 
 
-def _line(index: int, points: Sequence[float | None], step: float, bottom: float, top: float) -> list[Markup]:
+def _line(index: int, points: Sequence[tuple[float, float | None]], bottom: float, top: float) -> list[Markup]:
     color = index % _SERIES
     parts: list[list[tuple[float, float]]] = [[]]
-    for number, value in enumerate(points):
+    for x, value in points:
         if value is None:
             parts.append([])
         else:
-            parts[-1].append((_LEFT + step * number, _y(value, bottom, top)))
+            parts[-1].append((x, _y(value, bottom, top)))
     shapes = [
         Markup('<polyline class="stroke-{}" points="{}"/>').format(color, " ".join(f"{x:.1f},{y:.1f}" for x, y in part))
         for part in parts
@@ -127,18 +133,11 @@ def _line(index: int, points: Sequence[float | None], step: float, bottom: float
     return [*shapes, *dots]
 
 
-def _axis(bottom: float, top: float, step: float, unit: str, digits: int) -> list[Markup]:
-    shapes = []
-    for number in range(round((top - bottom) / step) + 1):
-        value = bottom + step * number
-        y = _y(value, bottom, top)
-        shapes.append(
-            Markup(
-                '<line class="chart-grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
-                '<text class="chart-tick" x="{}" y="{:.1f}" text-anchor="end">{}</text>'
-            ).format(_LEFT, _WIDTH - _RIGHT, y, y, _LEFT - 6, y + 4, _text(value, unit, digits))
-        )
-    return shapes
+def _grid_line(left: float, y: float, text: str) -> Markup:
+    return Markup(
+        '<line class="chart-grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
+        '<text class="chart-tick" x="{}" y="{:.1f}" text-anchor="end">{}</text>'
+    ).format(left, _WIDTH - _RIGHT, y, y, left - 6, y + 4, text)
 
 
 def _step(span: float, digits: int) -> float:

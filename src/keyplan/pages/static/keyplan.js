@@ -86,6 +86,7 @@
       element.textContent =
         style === "relative" ? keyplan.relative(date)
         : style === "date" ? date.toLocaleDateString(document.documentElement.lang, { dateStyle: "medium" })
+        : style === "seconds" ? date.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "medium" })
         : style === "clock" ? date.toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" })
         : full;
     }
