@@ -151,7 +151,7 @@ class Frame:
         elif isinstance(error, UnknownOperationError):
             status, title = 501, f"{self.source.name} does not support this"
         elif isinstance(error, ServiceError):
-            status, title = (404 if "NotFound" in code else 400), code
+            status, title = (404, "Not found") if "NotFound" in code else (400, "The database rejected the request")
         else:
             status, title = 500, "The database cannot be used"
         return self.refused(request, status, title, str(error), code)

@@ -330,7 +330,7 @@ def cell(value: Mapping[str, Any]) -> Cell:
         return Cell(kind, content[:_CELL_CHARACTERS], len(content) <= _CELL_CHARACTERS)
     if kind == "B":
         start = base64.b64encode(content[:48]).decode()
-        return Cell(kind, f"{len(content):,} bytes {start}", len(content) <= 48)
+        return Cell(kind, f"{len(content):,} byte{'' if len(content) == 1 else 's'} {start}", len(content) <= 48)
     if kind in {"N", "BOOL", "NULL"}:
         return Cell(kind, "null" if kind == "NULL" else str(content).lower() if kind == "BOOL" else content)
     text = _start_of(value)
