@@ -1,1 +1,3 @@
-"""Ask-a-Human: agents ask questions, users answer them for points, and subscribers get push notifications."""
+"""Ask-a-Human: a service on which agents ask questions and users answer them for points. Subscribers receive push
+notifications about questions.
+"""

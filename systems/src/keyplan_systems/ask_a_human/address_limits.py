@@ -1,4 +1,6 @@
-"""Limits on requests per network address. All processes share the counters in the table `keyplan-rate-limits`."""
+"""Rate limits per network address. All server processes share the request counters in the table
+`keyplan-rate-limits`.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,16 @@ A household or a few colleagues behind one address can all answer, but cannot cl
 
 @dataclass(frozen=True)
 class AddressLimits:
-    """The limits on requests from one network address. Requests beyond a limit raise TooManyRequestsError."""
+    """The rate limits and the answer quota for one network address. Requests beyond a rate limit raise
+    TooManyRequestsError.
+    """
 
     agents: SharedLimit
     devices: SharedLimit
     answers: SharedLimit
     answers_per_question: int | None
-    """Maximum number of answers to one question, or None for no maximum. The transaction that stores an answer enforces
-    it.
+    """Maximum number of answers from one network address to one question, or None for no maximum. The transaction that
+    stores an answer enforces it.
     """
 
     @classmethod
@@ -58,8 +62,8 @@ class AddressLimits:
 
     @classmethod
     def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
-        """Return limits that never reject a request, for a service that is called within this process instead of over
-        HTTP.
+        """Return limits that never reject a request. They are for a service that is called within this process instead
+        of over HTTP.
         """
         unlimited = SharedLimit(connection, clock, None)
         return cls(unlimited, unlimited, unlimited, None)

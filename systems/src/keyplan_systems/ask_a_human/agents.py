@@ -42,7 +42,7 @@ class Agents:
         return secret
 
     def authenticate(self, agent: str, secret: str) -> bool:
-        """Return True if the secret belongs to the agent.
+        """Return True if the agent exists and `secret` is one of its valid secrets.
 
         The first use of a rotated secret invalidates the previous secret.
         """
@@ -64,7 +64,7 @@ class Agents:
         raise BusyError("this agent's secret is being changed by many requests at once")
 
     def rotate(self, agent: str) -> str:
-        """Return a new secret for an authenticated agent.
+        """Create a new secret for an agent that has already been authenticated, and return the secret.
 
         The current secret stays valid until the new secret is first used, so a lost response does not lock the agent
         out.
@@ -74,7 +74,8 @@ class Agents:
         return secret
 
     def issue(self, agent: str) -> str | None:
-        """Replace all secrets of an agent that has lost its secret, and return the new secret.
+        """Create a new secret for an agent that has lost its secret, and return the new secret. All earlier secrets
+        become invalid.
 
         Returns None if the agent ID is unknown.
         """

@@ -1,4 +1,6 @@
-"""Operations of users on questions: list open questions, read a question, and answer it in one transaction."""
+"""The operations that users perform on questions: listing open questions, reading a question, and answering it in one
+transaction.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,12 @@ from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
 RECENT_ANSWERS = 100
-"""Number of a user's most recent answers that are read to mark questions in lists as answered."""
+"""Maximum number of a user's most recent answers that are read to mark questions as answered in lists."""
 
 
 @dataclass(frozen=True)
 class AnswerResult:
-    """A stored answer, the reply to the user, and the user's remaining allowance.
+    """A stored answer, the reply to the user, and the number of requests that the user may still send.
 
     `allowance` is None for a repeated answer, which does not count against the rate limit.
     """
@@ -53,7 +55,7 @@ class AnswerResult:
 
 
 class Answers:
-    """Operations of users on questions. Instances are thread-safe."""
+    """The operations that users perform on questions. Instances are thread-safe."""
 
     def __init__(self, base: Base, limits: AddressLimits) -> None:
         self._base, self._connection, self._limits = base, base.connection, limits
@@ -103,7 +105,7 @@ class Answers:
         """Return the caller's answer to a question and the reply to that answer, or None if the caller has not
         answered.
 
-        The reply is None unless the request comes from the device that sent the answer.
+        The reply (points and badges) is None unless the request comes from the device that sent the answer.
         """
         stored = self._response(question_id, caller)
         if stored is None:
@@ -112,7 +114,7 @@ class Answers:
         return records.response(stored), records.reply(stored) if is_own else None
 
     def look(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
-        """Return a question, and whether the caller can answer it.
+        """Return a question, and True if it is open and the caller has not answered it.
 
         Raises QuestionNotFoundError if the question does not exist or was removed.
         """
@@ -127,9 +129,10 @@ class Answers:
         """Store an answer, and update the question, the user's points and badges, and the leaderboards in one
         transaction.
 
-        If the same device repeats an answer, it gets the original reply. `address` is the network address of the
-        client, or None for a call within this process. Raises a subclass of RefusedError for the first rule that
-        rejects the answer, and TooManyRequestsError if the address exceeds its limit.
+        If the same device repeats an answer, it gets the original reply. `zone` is the user's time zone, and `body` is
+        the JSON body of the request. `address` is the client's network address, or None for a call within this process.
+        Raises a subclass of RefusedError for the first rule that the answer violates, and TooManyRequestsError if the
+        address exceeds its limit.
         """
         question_id = body.get("question_id")
         if not isinstance(question_id, str):
@@ -174,7 +177,7 @@ class Answers:
         device: str | None,
         address: str | None,
     ) -> Scored | None:
-        """Write an answer in a transaction and return its score, or None if an item on which the score depends has
+        """Write an answer in a transaction and return its score. Return None if an item on which the score depends has
         changed since it was read.
         """
         person = response.fingerprint_hash
@@ -204,7 +207,7 @@ class Answers:
 
 
 def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
-    """Return the original reply if this request repeats the stored response, or None.
+    """Return the original reply if the request repeats the answer in `stored`, or None otherwise.
 
     A request is a repetition if it has the same device and the same content.
     """

@@ -1,4 +1,4 @@
-"""The HTTP API, with separate routes for agents and for users."""
+"""The HTTP API of Ask-a-Human, with separate routes for agents and for users."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ _ANSWER_BODY = {
 
 
 def application(service: Service, checks: Mapping[str, Check], trusted_proxies: int = 0) -> FastAPI:
-    """Return the API application for a service.
+    """Return the FastAPI application that serves the HTTP API.
 
-    `checks` are the health checks. `trusted_proxies` is the number of trusted proxies in front of the API; see
+    `checks` are the health checks by name. `trusted_proxies` is the number of trusted proxies in front of the API; see
     `api_dependencies.address`.
     """
     app = web_application(

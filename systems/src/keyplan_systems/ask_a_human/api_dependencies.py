@@ -1,4 +1,6 @@
-"""Common parts of the routes: authentication, rate limits, and conversion of exceptions to HTTP responses."""
+"""FastAPI dependencies of the routes (authentication and rate limits), and functions that convert exceptions to HTTP
+responses.
+"""
 
 from __future__ import annotations
 
@@ -55,15 +57,15 @@ Cursor: TypeAlias = Annotated[
 
 
 def show_allowance(response: Response, allowance: Allowance | None) -> None:
-    """Set the rate limit headers of a response. They contain the caller's remaining requests."""
+    """Set the rate limit headers of a response, which contain the number of requests that the caller may still send.
+    Does nothing if `allowance` is None.
+    """
     if allowance is not None:
         response.headers.update(allowance.headers())
 
 
 class Counting:
-    """FastAPI dependency that counts a request against a rate limit for the client's network address, and sets the rate
-    limit headers.
-    """
+    """FastAPI dependency that counts a request against a limit per network address, and sets the rate limit headers."""
 
     def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
         self._base, self._limit, self._trusted_proxies = base, limit, trusted_proxies
@@ -99,8 +101,8 @@ def _network(address: str) -> str:
 
 
 class PerAddress:
-    """FastAPI dependency that counts a request against a rate limit for the client's network address. All processes
-    share the counters.
+    """FastAPI dependency that counts a request against a limit per network address. All server processes share the
+    counters.
     """
 
     def __init__(self, limit: SharedLimit, trusted_proxies: int) -> None:
@@ -112,7 +114,7 @@ class PerAddress:
 
 
 class Authenticated:
-    """Dependency that authenticates an agent by its secret and returns the agent's ID."""
+    """FastAPI dependency that authenticates an agent by its secret and returns the agent's ID."""
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
@@ -132,8 +134,8 @@ class Authenticated:
 
 
 class Polling:
-    """Dependency that authenticates an agent, counts the request against the agent's limit on polls, and returns the
-    agent's ID.
+    """FastAPI dependency that authenticates an agent, counts the request against the agent's limit on polls, and
+    returns the agent's ID.
     """
 
     def __init__(self, base: Base, authenticated: Authenticated) -> None:
@@ -151,7 +153,7 @@ class Polling:
 
 
 class FromDevice:
-    """Dependency that returns the identity of the user whose device token is in the request."""
+    """FastAPI dependency that returns the identity of the user whose device token is in the request."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
@@ -168,8 +170,8 @@ class FromDevice:
 
 
 class FromPerson:
-    """Dependency that returns a user's identity. The request must have a fingerprint and a device token issued for this
-    fingerprint.
+    """FastAPI dependency that returns a user's identity. The request must contain a fingerprint and a device token that
+    was issued for this fingerprint.
     """
 
     def __init__(self, from_device: FromDevice) -> None:
@@ -189,13 +191,13 @@ class FromPerson:
 
 
 class FromAnybody:
-    """Dependency that returns a user's identity, or None if the request has no fingerprint."""
+    """FastAPI dependency that returns a user's identity, or None if the request does not contain a fingerprint."""
 
     def __init__(self, from_person: FromPerson) -> None:
         self._from_person = from_person
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity | None:
-        """Return the user's identity, or None without a fingerprint.
+        """Return the user's identity, or None if the request does not contain a fingerprint.
 
         Raises InvalidRequestError for an invalid fingerprint, or `Problem` with status 401 if the token was not issued
         for the fingerprint.
@@ -209,7 +211,7 @@ def fingerprint(x_fingerprint: FingerprintHeader = None) -> str:
 
 
 def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
-    """Return the user's time zone. Raises InvalidRequestError if the header is invalid."""
+    """Return the user's time zone from the request header. Raises InvalidRequestError if the header is invalid."""
     return timestamps.zone(x_timezone)
 
 
@@ -246,7 +248,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    """Convert the framework's validation errors to a problem in the error format of this API."""
+    """Convert FastAPI's validation errors to a response in the error format of this API."""
     errors = error.errors()
     if any(entry["type"] == "json_invalid" for entry in errors):
         errors = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]

@@ -1,4 +1,6 @@
-"""Assembly of Ask-a-Human: API, web pages, sweeper, push worker and the worker that updates the rank histograms."""
+"""Builds the Ask-a-Human system: the API, the web pages, the sweeper, the push worker, and the worker that updates the
+rank histograms.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ OUTBOX = "outbox.jsonl"
 
 
 def build(resources: Resources) -> Built:
-    """Build the system.
+    """Build the system's web application and workers.
 
     Raises ValueError for an invalid setting, and OSError for an unreadable file.
     """

@@ -1,4 +1,4 @@
-"""Common parts of all operations: connection, clock, rate limits, and handling of stale reads."""
+"""The base of all operations: database connection, clock, rate limits, and retries after conflicting writes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 ATTEMPTS = 80
-"""Maximum number of attempts to run a transaction if concurrent writes change its items. It is greater than the maximum
-number of answers to a question, because each answer can make one attempt fail.
+"""Maximum number of attempts to run a transaction if concurrent writes change the items that it uses. It is greater
+than the maximum number of answers to a question, because each answer can make one attempt fail.
 """
 
 
@@ -47,7 +47,7 @@ STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflic
 PASSING = (ThrottledError, WriteConflictError)
 """Errors after which the same transaction can succeed on a retry."""
 UNREADABLE = (UnreadableItemError, ValueError)
-"""Errors for an item that does not match its entity or that has a value unknown to the domain rules."""
+"""Errors for an item that does not match its entity, or that contains a value that the domain rules do not support."""
 
 
 class BusyError(Exception):
@@ -58,19 +58,21 @@ class BusyError(Exception):
 
 @dataclass(frozen=True)
 class Failures:
-    """The errors that occur while a worker runs its tasks. After an error, the worker continues with its next task, and
-    it reports all errors at the end.
+    """The errors that occur while a worker runs its tasks. After an error, the worker continues with the next task. It
+    reports all errors at the end.
     """
 
     found: list[Exception] = field(default_factory=list)
 
     def each(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> list[Result]:
-        """Call `do` for every input and return the results, omitting None. An error does not stop the other inputs."""
+        """Call `do` for each input and return a list of the results, omitting None. If a call fails, the error is
+        recorded and the next input is processed.
+        """
         return list(self.some(do, inputs))
 
     def some(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> Iterator[Result]:
-        """Call `do` for each input and yield the results one by one, omitting None. An error does not stop the other
-        inputs.
+        """Call `do` for each input and yield the results as they become available, omitting None. If a call fails, the
+        error is recorded and the next input is processed.
         """
         for value in inputs:
             result = self._try(partial(do, value))
@@ -78,8 +80,8 @@ class Failures:
                 yield result
 
     def first(self, do: Callable[[Input], Result | None], inputs: Iterable[Input], most: int) -> list[Result]:
-        """Call `do` for at most `most` inputs and return the results, omitting None. Unreadable items do not count
-        toward `most`.
+        """Call `do` for at most `most` inputs and return the results, omitting None. Inputs that fail because an item
+        is unreadable do not count toward `most`.
         """
         results: list[Result] = []
         tried, waiting = 0, iter(inputs)
@@ -99,14 +101,14 @@ class Failures:
             return None
 
     def raise_if_any(self, done: int) -> None:
-        """Raise an UnfinishedError with all errors and the number of completed tasks (`done`), if errors occurred."""
+        """Raise an UnfinishedError with all recorded errors, if any. `done` is the number of completed tasks."""
         if self.found:
             raise UnfinishedError.of(self.found, done)
 
 
 @dataclass(frozen=True)
 class Base:
-    """The connection and the clock that all operations use."""
+    """The database connection and the clock that all operations use."""
 
     connection: Connection
     clock: Clock
@@ -144,9 +146,10 @@ class Base:
         return limits.allowance(window, counter.requests if counter is not None else 1)
 
     def decide(self, call: Call[Any]) -> None:
-        """Run a single write or a transaction in such a way that it can be retried safely if the response is lost.
+        """Run a single write or a transaction. If the response is lost, the request is repeated without being executed
+        twice.
 
-        If a transaction fails, raises the error of the first failed write.
+        If a transaction fails, the error of the first failed write is raised.
         """
         try:
             if isinstance(call, WriteCall):
@@ -165,7 +168,9 @@ class Base:
         return question
 
     def back_off(self, attempt: int) -> None:
-        """Wait for a random time that increases with the number of attempts, so that concurrent writers can finish."""
+        """Wait for a random time, so that concurrent writers can finish. Its maximum increases with the number of
+        attempts.
+        """
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
 
 
@@ -191,6 +196,8 @@ def unknown_question(question_id: str) -> QuestionNotFoundError:
 
 
 def is_uuid(text: str) -> bool:
-    """Return True if the text has the format of a question ID. Callers do not look up other texts in the database."""
+    """Return True if the text has the format of a question ID. Texts in any other format are not looked up in the
+    database.
+    """
     parts = text.split("-")
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

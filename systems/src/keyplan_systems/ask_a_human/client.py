@@ -1,4 +1,4 @@
-"""Client for agents that submit questions and wait for answers, with a blocking and an async version.
+"""Blocking and asynchronous clients for agents, which submit questions and wait for answers.
 
     with AgentClient("https://ask.example") as client:
         credentials = client.register("my-agent")  # once: store credentials.secret, it is shown only once
@@ -47,7 +47,7 @@ TIMEOUT_S = 30.0
 
 
 class SubmitOptions(TypedDict, total=False):
-    """The optional parts of a question. The server uses its defaults for omitted parts."""
+    """The optional fields of a question. The server uses its defaults for omitted fields."""
 
     type: QuestionType | Literal["text", "multiple_choice"]
     options: Sequence[str]
@@ -58,7 +58,9 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class _Flows:
-    """The common base of both clients. Its methods return the request sequences (flows) that the clients run."""
+    """The common base of both clients. Its methods return generators (flows) that request I/O and that the
+    clients run.
+    """
 
     def __init__(self, agent_id: str | None, secret: str | None, manner: Manner) -> None:
         self._headers = {} if agent_id is None else {"X-Agent-Id": agent_id}
@@ -74,7 +76,7 @@ class _Flows:
         return (yield from self._credentials(Call("POST", "/agent/secret", self._headers)))
 
     def _credentials(self, call: Call) -> Flow[AgentCredentials]:
-        """Send a request for credentials, and use the received credentials for later requests."""
+        """Send a request that returns new credentials, and use these credentials for later requests."""
         issued = yield from request_flow(call, AgentCredentials, self._manner)
         self._headers = {"X-Agent-Id": issued.agent_id, "Authorization": f"Bearer {issued.secret}"}
         return issued
@@ -98,18 +100,20 @@ class _Flows:
 
 
 def _own_chance() -> random.Random:
-    """Return a random number generator with a separate seed, so that agents that start together generate different
-    keys.
+    """Return a random number generator with a new random seed, so that agents that start at the same time generate
+    different idempotency keys.
     """
     return random.Random(uuid.uuid4().int)  # noqa: S311 - no secrets
 
 
 async def _ignore(_question: AgentQuestion) -> None:
-    """Do nothing with the result of a poll."""
+    """The default for `on_poll`, which does nothing."""
 
 
 class AgentClient:
-    """Blocking client for agents. `sleep`, `monotonic`, `epoch` and `chance` can be replaced in tests."""
+    """Blocking client for agents. The parameters `sleep`, `monotonic`, `epoch` and `chance` replace the clock and the
+    random number generator in tests.
+    """
 
     def __init__(
         self,
@@ -131,8 +135,8 @@ class AgentClient:
     def register(self, agent_id: str | None = None) -> AgentCredentials:
         """Register an agent and use its credentials for later requests. The server generates an ID if none is given.
 
-        Raises AgentIdTakenError if the ID is taken. This includes a retry after the response to the first attempt was
-        lost; in that case, choose another ID.
+        Raises AgentIdTakenError if the ID is already registered. This also happens if the response to the first attempt
+        was lost and the client retried. In that case, choose another ID.
         """
         return self._drive(self._flows.register(agent_id))
 
@@ -144,7 +148,9 @@ class AgentClient:
         return self._drive(self._flows.rotate_secret())
 
     def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
-        """Submit a question. Raises AskError if the server rejects it or cannot be reached."""
+        """Submit a question. `wishes` are its optional fields. Raises AskError if the server rejects the question or
+        cannot be reached.
+        """
         return self._drive(self._flows.submit(prompt, wishes))
 
     def get(self, question_id: str) -> AgentQuestion:
@@ -159,11 +165,11 @@ class AgentClient:
         min_answers: int | None = None,
         on_poll: Callable[[AgentQuestion], None] = lambda _question: None,
     ) -> AgentQuestion:
-        """Wait until a question is finished, it has `min_answers` answers, or `timeout_s` seconds have passed, and
-        return it.
+        """Wait until a question is finished, it has `min_answers` answers, or `timeout_s` seconds have passed. Return
+        the question.
 
-        To distinguish these cases, check `finished` and `current_responses`. `on_poll` is called with the question
-        after each poll. The last poll is at the end of the timeout. Raises AskError if the server requests a pause
+        To distinguish these cases, check its `finished` and `current_responses`. `on_poll` is called with the question
+        after each poll. The last poll is sent at the end of the timeout. Raises AskError if the server requests a pause
         longer than the remaining time.
         """
         return self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
@@ -238,7 +244,9 @@ class AsyncAgentClient:
         return await self._drive(self._flows.rotate_secret())
 
     async def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
-        """Submit a question. Raises AskError if the server rejects it or cannot be reached."""
+        """Submit a question. `wishes` are its optional fields. Raises AskError if the server rejects the question or
+        cannot be reached.
+        """
         return await self._drive(self._flows.submit(prompt, wishes))
 
     async def get(self, question_id: str) -> AgentQuestion:

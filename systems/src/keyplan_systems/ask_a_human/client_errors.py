@@ -64,7 +64,9 @@ class KeyReusedError(ApiError):
 
 
 class RateLimitedError(ApiError):
-    """Raised if the agent exceeds a rate limit and the server requests a longer pause than the client may wait."""
+    """Raised if the agent exceeds a rate limit and the pause that the server requests is longer than the client may
+    wait.
+    """
 
 
 class ServerFailedError(ApiError):
@@ -76,7 +78,9 @@ class UnreachableError(AskError):
 
 
 class UnexpectedAnswerError(AskError):
-    """Raised if a response does not follow the API, for example because the URL is wrong or a proxy responded."""
+    """Raised if a response does not conform to the API, for example because the URL is wrong or a proxy sent the
+    response.
+    """
 
 
 BY_CODE: Mapping[str, type[ApiError]] = {
@@ -92,6 +96,8 @@ BY_CODE: Mapping[str, type[ApiError]] = {
 
 
 def api_error(body: ErrorBody, status: int, retry_after_s: float | None) -> ApiError:
-    """Return the exception that matches the code of an error response, or a plain ApiError for an unknown code."""
+    """Return the exception for an error response, depending on the error code in `body`. For an unknown code, return an
+    ApiError.
+    """
     kind = BY_CODE.get(body.code, ServerFailedError if status >= 500 else ApiError)
     return kind(body, status, retry_after_s)

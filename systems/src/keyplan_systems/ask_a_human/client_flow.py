@@ -41,8 +41,8 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of a poll, which a flow reports to its driver (the caller of the generator) while it waits for
-    answers.
+    """The result of a poll. While a flow waits for answers, it reports each poll to its driver (the caller of the
+    generator).
     """
 
     question: AgentQuestion
@@ -66,7 +66,9 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The current times that the driver of a flow reports: monotonic seconds, and seconds since the Unix epoch."""
+    """The current time, which the driver of a flow reports: as seconds on the monotonic clock, and as seconds since the
+    Unix epoch.
+    """
 
     monotonic: float
     epoch: float
@@ -82,7 +84,7 @@ class Retries:
     """The retry policy for one request. Pauses start at 1 s, double up to 30 s, and have up to 10% jitter.
 
     If the server requests a longer pause, the client waits that long. If the requested pause exceeds `longest_pause_s`
-    or the remaining total time, the error is raised immediately, so that the agent can continue.
+    or the time until the request's deadline, the error is raised immediately, so that the agent can do something else.
     """
 
     attempts: int = 5
@@ -97,9 +99,9 @@ class Polling:
     up to 5 minutes.
 
     The published design of Ask-a-Human (see `TRACE.md`) mentions both these intervals and shorter ones (5 s to 60 s).
-    The longer intervals are used because half of all first answers take longer than several minutes, and because 600
-    polls per hour must suffice for up to 100 open questions. Each interval has 10% jitter, so that agents that start
-    together do not poll together.
+    The longer intervals are used because half of all first answers take more than several minutes, and because the
+    limit of 600 polls per hour must be sufficient for up to 100 open questions. Each interval has 10% jitter, so that
+    agents that start at the same time do not poll at the same time.
     """
 
     first_s: float = 30.0
@@ -108,7 +110,9 @@ class Polling:
     jitter: float = 0.1
 
     def pause(self, number: int, chance: random.Random) -> float:
-        """Return the number of seconds to wait after poll `number`. The first poll has the number 0."""
+        """Return the number of seconds to wait after a poll. Polls are numbered from 0. `chance` generates
+        the jitter.
+        """
         # The exponent is bounded, because a float would overflow if an agent polls for a long time.
         steady = min(self.longest_s, self.first_s * self.factor ** min(number, 64))
         return steady * chance.uniform(1 - self.jitter, 1 + self.jitter)
@@ -178,7 +182,9 @@ def _transient(reply: Answer | Lost | Now | None) -> bool:
 
 
 def _failure(reply: Answer | Lost | Now | None) -> Flow[tuple[AskError, float]]:
-    """Return the exception for a failed request, and the pause in seconds that the server requests."""
+    """Return the exception for a failed request, and the pause in seconds that the server requests, or 0 if it does not
+    request a pause.
+    """
     if isinstance(reply, Lost):
         return UnreachableError(reply.reason), 0.0
     if not isinstance(reply, Answer):

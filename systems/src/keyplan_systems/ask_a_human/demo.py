@@ -1,4 +1,6 @@
-"""The Ask-a-Human part of the demo: an agent asks a question, two users answer it, and the agent reads the answers."""
+"""The part of the demo that shows Ask-a-Human: an agent asks a question, two users answer it, and the agent reads the
+answers.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run this part of the demo in a browser: an agent asks a question and sees the answers of two users arrive."""
+    """Run this part of the demo in a browser: an agent asks a question, and two users' answers appear on its page as
+    they arrive.
+    """
     agent = tour.open(path="app/agents")
     tour.say(agent, "An agent registers and asks people")
     agent.write(agent.page.get_by_label("Name"), f"demo-agent-{uuid.uuid4().hex[:8]}")

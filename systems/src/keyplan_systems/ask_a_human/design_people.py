@@ -132,7 +132,7 @@ def answer_question(
 
 
 counted_changes = Seen(user_stats)
-"""Records of the stream changes that are already counted in the histograms.
+"""Records of the stream changes that have already been counted in the histograms.
 
 The transaction that counts a change also stores its record, because a stream can deliver a change more than once.
 """

@@ -1,4 +1,4 @@
-"""Access patterns for questions: reads by agents and users, effects of answers and sweeps, and worker tasks."""
+"""Access patterns for questions: reads by agents and users, updates after answers and sweeps, and worker tasks."""
 
 from __future__ import annotations
 

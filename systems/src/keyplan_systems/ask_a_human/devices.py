@@ -1,4 +1,4 @@
-"""Devices of users: registration, and identification by token."""
+"""Registers users' devices, and identifies users by the tokens of their devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Identity:
     fingerprint: str
     person: str
     device: str | None = None
-    """Hash of the device's token. None for calls within this process, which need no token."""
+    """Hash of the device's token, or None for a call within this process, which does not need a token."""
 
 
 class Devices:
@@ -35,8 +35,8 @@ class Devices:
         self._base, self._connection = base, base.connection
 
     def register(self, fingerprint: str) -> str:
-        """Register a device for a fingerprint and return the device's token. The first request with the token assigns a
-        user to the device.
+        """Register a device with a fingerprint and return the device's token. The first request that contains the token
+        assigns a user to the device.
         """
         token = credentials.new_secret("device")
         device = Device(
@@ -48,7 +48,7 @@ class Devices:
         return token
 
     def identify(self, token: str) -> Identity | None:
-        """Return the identity of the user of a device, given the device's token, or None for an unknown token.
+        """Return the identity of the user of the device that has the token, or None if the token is unknown.
 
         The device is looked up by the hash of the token, so response times do not reveal parts of the token.
         """

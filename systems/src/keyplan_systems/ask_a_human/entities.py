@@ -18,7 +18,9 @@ Timestamp = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:
 chronologically as strings.
 """
 Name = Annotated[str, Field(pattern=r"^[!-~]{1,128}$", max_length=128)]
-"""An agent ID or other name that a caller chooses: 1 to 128 printable ASCII characters without spaces."""
+"""Type of an agent ID or another identifier that a caller chooses: 1 to 128 printable ASCII characters
+without spaces.
+"""
 Partition = Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})#0[0-7]$")]
 """Key of one of the eight partitions of a leaderboard."""
 
@@ -64,7 +66,7 @@ questions = Table(
     ),
 )
 class Question(Entity):
-    """A question. After the deadline, the stored status is outdated until the next sweep, so readers compute the
+    """A question. The stored status can be out of date between the deadline and the next sweep, so readers compute the
     status.
     """
 
@@ -77,7 +79,9 @@ class Question(Entity):
     required_responses: int
     current_responses: int
     need: Annotated[str, Field(pattern=r"^[0-9]{3}#[0-9]{11}$")]
-    """Position in the list of questions that need answers: percentage of required answers received, then deadline."""
+    """Position in the list of questions that need answers. The value consists of the percentage of required answers
+    received, and the deadline.
+    """
     agent_id: Name
     idempotency_key: str | None = None
     created_at: Timestamp
@@ -114,7 +118,7 @@ class KeyRecord(Entity):
 class Agent(Entity):
     """An agent with the hashes of its secrets and the number of its open questions.
 
-    A question counts as open until it is closed or a sweep has stored its expiry.
+    A question counts as open until it is closed or a sweep has set its status to EXPIRED.
     """
 
     agent: Name
@@ -206,7 +210,7 @@ class Response(Entity):
     store_key_fields=False,
 )
 class Flag(Entity):
-    """A mark on a suspicious answer, with the reviewer's decision if it was reviewed."""
+    """A mark on a suspicious answer. After a review, it contains the reviewer's decision."""
 
     flag_id: Uuid
     question: Annotated[Uuid, Attribute("flagged_question_id")]
@@ -302,7 +306,9 @@ class Device(Entity):
     key=key("FINGERPRINT#{fingerprint}"), volume=Volume(count=100_000, bytes=Bytes(160)), store_key_fields=False
 )
 class FingerprintOwner(Entity):
-    """The first device that used a fingerprint. The ID of this device's user is the hash of the fingerprint."""
+    """A record of the first device that used a fingerprint. The ID of this device's user is the hash of the
+    fingerprint.
+    """
 
     fingerprint: Sha256
     device: Sha256
@@ -312,7 +318,7 @@ class FingerprintOwner(Entity):
     key=key("NOTICE#{question}#{person}"), volume=Volume(count=500_000, bytes=Bytes(210)), store_key_fields=False
 )
 class Notice(Entity):
-    """The time at which a user was notified about a question."""
+    """A record of the time at which a user was notified about a question."""
 
     question: Uuid
     person: Sha256
@@ -327,15 +333,15 @@ class Notice(Entity):
     store_key_fields=False,
 )
 class Delivery(Entity):
-    """A push notification that the push service has not accepted yet and that will be retried."""
+    """A push notification that has not been sent successfully and that the worker will send again."""
 
     question: Uuid
     subscription: Uuid
     attempt: int
     """Number of attempts to send the push so far."""
     claimed_at: Timestamp
-    """Time at which the subscription was claimed for this push. If it has since been claimed for another push, this
-    push is dropped.
+    """Time at which the subscription was claimed for this push. If the subscription has since been claimed for another
+    push, this push is dropped.
     """
     due_at: Timestamp
     ttl: int
@@ -364,7 +370,7 @@ class DayRecord(BaseModel):
 
 @user_stats.entity(version="version", volume=Volume(count=100_000, bytes=Bytes(1_100, p99=1_900, most=3_000)))
 class UserStats(Entity):
-    """A user's points, streak and badges, and the history that the scoring and abuse rules need."""
+    """A user's points, streak, badges, and the history that the scoring rules and the abuse heuristics need."""
 
     fingerprint_hash: Sha256
     total_points: int
@@ -399,7 +405,9 @@ class BoardRow(Entity):
     person: Sha256
     leaderboard: Annotated[Partition, Attribute("_leaderboard")]
     place: Annotated[str, Field(min_length=1, max_length=100)]
-    """Sort key that places better rows first: more points, then reached earlier, then by user ID."""
+    """Sort key that orders better rows first: by points in descending order, then by the time at which the points were
+    reached, and then by user ID.
+    """
     total_points: int
     total_answers: int
     ttl: int | None = None
@@ -411,7 +419,7 @@ class BoardRow(Entity):
     store_key_fields=False,
 )
 class Histogram(Entity):
-    """The number of users in each score bucket, for one partition of a leaderboard."""
+    """The number of users in each score bucket, for the users in one partition of a leaderboard."""
 
     leaderboard: Annotated[Partition, Attribute("histogram_of")]
     buckets: dict[str, int]

@@ -23,7 +23,7 @@ OPTIONS = ["Send", "Submit", "Place order"]
 
 @dataclass(frozen=True)
 class Conversation:
-    """The result of the example: a question, its answers, and the request headers of the first user."""
+    """The result of the example: a question, its answers, and the headers that identify the first user in requests."""
 
     question: AgentQuestion
     ada: Mapping[str, str]
@@ -32,8 +32,8 @@ class Conversation:
 def converse(url: str, run: str) -> Conversation:
     """Ask a question, answer it as two users, and read the answers.
 
-    `run` is a name that distinguishes repeated runs. Raises AskError if the question is rejected, and httpx.HTTPError
-    if an answer is rejected.
+    `url` is the URL of the running system. `run` is a name that distinguishes repeated runs. Raises AskError if the
+    question is rejected, and httpx.HTTPError if an answer is rejected.
     """
     with AgentClient(url) as agent:
         agent.register(f"example-agent-{run}")

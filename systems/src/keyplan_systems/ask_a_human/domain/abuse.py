@@ -1,8 +1,8 @@
-"""Abuse heuristics and the flags with which they mark suspicious answers.
+"""Heuristics that detect abuse and flag suspicious answers.
 
 The heuristics detect answers that are given too fast, texts that a user repeats, and series of minimal answers. A
-flagged answer is stored, counted and scored like any other answer. A reviewer later makes a decision on the flag. The
-heuristics store a short summary per user, so that they do not need to read the user's earlier answers.
+flagged answer is stored, counted and scored like any other answer. A reviewer can check the flag later. The heuristics
+use a short summary that is stored for each user, so that they do not need to read the user's earlier answers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The stored history of a user: digests of recent text answers, and the number of consecutive minimal answers."""
+    """The part of a user's record that the abuse heuristics use: digests of recent text answers, and the number of
+    consecutive minimal answers.
+    """
 
     text_digests: tuple[str, ...] = ()
     minimal_run: int = 0
@@ -48,7 +50,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag on a suspicious answer, for review."""
+    """A mark on a suspicious answer, which a reviewer is to check."""
 
     flag_id: str
     response_id: str
@@ -88,14 +90,14 @@ def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
 
 
 def normalised(text: str) -> str:
-    """Return the text in lower case and with single spaces, to detect copies."""
+    """Return the text in lower case and with single spaces, so that copies with small changes compare equal."""
     return " ".join(text.casefold().split())
 
 
 def flags(response: Response, reasons: tuple[Reason, ...], now_ms: int) -> tuple[Flag, ...]:
-    """Return one flag for each reason.
+    """Return the flags on an answer, one for each reason.
 
-    The flag's ID is derived from the answer and the reason, so that a repeated write does not create another flag.
+    A flag's ID is derived from the answer and the reason, so that a repeated write does not create another flag.
     """
     return tuple(
         Flag(

@@ -16,7 +16,9 @@ CONFIDENT = "confident"
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A badge: its ID, its displayed name, the name of the counter (`measure`), and the threshold (`mark`)."""
+    """A badge: its ID, its displayed name, the name of the counter on which it depends (`measure`), and the threshold
+    (`mark`).
+    """
 
     id: str
     name: str
@@ -25,7 +27,7 @@ class Badge:
 
 
 def category(tag: Audience) -> str:
-    """Return the name of the counter of a user's answers in the category `tag`."""
+    """Return the name of the counter that counts a user's answers in the category `tag`."""
     return f"category:{tag.value}"
 
 

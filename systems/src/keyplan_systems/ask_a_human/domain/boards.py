@@ -1,7 +1,8 @@
 """Leaderboards: period keys, shards, sort keys, and the exact rank of a user.
 
-Each user has one row per leaderboard, which is rewritten by each answer that changes it. A leaderboard's rows are
-distributed across `SHARDS` partitions by user. The top n rows are found by merging the first n rows of every partition.
+Each user has one row per leaderboard. Each answer that changes the user's score rewrites the row. A leaderboard's rows
+are distributed across `SHARDS` partitions by user. The top n rows are found by merging the first n rows of every
+partition.
 
 The sort key orders better rows first. It consists of the complement of the points with leading zeros, the time when the
 score was reached, and the user's ID. All sort keys differ, so the order is always well defined.
@@ -12,10 +13,10 @@ the number of rows in the user's own bucket that sort before the user's row. The
 query per partition over `better_range`.
 
 With 8 shards, computing a rank takes 8 eventually consistent reads of an item of at most about 2 KB (4 read capacity
-units in total), and 8 COUNT queries of at least half a unit each. If the user's bucket has 1,000 rows of 150 bytes,
-these queries consume about 19 more units. Buckets are 25 points wide up to 500 points. Above that, each power of two is
-divided into eight buckets, so that a bucket contains few users even for high scores. Whenever an answer moves a row to
-another bucket, one more write updates the histogram.
+units in total), and 8 COUNT queries that consume at least half a read capacity unit each. If the user's bucket has
+1,000 rows of 150 bytes, these queries consume about 19 read capacity units. Buckets are 25 points wide up to 500
+points. Above that, each power of two is divided into eight buckets, so that a bucket contains few users even for high
+scores. Each answer that moves a row to a different bucket causes an additional write, which updates the histogram.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
 class Period(StrEnum):
-    """The period whose answers count on a leaderboard."""
+    """The period of a leaderboard. Only answers within the period count."""
 
     DAILY = "daily"
     WEEKLY = "weekly"
@@ -65,7 +66,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A leaderboard row with its rank, as returned to clients. It does not identify the user."""
+    """A leaderboard row with its rank, as it is returned to clients. It does not identify the user."""
 
     rank: int
     points: int
@@ -115,20 +116,26 @@ def partitions(board: str) -> tuple[str, ...]:
 
 
 def sort_key(points: int, reached_at_ms: int, fingerprint_hash: str) -> str:
-    """Return a fixed-width sort key that orders rows by points in descending order, then by time, and then by user."""
+    """Return a fixed-width sort key that orders leaderboard rows by points in descending order, then by the time at
+    which the points were reached, and then by user.
+    """
     if not (0 <= points <= _POINTS_CEILING and 0 <= reached_at_ms <= _TIME_CEILING):
         raise ValueError(f"no board row is possible for {points} points at {reached_at_ms} ms")
     return f"{_POINTS_CEILING - points:010d}#{reached_at_ms:013d}#{fingerprint_hash}"
 
 
 def read_sort_key(key: str) -> tuple[int, int, str]:
-    """Return the points, the time and the user from a sort key."""
+    """Return the points, the time in epoch milliseconds, and the hash of the user's fingerprint from a leaderboard
+    row's sort key.
+    """
     points, reached_at, person = key.split("#", 2)
     return _POINTS_CEILING - int(points), int(reached_at), person
 
 
 def row(stats: Stats, period: Period, now_ms: int) -> Row:
-    """Return the user's row on the leaderboard for a period that contains the given time."""
+    """Return the user's row on the leaderboard of the given kind (daily, weekly or all-time) whose period contains
+    `now_ms`.
+    """
     if period is Period.ALL_TIME:
         points, answers = stats.total_points, stats.total_answers
     else:
@@ -139,7 +146,7 @@ def row(stats: Stats, period: Period, now_ms: int) -> Row:
 
 
 def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
-    """Convert sorted rows to entries with ranks starting at 1. The entry of the caller is marked."""
+    """Convert sorted leaderboard rows to entries with ranks starting at 1. The entry of the user `caller` is marked."""
     return [
         Entry(number, board_row.points, board_row.answers, board_row.fingerprint_hash == caller)
         for number, board_row in enumerate(rows, start=1)
@@ -165,9 +172,10 @@ def bucket_highest(number: int) -> int:
 
 
 def bucket_moves(before: int | None, after: int) -> dict[int, int]:
-    """Return the changes to the user counts of buckets after a user's score changes, as a map from bucket to change.
+    """Return the changes to the histogram after a user's score changes, as a mapping from bucket number to the change
+    in the number of users.
 
-    `before` is None if the user is new on the leaderboard.
+    `before` is the old score, or None if the user is new on the leaderboard. `after` is the new score.
     """
     old, new = (bucket(before) if before is not None else None), bucket(after)
     if old == new:
@@ -187,7 +195,7 @@ def better_range(own: Row) -> tuple[str, str]:
 
 
 def rank(histograms: Iterable[Mapping[int, int]], own: Row, better_in_bucket: int) -> int:
-    """Return the exact rank of `own`, starting at 1.
+    """Return the exact rank of the leaderboard row `own`. Ranks start at 1.
 
     `histograms` are the histograms of all shards of the leaderboard. `better_in_bucket` is the number of better rows in
     the same bucket.

@@ -14,7 +14,7 @@ _BYTES = 32
 
 
 def new_secret(kind: str) -> str:
-    """Return a new random secret. It starts with its kind, so that users and secret scanners can recognize it."""
+    """Return a new random secret. It starts with `kind`, so that users and secret scanners can recognize it."""
     return f"aah_{kind}_{secrets.token_urlsafe(_BYTES)}"
 
 
@@ -24,7 +24,7 @@ def secret_hash(secret: str) -> str:
 
 
 def is_secret_of(given_hash: str, stored_hash: str | None) -> bool:
-    """Return True if the hash of a given secret equals the stored hash, and False if it differs or no hash is stored.
+    """Return True if the two hashes are equal. Return False if they differ or `stored_hash` is None.
 
     The comparison takes constant time, so that response times do not reveal parts of the stored hash.
     """

@@ -1,8 +1,8 @@
-"""Rate limits per hour and per minute, with their counters and response headers, and the quota for open questions.
+"""Hourly and per-minute rate limits with their counters and response headers, and the quota for open questions.
 
-A window is a clock hour or clock minute in UTC, with one counter per limit and caller. The counter is incremented only
-if it is below the limit, so the limit is never exceeded within a window. A burst across the boundary of two windows can
-reach twice the limit within the length of one window. This is accepted because a single counter is then sufficient. A
+A window is a clock hour or clock minute in UTC. Each limit has one counter per caller and window. The counter is
+incremented only if it is below the limit, so the limit is never exceeded within a window. A burst that spans the
+boundary between two windows can reach twice the limit. This is accepted because a single counter is then sufficient. A
 stricter limit would require a log of requests.
 """
 
@@ -38,7 +38,7 @@ RESPONSE_PACE = Limit("response_pace", "fingerprint", 5, MINUTE_S)  # more than 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time window for one caller and limit, with the key of its counter."""
+    """The window of a limit in which a caller's request is counted, with the key of its counter."""
 
     limit: Limit
     key: str
@@ -46,7 +46,7 @@ class Window:
 
     @property
     def ttl_s(self) -> int:
-        """The time after which the counter of the window can be deleted, in epoch seconds: one window length after the
+        """The time after which the window's counter can be deleted, in epoch seconds. It is one window length after the
         window's end.
         """
         return self.reset_s + self.limit.window_s
@@ -54,7 +54,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A rate limit, with the caller's number of remaining requests and the time at which the count is reset."""
+    """A rate limit, the number of requests that the caller may still send, and the time at which the count is reset."""
 
     limit: int
     remaining: int
@@ -76,7 +76,9 @@ def window(limit: Limit, caller: str, now_ms: int) -> Window:
 
 
 def allowance(of: Window, count: int) -> Allowance:
-    """Return the allowance after a request. `count` is the number of requests in the window, including this request."""
+    """Return the caller's allowance after a request. `count` is the number of requests in the window `of`, including
+    this request.
+    """
     return Allowance(of.limit.allowed, max(0, of.limit.allowed - count), of.reset_s)
 
 

@@ -1,9 +1,10 @@
-"""Push notifications: eligibility of users, size and schedule of notification rounds, and handling of send results.
+"""Rules for push notifications: which users are eligible, how many users are notified and when, and what happens after
+a message is sent.
 
-A subscription is eligible from `next_eligible_at_ms` on, which depends on its own notification interval. Therefore one
-range of an index contains exactly the eligible subscriptions, including those of users who were never notified. A
-worker first claims a subscription by a conditional write, which requires that `next_eligible_at_ms` is unchanged since
-it was read. The worker sends a push only if the claim succeeds.
+A subscription is eligible from `next_eligible_at_ms` on. This time depends on the subscription's notification interval,
+so one key range of an index contains exactly the eligible subscriptions, including those of users who were never
+notified. Before a worker sends a push, it claims the subscription with a conditional write, which fails if
+`next_eligible_at_ms` has changed since it was read. The worker sends the push only if the write succeeds.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Subscription:
     created_at_ms: int
     updated_at_ms: int
     device: str | None = None
-    """Hash of the token of the device that may change the subscription."""
+    """Hash of the token of the device that may change the subscription. If it is None, the subscription was created
+    without a device.
+    """
 
 
 def subscription_id(fcm_token: str) -> str:
@@ -62,11 +65,10 @@ def token_digest(fcm_token: str) -> str:
 def subscribe(
     request: SubscribeRequest, person: str, previous: Subscription | None, now_ms: int, device: str | None = None
 ) -> Subscription:
-    """Return a new subscription that is immediately eligible, or the previous subscription, reactivated with the new
-    settings.
+    """Return a new subscription that is immediately eligible. If `previous` is given, return a copy of it that is
+    reactivated with the new settings.
 
-    A previous subscription is assigned to the requesting device, because only the browser that received a push token
-    knows the token.
+    The copy belongs to the requesting device, because only the browser that received a push token knows the token.
     """
     if previous is None:
         return Subscription(
@@ -87,7 +89,9 @@ def subscribe(
 
 
 def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) -> Subscription:
-    """Return the subscription with a new token or a new interval. `next_eligible_at_ms` is adapted to the interval."""
+    """Return a copy of the subscription with a new token, a new interval, or both. `next_eligible_at_ms` is computed
+    from the new interval.
+    """
     minutes = wishes.min_interval_minutes or subscription.min_interval_minutes
     last = subscription.last_notified_at_ms
     return replace(
@@ -100,8 +104,8 @@ def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) 
 
 
 def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
-    """Return a deactivated copy of the subscription, after its owner has unsubscribed or its push token has become
-    invalid.
+    """Return an inactive copy of the subscription. This is used after the owner has unsubscribed or the push token has
+    become invalid.
     """
     return replace(subscription, active=False, updated_at_ms=now_ms)
 
@@ -151,7 +155,7 @@ def next_round(question: Question, rounds_done: int, last_round_ms: int | None, 
 
 
 class Reservoir(Generic[Entry]):
-    """A uniform random sample of at most `size` entries, taken from pages that are processed one at a time."""
+    """A uniform random sample of at most `size` entries, drawn from pages that are read one after the other."""
 
     def __init__(self, size: int, chance: random.Random) -> None:
         if size < 0:
@@ -163,7 +167,7 @@ class Reservoir(Generic[Entry]):
 
     def offer(self, page: Iterable[Entry]) -> None:
         """Add the entries of a page to the population from which the sample is drawn. All entries offered so far have
-        the same chance to be in the sample.
+        the same probability of being in the sample.
         """
         for entry in page:
             self._seen += 1
@@ -216,7 +220,7 @@ Outcome = Delivered | DeadToken | TryLater | Rejected
 
 
 class Step(StrEnum):
-    """What the push worker does after it has sent a message."""
+    """The action of the push worker after it has sent a message."""
 
     DONE = "done"
     DEACTIVATE = "deactivate"
@@ -226,7 +230,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AfterSend:
-    """The push worker's next step after sending a message. `retry_at_ms` is set only for RETRY."""
+    """The action of the push worker after it has sent a message. `retry_at_ms` is set only if the action is RETRY."""
 
     step: Step
     reason: str
@@ -234,7 +238,8 @@ class AfterSend:
 
 
 def after_send(outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, chance: random.Random) -> AfterSend:
-    """Return the next step after send attempt number `attempt`, which starts at 1.
+    """Return the push worker's action after attempt number `attempt` to send a message, which had the result `outcome`.
+    Attempts are numbered from 1.
 
     `deadline_ms` is the deadline of the question. Retries wait 10 s, doubling each time up to 10 minutes, plus up to
     10% jitter, but never less than the push service requests. After six attempts, or if the next attempt would be after

@@ -1,4 +1,5 @@
-"""Questions and answers: states, effects of answers, retention, IDs, and idempotency keys.
+"""Rules for questions and answers: the states of a question, the effect of an answer, retention times, IDs, and
+idempotency keys.
 
 A question is OPEN without answers, PARTIAL with some of the required answers, and CLOSED with all of them. From the
 first millisecond of `expires_at_s`, readers see the status EXPIRED, whether or not a sweep has stored it. The time
@@ -63,12 +64,12 @@ class Question:
 
     @property
     def category(self) -> Audience:
-        """The category of the question's answers, which is the first audience tag."""
+        """The category in which the question's answers are counted, which is the first audience tag."""
         return self.audience[0]
 
     @property
     def responses_needed(self) -> int:
-        """The number of missing answers, at least 0."""
+        """The number of answers that the question still needs, at least 0."""
         return max(0, self.required_responses - self.current_responses)
 
     @property
@@ -163,11 +164,11 @@ def require_answerable(question: Question, now_ms: int) -> None:
 
 
 def answered(question: Question, now_ms: int) -> Question:
-    """Return the question as it is after one more answer, with updated count, status and closing time.
+    """Return a copy of the question after one more answer, with an updated answer count, status and closing time.
 
     The answer that reaches the required number closes the question. Raises QuestionClosedError if the question is not
-    answerable. The caller must write the result in one transaction with the response, on the condition that the stored
-    question has the old `current_responses`, an answerable status, and a deadline in the future.
+    answerable. The caller must write the result in the same transaction as the answer, on the condition that the stored
+    question has the old value of `current_responses`, an answerable status, and a deadline in the future.
     """
     require_answerable(question, now_ms)
     count = question.current_responses + 1
@@ -184,8 +185,8 @@ def expired(question: Question, now_ms: int) -> Question | None:
 
 
 def need(question: Question) -> str:
-    """Return the sort key that orders questions by the percentage of required answers that were received, and then by
-    deadline.
+    """Return the value of the sort key that orders questions by the percentage of required answers that they have
+    received, and then by deadline.
     """
     return f"{100 * question.current_responses // question.required_responses:03d}#{question.expires_at_s:011d}"
 
@@ -223,9 +224,10 @@ def key_ttl_s(created_at_ms: int) -> int:
 def respond(
     question: Question, request: AnswerRequest, person: str, now_ms: int, *, fingerprint: str | None = None
 ) -> Response:
-    """Return the response for a request. Raises InvalidRequestError if the request does not match the question.
+    """Return the response for the body of an answer request. Raises InvalidRequestError if the body does not match the
+    question.
 
-    A question can be answered only once per `fingerprint`, which defaults to `person`.
+    A question can be answered only once per `fingerprint`. If `fingerprint` is None, `person` is used.
     """
     if question.type is QuestionType.TEXT:
         _check_text(request)
@@ -276,7 +278,9 @@ def _invalid_request(field: str, constraint: str, problem: str) -> InvalidReques
 
 
 def tally(question: Question, responses: Iterable[Response]) -> dict[str, int]:
-    """Return the number of votes for each option, in the question's order. Options without votes have 0."""
+    """Return the number of votes for each option, in the order of the question's options. An option without votes has
+    the value 0.
+    """
     counts = dict.fromkeys(question.options, 0)
     for response in responses:
         if response.selected_option is not None:

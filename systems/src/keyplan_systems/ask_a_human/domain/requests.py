@@ -1,4 +1,4 @@
-"""Request bodies with their validation rules.
+"""Models of request bodies, with their validation rules.
 
 Text lengths are counted in Unicode characters of the text as sent. A text that consists only of white space is
 rejected.
@@ -96,8 +96,8 @@ class AgentRegistration(BaseModel):
 
 
 class AnswerRequest(BaseModel):
-    """The body of `POST /human/responses`. `response_time_ms` is the time from opening the question to sending the
-    answer.
+    """The body of `POST /human/responses`. `response_time_ms` is the time in milliseconds between opening the question
+    and sending the answer.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -185,7 +185,7 @@ def agent_id(header: str | None) -> str:
 
 
 def fingerprint_hash(header: str | None) -> str:
-    """Return the SHA-256 hash of the header `X-Fingerprint`. The header's value itself is never stored."""
+    """Return the SHA-256 hash of the value of the header `X-Fingerprint`. The value itself is never stored."""
     return hashlib.sha256(_identifier("X-Fingerprint", header).encode()).hexdigest()
 
 

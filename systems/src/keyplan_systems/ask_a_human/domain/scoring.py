@@ -1,8 +1,8 @@
-"""Points, streaks, badges and categories: the effect of an answer on a user's record.
+"""Rules for points, streaks, badges and categories, which determine how an answer changes a user's record.
 
-`apply_answer` is a pure function from one record to the next. It increments the record's `version`, on which the write
-is conditional. If two answers of a user are concurrent, one write fails, and its answer is applied again to the newer
-record.
+`apply_answer` is a pure function that returns the changed record. It increments the record's `version`, and the write
+requires that the stored version is unchanged. If a user sends two answers concurrently, one write fails, and its answer
+is applied to the newer record.
 
 The requirements (listed in `TRACE.md`) leave some questions open. They are decided as follows:
 
@@ -53,7 +53,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """A user's points, streak, badges and counters. `scored_at_ms` is the time when the points last increased, which
+    """A user's points, streak, badges and counters. `scored_at_ms` is the time at which the points last increased. It
     breaks ties on leaderboards.
     """
 
@@ -77,8 +77,8 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """The properties of an accepted answer on which its points depend. `responses_before` does not count the answer
-    itself.
+    """The properties of an accepted answer on which its points depend. `responses_before` is the number of earlier
+    answers to the question.
     """
 
     type: QuestionType
@@ -122,7 +122,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The user's record after an answer, with the points and the new badges in the order of `badges.TABLE`."""
+    """A user's record after an answer, with the points for the answer and the new badges. The badges have the order of
+    `badges.TABLE`.
+    """
 
     stats: Stats
     points: Points
@@ -194,8 +196,8 @@ def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tu
 
 
 def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
-    """Return the length of the streak at this time. It is 0 if the user has missed a whole local day since the streak's
-    last day.
+    """Return the length of the user's streak at `now_ms`. It is 0 if a whole local day without an answer has passed
+    since the streak's last day.
     """
     if stats.streak_last_date is None:
         return 0
@@ -204,13 +206,13 @@ def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
 
 
 def day_totals(stats: Stats, now_ms: int) -> Day:
-    """Return the points and the number of answers on the UTC day that contains the given time."""
+    """Return the user's points and number of answers on the UTC day that contains the given time."""
     return stats.days.get(timestamps.utc_day(now_ms), Day())
 
 
 def week_totals(stats: Stats, now_ms: int) -> Day:
-    """Return the points and the number of answers in the UTC week that contains the given time. Weeks start
-    on Monday.
+    """Return the user's points and number of answers in the UTC week that contains the given time. Weeks start on
+    Monday.
     """
     monday = timestamps.week_start(timestamps.utc_day(now_ms))
     week = [stats.days.get(monday + timedelta(days=number), Day()) for number in range(7)]
@@ -233,8 +235,8 @@ def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> 
 
 
 def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
-    """Return a copy of the user's record in which the counters for badges include the answer. The daily cap does not
-    affect these counters.
+    """Return a copy of the user's record in which the counters on which badges depend include the answer. The daily cap
+    does not affect these counters.
     """
     speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1
@@ -250,7 +252,7 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
 
 
 def _newest_days(days: dict[date, Day]) -> dict[date, Day]:
-    """Return the DAYS_KEPT newest entries of `days`, so that a user's record stays small."""
+    """Return only the newest DAYS_KEPT entries of `days`, so that a user's record stays small."""
     return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
 
 

@@ -1,7 +1,8 @@
-"""Timestamps in milliseconds since the Unix epoch, their stored format, and days and hours in time zones.
+"""Functions for timestamps in milliseconds since the Unix epoch: their stored format, and their days and hours in time
+zones.
 
-The rules use whole milliseconds, because integers compare exactly and floating-point seconds do not. Stored timestamps
-have a fixed format (UTC, three decimals, `Z`), because sort keys are compared as strings.
+The domain rules use whole milliseconds, because integers compare exactly and floating-point seconds do not. Stored
+timestamps have a fixed format (UTC, three decimals, `Z`), because sort keys are compared as strings.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def zone(name: str | None) -> ZoneInfo:
 
 @cache
 def _zone_names() -> frozenset[str]:
-    """Return all valid time zone names. Checking against them ensures that a client's text is never used as a file
-    path.
+    """Return all valid time zone names. Names from clients are checked against this set, so that they are never used as
+    file paths.
     """
     return frozenset(available_timezones() - {"localtime", "Factory"})
 
@@ -88,8 +89,8 @@ def local_hour(at_ms: int, in_zone: ZoneInfo) -> int:
 def day_before(day: date, in_zone: ZoneInfo) -> date:
     """Return the last calendar day before `day` that existed in the time zone.
 
-    It is nearly always the previous day. Exceptions are zones that moved across the date line and skipped a day
-    (Pacific/Apia has no 2011-12-30).
+    It is nearly always the previous day. The exceptions are time zones that moved across the date line and skipped a
+    day. For example, 2011-12-30 did not exist in Pacific/Apia.
     """
     starts = datetime.combine(day, time(), tzinfo=in_zone).astimezone(UTC)
     return (starts - timedelta(microseconds=1)).astimezone(in_zone).date()
