@@ -107,7 +107,7 @@ def _own_chance() -> random.Random:
 
 
 async def _ignore(_question: AgentQuestion) -> None:
-    """The default for `on_poll`, which does nothing."""
+    """Do nothing. This is the default for the parameter `on_poll`."""
 
 
 class AgentClient:

@@ -48,7 +48,7 @@ def converse(url: str, run: str) -> Conversation:
 
 
 def _person(people: httpx.Client, fingerprint: str) -> dict[str, str]:
-    """Register a device and return its request headers."""
+    """Register a device with the given fingerprint, and return the headers that identify its user in requests."""
     headers = {"X-Fingerprint": fingerprint, "X-Timezone": "Europe/Berlin"}
     token = people.post("/human/devices", headers=headers).raise_for_status().json()["token"]
     return {**headers, "Authorization": f"Bearer {token}"}

@@ -30,8 +30,8 @@ class Facts:
 
 
 def drafts(facts: Facts) -> list[str]:
-    """Return three drafts of a release note: starting with the effect, starting with the problem, and both in one
-    sentence.
+    """Return three drafts of a release note. The first starts with the effect of the change, the second with the
+    problem, and the third combines both in one sentence.
     """
     return [
         f"{facts.product} now {facts.change}.",
@@ -41,7 +41,9 @@ def drafts(facts: Facts) -> list[str]:
 
 
 def question(facts: Facts) -> str:
-    """Return the text of a question that asks people to compare the drafts, with the context that they need."""
+    """Return the prompt of a question that asks people to compare the drafts. It contains the context that
+    they need.
+    """
     return (
         f"A new version of a bookkeeping program solves this problem: {facts.reason}."
         " Which release note tells you best whether you should update?"
@@ -49,15 +51,19 @@ def question(facts: Facts) -> str:
 
 
 def chosen(texts: list[str], summary: Mapping[str, int]) -> str | None:
-    """Return the text with the most votes, the first one in case of a tie, or None without votes."""
+    """Return the draft with the most votes, the first such draft in case of a tie, or None if there were no votes.
+
+    `summary` maps each draft to its number of votes.
+    """
     best = max(texts, key=lambda text: summary.get(text, 0))
     return best if summary.get(best, 0) else None
 
 
 async def ask_about_drafts(client: Client, facts: Facts, *, people: int, wait_s: int, key: str | None) -> str:
-    """Ask humans about the drafts, wait for answers, and return a report.
+    """Ask humans which draft of the release note is best, wait for their answers, and return a report.
 
-    Raises RuntimeError if the MCP server rejects the question.
+    `people` is the required number of answers, `wait_s` the maximum waiting time in seconds, and `key` the idempotency
+    key. Raises RuntimeError if the MCP server rejects the question.
     """
     texts = drafts(facts)
 

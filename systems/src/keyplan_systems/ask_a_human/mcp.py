@@ -37,7 +37,7 @@ SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, not a secr
 LONGEST_WAIT_S: Final = 3_600
 POLLING: Final = Polling(first_s=2.0, longest_s=30.0)
 """Poll intervals while an MCP client waits for answers. They result in 10 polls in the first minute and 120 polls per
-hour. An agent may send 600 polls per hour.
+hour. The limit for an agent is 600 polls per hour.
 """
 INSTRUCTIONS: Final = (
     "Ask people for opinions, choices and short texts that you cannot judge yourself. Ask one clear question with its"
@@ -80,7 +80,7 @@ class HumanResponses(AgentQuestion):
 
 
 class _Tools:
-    """The MCP tools, which use the client of one agent."""
+    """The MCP tools. All of them act as the agent to which the client belongs."""
 
     def __init__(self, client: AsyncAgentClient) -> None:
         self._client = client
@@ -128,7 +128,8 @@ class _Tools:
         async def report(question: AgentQuestion) -> None:
             """Report the number of answers as MCP progress.
 
-            Progress must increase with each report, so a poll without new answers adds a fraction of one answer.
+            Progress must increase with each report, so a poll that finds no new answers increases it by a fraction of
+            one answer.
             """
             count, needed = question.current_responses, question.required_responses
             progress[:] = [count, progress[1] + 1 if count == progress[0] else 0]
@@ -205,8 +206,8 @@ def _default_file() -> Path:
 def serve(  # noqa: PLR0917 - the options of the command
     url: str, agent: str | None, secret: str | None, transport: Transport, host: str, port: int, path: Path | None
 ) -> None:
-    """Serve the MCP tools over stdio until the client closes the connection, or over HTTP until a signal stops the
-    process.
+    """Serve the MCP tools. Over stdio, return when the client closes the connection. Over HTTP, return when a signal
+    stops the process.
 
     Raises ValueError for a host that is not a loopback address and for incomplete credentials, AskError if Ask-a-Human
     rejects a request, and OSError if the credentials file cannot be read.

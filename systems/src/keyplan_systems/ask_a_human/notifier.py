@@ -1,10 +1,10 @@
-"""Delivery of push messages with Firebase Cloud Messaging (FCM).
+"""Sends push messages with Firebase Cloud Messaging (FCM).
 
-Errors are distinguished as described in the reference (firebase.google.com, FCM REST v1, ErrorCode). The specific error
-code is in a detail of type FcmError; the status of the response is less specific. A token is treated as invalid only if
-the response refers to the token itself. INVALID_ARGUMENT can also mean a malformed message, and SENDER_ID_MISMATCH
-means that the credentials belong to another project. In these cases, users must keep their subscriptions. Links must be
-https URLs, because FCM accepts no other links.
+Errors are distinguished as described in the FCM reference (firebase.google.com, FCM REST v1, ErrorCode). The specific
+error code is in a detail of type FcmError; the status of the response is less specific. A token is treated as invalid
+only if the response refers to the token itself. INVALID_ARGUMENT can also mean a malformed message, and
+SENDER_ID_MISMATCH means that the credentials belong to a different project. In these two cases, users must keep their
+subscriptions. Links must be https URLs, because FCM does not accept other links.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ LONGEST_PAUSE_S = 30 * 86_400.0  # longer than the lifetime of any question; lon
 
 @dataclass(frozen=True, slots=True)
 class PushMessage:
-    """A push message to one browser. It expires after `lives_s` seconds, at the deadline of its question."""
+    """A push message to one browser. It expires after `lives_s` seconds, which is when its question reaches its
+    deadline.
+    """
 
     token: str
     question_id: str
@@ -47,9 +49,7 @@ class PushMessage:
 
 
 class Notifier(Protocol):
-    """Interface for sending push messages. Errors of the push service are returned as outcomes instead of
-    being raised.
-    """
+    """Interface for sending push messages. Errors of the push service are returned as outcomes and not raised."""
 
     async def send(self, message: PushMessage) -> Outcome:
         """Send a message and return the outcome."""
@@ -126,7 +126,8 @@ class FcmNotifier:
     async def send(self, message: PushMessage) -> Outcome:
         """Send a message and return the outcome.
 
-        If the response is lost or invalid, the outcome is TryLater, so in rare cases a message arrives twice.
+        If the response is lost or invalid, the outcome is TryLater. In rare cases, a message is therefore delivered
+        twice.
         """
         try:
             response = await self._post(message, await self._token(renew=None))
@@ -152,8 +153,8 @@ class FcmNotifier:
         return await self._client.post(self._url, json=payload(message), headers={"Authorization": f"Bearer {token}"})
 
     async def _token(self, renew: str | None) -> str:
-        """Return a valid access token, and fetch a new token in a thread if necessary. `renew` is a token that FCM has
-        rejected, or None.
+        """Return a valid access token. If necessary, a new token is fetched in a thread. `renew` is a token that FCM
+        has rejected, or None.
         """
         if self._credentials.valid and self._credentials.token != renew:
             return str(self._credentials.token)
@@ -168,7 +169,9 @@ class FcmNotifier:
 
 
 def payload(message: PushMessage) -> dict[str, object]:
-    """Return the message in FCM's format, as a web push message that FCM drops after the deadline of the question."""
+    """Return the JSON body with which FCM sends the message as a web push message. FCM discards the message after the
+    deadline of the question.
+    """
     return {
         "message": {
             "token": message.token,
@@ -206,7 +209,7 @@ class _Fault(BaseModel):
 
     @property
     def blames_token(self) -> bool:
-        """Whether the token, and not another part of the message, caused the error."""
+        """Whether the push token, and not another part of the message, caused the error."""
         fields = [violation.field for detail in self.details for violation in detail.fieldViolations]
         return "message.token" in fields if fields else "registration token" in self.message
 
@@ -221,7 +224,7 @@ class _Sent(BaseModel):
 
 
 def outcome(response: httpx.Response, now_s: float) -> Outcome:
-    """Convert a response from FCM to the outcome of sending a message."""
+    """Convert a response from FCM to the outcome of sending a message. `now_s` is the current time in epoch seconds."""
     if response.is_success:
         try:
             return Delivered(_Sent.model_validate_json(response.content).name)
@@ -241,7 +244,9 @@ def outcome(response: httpx.Response, now_s: float) -> Outcome:
 
 
 def _fault(response: httpx.Response) -> _Fault:
-    """Return the error in a response body, or only the reason phrase if the body is not in FCM's format."""
+    """Return the error that a response body contains. If the body is not in FCM's format, the error contains only the
+    reason phrase of the response.
+    """
     try:
         return _FaultAnswer.model_validate_json(response.content).error
     except ValidationError:

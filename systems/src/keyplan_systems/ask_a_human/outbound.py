@@ -1,4 +1,4 @@
-"""Sending push messages from synchronous code. An event loop in a separate thread sends the messages concurrently."""
+"""Sends push messages from synchronous code. An event loop in a separate thread sends the messages concurrently."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _log = logging.getLogger(__name__)
 
 
 class Outbound:
-    """A sender of push messages that runs a notifier in an event loop in a separate thread. Instances are
-    thread-safe.
+    """A sender of push messages for synchronous code. It runs a notifier in an event loop in a separate thread.
+    Instances are thread-safe.
     """
 
     def __init__(self, notifier: Notifier) -> None:
@@ -26,7 +26,9 @@ class Outbound:
         self._thread.start()
 
     def send(self, messages: Sequence[PushMessage]) -> list[Outcome]:
-        """Send messages and return their outcomes in the same order. At most 20 messages are sent concurrently."""
+        """Send messages and return one outcome per message, in the same order. At most 20 messages are sent
+        concurrently.
+        """
         return asyncio.run_coroutine_threadsafe(self._send(messages), self._loop).result()
 
     def close(self) -> None:

@@ -2,8 +2,8 @@
 a file that only its owner can read.
 
 Each message is one line, which is appended with a single write, so readers and other writers do not see partial lines.
-If the machine crashes, the last line may be truncated, so a new writer first ends an unfinished line. If another
-process is writing that line, this adds an empty line, which readers must ignore.
+If the machine crashes, the last line may be truncated, so a new writer first ends an unfinished line. If the unfinished
+line is one that another process is writing, the result is an empty line, which readers must ignore.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class OutboxNotifier:
         self._end_torn_line()
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Append a message to the file. Raises OSError if it cannot be written completely, for example because the disk
-        is full.
+        """Append a message to the file. Raises OSError if the message cannot be written completely, for example because
+        the disk is full.
         """
         with self._lock:
             identity = f"outbox/{self._clock.random.getrandbits(64):016x}"
@@ -61,5 +61,7 @@ class OutboxNotifier:
 
 
 def choose_notifier(credentials: Path | None, outbox: Path, clock: Clock) -> Notifier:
-    """Return an FcmNotifier if a service account key file is given, or otherwise an OutboxNotifier."""
+    """Return an FcmNotifier if `credentials` is the path of a service account key file. Otherwise, return an
+    OutboxNotifier that writes to the file `outbox`.
+    """
     return OutboxNotifier(outbox, clock) if credentials is None else FcmNotifier.from_file(credentials, clock)

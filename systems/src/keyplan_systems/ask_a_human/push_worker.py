@@ -1,9 +1,10 @@
 """The push worker, which notifies users about questions in rounds and retries failed pushes.
 
-In each round, a group of users is notified about a question. The worker first samples the eligible users. Before it
-sends messages, it claims the round and each user by conditional writes, so that no other worker sends the same
-messages. If it stops between the claim and the send, the user is not notified, because a lost push is better than a
-duplicate. For the same reason, the record of a retry is deleted before the push is sent.
+In each round for a question, a random sample of the eligible users is notified. The worker first reads the eligible
+users and draws the sample. Before it sends messages, it claims the round and each user by conditional writes, so that
+no other worker sends the same messages. If the worker stops between a claim and the send, the user is not notified,
+because a lost push is better than a duplicate. For the same reason, the record of a retry is deleted before the push is
+sent.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ class PushWorker:
         return len(claimed)
 
     def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
-        """Return the task and its question if a round of notifications is due, or None otherwise.
+        """Return the worker task and its question if a round of notifications is due, or None otherwise.
 
-        If the question has no more rounds, the task is deleted.
+        If no further rounds remain for the question, the task is deleted.
         """
         question = self._existing_question(errand.question, now_ms)
         last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
@@ -116,8 +117,8 @@ class PushWorker:
             return None
 
     def _sample(self, size: int, now_ms: int, failures: Failures) -> list[Subscription]:
-        """Return a uniform random sample of the eligible users, in random order. The users are then divided among all
-        due rounds.
+        """Return at most `size` of the eligible users, in random order, as a uniform random sample. The caller divides
+        them among all due rounds.
         """
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
@@ -130,8 +131,8 @@ class PushWorker:
     def _dealt(
         self, people: Sequence[Subscription], claimed: Sequence[Question]
     ) -> list[tuple[Subscription, Question]]:
-        """Return pairs of a user and the question about which to notify the user. The questions are assigned at random.
-        Each question is assigned to at most as many users as its round should notify.
+        """Return pairs of a user's subscription and the question about which to notify the user. The questions are
+        assigned at random, and each question to at most as many users as its round is meant to notify.
         """
         slots = [question for question in claimed for _ in range(notifications.target(question))]
         self._base.clock.random.shuffle(slots)
@@ -141,8 +142,9 @@ class PushWorker:
         """Claim a user's subscription for a question. Return the push to send, or None if another worker has claimed
         the subscription.
 
-        Claiming many subscriptions takes time. If the question has ended since the round began, the result is also
-        None, because such a push would only prevent the user from being notified about another question.
+        Claiming many subscriptions takes time. If the question has ended in the meantime, the result is also None. A
+        push about it would be useless, and the user could not be notified about another question until the notification
+        interval has passed.
         """
         now_ms = self._base.now_ms
         claimed = notifications.claim(subscription, now_ms)
@@ -219,8 +221,8 @@ class PushWorker:
         return len(again)
 
     def _retake(self, delivery: Delivery) -> Push | None:
-        """Claim the retry of a push. Return the push to send, or None if it is obsolete or another worker has claimed
-        the retry.
+        """Claim the retry of a push. Return the push to send, or None if it is obsolete or another worker has already
+        claimed the retry.
         """
         now_ms = self._base.now_ms
         question = self._existing_question(delivery.question, now_ms)

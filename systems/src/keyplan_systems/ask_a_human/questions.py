@@ -1,4 +1,6 @@
-"""Operations of agents: ask a question, read it with its answers, and list the agent's questions."""
+"""The operations that agents perform: asking a question, reading a question with its answers, and listing the agent's
+questions.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,13 @@ EXPIRE, PUSH = "EXPIRE", "PUSH"
 SWEPT_WITHIN_S = 30 * DAY_S
 """Maximum time in seconds for which the sweep, which expires questions, can be interrupted without permanent effects.
 
-After a longer interruption, expired questions count against their agents' quotas permanently.
+After a longer interruption, some expired questions count toward their agents' quotas permanently.
 """
 
 
 @dataclass(frozen=True)
 class AskResult:
-    """A new question, or the existing question for a repeated idempotency key.
+    """A new question, or the existing question if the request repeats an idempotency key.
 
     `allowance` is None for a repeated request, which does not count against the rate limit.
     """
@@ -44,12 +46,12 @@ class AskResult:
 
     @property
     def repeated(self) -> bool:
-        """Whether the question already existed, because the idempotency key was used before."""
+        """Whether the question already existed because an earlier request used the same idempotency key."""
         return self.allowance is None
 
 
 class Questions:
-    """Operations of agents. Instances are thread-safe."""
+    """The operations that agents perform. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
@@ -74,7 +76,7 @@ class Questions:
     def read(self, agent: str, question_id: str) -> tuple[Question, list[Response]]:
         """Return one of the agent's questions with its answers, oldest first.
 
-        Raises QuestionNotFoundError, even if the question exists but belongs to another agent. The question and its
+        Raises QuestionNotFoundError if the question does not exist or belongs to another agent. The question and its
         answers are read separately. An answer that is stored between the two reads is omitted, so that the number of
         answers matches the count in the question.
         """
@@ -91,8 +93,8 @@ class Questions:
     def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
         """Return a page of the agent's questions, newest first.
 
-        The index is eventually consistent, so a new question may be missing. Raises CursorError if the cursor belongs
-        to another list.
+        The list is eventually consistent, so a question that was just created may be missing. Raises CursorError if the
+        cursor belongs to another list.
         """
         call = design_questions.agents_questions(agent)
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
@@ -105,8 +107,8 @@ class Questions:
         return None if question_id is None else self._base.question(question_id, now_ms)
 
     def _write(self, question: Question, digest: str) -> bool:
-        """Write the question with its worker tasks and the record of its idempotency key. The record contains `digest`,
-        the hash of the request body.
+        """Write a question together with its worker tasks and, if it has an idempotency key, the record of the key. The
+        record contains `digest`, the hash of the request body.
 
         Return False if the key is in use or the write conflicts with another write.
         """

@@ -1,4 +1,6 @@
-"""Conversion between stored items and domain values, with two functions for each kind of item."""
+"""Converts stored items to domain values and domain values to stored items. Each kind of item has a function for each
+direction.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def question(stored: entities.Question) -> questions.Question:
 
 
 def stored_response(of: questions.Response, device: str | None, reply: scoring.Reply) -> entities.Response:
-    """Convert a response to an item, which also contains the reply that its device receives."""
+    """Convert a response to an item. The item also contains `device`, the hash of the token of the device that sent the
+    answer, and `reply`, the reply to this device.
+    """
     return entities.Response(
         question_id=of.question_id,
         response_id=of.response_id,
@@ -103,7 +107,9 @@ def reply(stored: entities.Response) -> scoring.Reply | None:
 
 
 def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:
-    """Convert a user's record to an item. `version` is the version that was read; the write increments it."""
+    """Convert a user's record to an item. `past` contains the data for the abuse heuristics. `version` is the version
+    that was read; the write increments it.
+    """
     return UserStats(
         fingerprint_hash=of.fingerprint_hash,
         total_points=of.total_points,
@@ -129,7 +135,9 @@ def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:
 
 
 def stats(stored: UserStats) -> scoring.Stats:
-    """Convert an item to a user's record. Raises UnreadableItemError if the domain rules cannot interpret a value."""
+    """Convert an item to a user's record. Raises UnreadableItemError if the item contains a value that the domain rules
+    do not support.
+    """
     try:
         return _stats(stored)
     except ValueError as error:
@@ -166,7 +174,9 @@ def past(stored: UserStats) -> Past:
 
 
 def stored_row(of: boards.Row, period: Period, now_ms: int) -> BoardRow:
-    """Convert a user's leaderboard row to an item of the leaderboard for a period that contains the given time."""
+    """Convert a user's leaderboard row to an item. The item belongs to the leaderboard of the given kind (daily, weekly
+    or all-time) whose period contains `now_ms`.
+    """
     board = boards.period_key(period, now_ms)
     return BoardRow(
         board=board,
@@ -186,7 +196,7 @@ def row(stored: BoardRow) -> boards.Row:
 
 
 def stored_flag(of: abuse.Flag) -> Flag:
-    """Convert a flag to an item. It has the same time to live as the flagged response."""
+    """Convert a flag to an item. The item expires at the same time as the flagged response."""
     return Flag(
         flag_id=of.flag_id,
         question=of.question_id,

@@ -27,7 +27,7 @@ Most: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lin
 
 
 class Reviews:
-    """Operations of reviewers, which are available as commands but not in the API."""
+    """The operations of reviewers. They are available as commands, but not in the API."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
@@ -37,14 +37,14 @@ class Reviews:
         return list(self._connection.run(design_responses.unreviewed_flags(), limit=most))
 
     def recent_answers(self, person: str, most: int) -> list[Response]:
-        """Return up to `most` answers of a user, newest first. The index is eventually consistent, so a new answer may
-        be missing.
+        """Return up to `most` answers of a user, newest first. The list is eventually consistent, so an answer that was
+        just stored may be missing.
         """
         return list(self._connection.run(design_responses.recent_answers(person), limit=most))
 
     def decide(self, flag_id: str, action: Action) -> Flag | None:
-        """Store a reviewer's decision on a flag, replacing an earlier decision, and return the flag. Return None if the
-        flag no longer exists.
+        """Store a reviewer's decision on a flag, replacing an earlier decision, and return the flag. Returns None if
+        the flag no longer exists.
         """
         try:
             return self._connection.run(design_responses.review_flag(flag_id, action, iso(self._base.now_ms)))

@@ -1,4 +1,6 @@
-"""Sample data: the questions of `seed`, some answers, and a push subscription. Loading it again changes nothing."""
+"""Sample data: the questions of `seed`, some answers, and a push subscription. If the data is loaded a second time,
+nothing changes.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ ANSWERS: tuple[tuple[int, str, dict[str, object]], ...] = (
 def load_sample(service: Service) -> None:
     """Ask questions, answer some of them, and add a push subscription.
 
-    Idempotency keys ensure that the data is created at most once a day. If a step fails because of existing data, for
-    example because another release loaded its sample on the previous day, the remaining steps are skipped.
+    Idempotency keys ensure that the data is created at most once a day. If existing data causes a step to fail, the
+    remaining steps are skipped. For example, another release may have loaded different sample data on the previous day.
     """
     try:
         _load(service)

@@ -1,6 +1,6 @@
-"""A command that asks realistic questions as an agent: `python -m keyplan_systems.ask_a_human.seed URL`.
+"""A command that acts as an agent and asks realistic questions: `python -m keyplan_systems.ask_a_human.seed URL`.
 
-If the command is repeated within a day, no further questions are created, because each question has an idempotency key.
+Each question has an idempotency key, so repeating the command within a day does not create further questions.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ QUESTIONS: Final[tuple[dict[str, Any], ...]] = (
 
 
 def ask_all(client: AgentClient, key: str, *, timeout_seconds: int = 86_400) -> list[str]:
-    """Ask all questions and return their IDs. Repeated calls with the same `key` do not create further questions.
+    """Ask all questions and return their IDs. `timeout_seconds` is the time until the deadline of each question.
+    Repeated calls with the same `key` do not create further questions.
 
     Raises AskError if a question is rejected.
     """

@@ -1,4 +1,4 @@
-"""Conversion of results to response models of the HTTP API."""
+"""Converts the results of operations to response models of the HTTP API."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
 
 
 def record(result: Record, now_ms: int) -> ShownStats:
-    """Return the API response for a user's statistics, which are zero for a user without answers."""
+    """Return the API response for a user's statistics. The statistics of a user without answers are zero."""
     stats = result.stats or scoring.fresh("", now_ms)
     return ShownStats(
         total_points=stats.total_points,
@@ -148,7 +148,9 @@ def subscription(subscription: Subscription) -> ShownSubscription:
 
 
 def _badges(earned: Mapping[str, int]) -> list[ShownBadge]:
-    """Return the badges sorted by the time at which they were earned."""
+    """Return badges for the API, in the order in which they were earned. `earned` maps each badge ID to a time in epoch
+    milliseconds.
+    """
     return [
         ShownBadge(id=badge, name=badges.NAMES[badge], earned_at=as_datetime(at_ms))
         for badge, at_ms in sorted(earned.items(), key=lambda entry: (entry[1], entry[0]))

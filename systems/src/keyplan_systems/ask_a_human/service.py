@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.subscriptions import Subscriptions
 
 @dataclass(frozen=True)
 class Service:
-    """All operations of Ask-a-Human, grouped by type of user. Instances are thread-safe."""
+    """All operations of Ask-a-Human, grouped by the users who perform them. Instances are thread-safe."""
 
     base: Base
     limits: AddressLimits
@@ -33,8 +33,8 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
-        """Return the service that uses a connection. If `limits` is None, the limits per network address
-        are disabled.
+        """Return the service that uses a database connection. If `limits` is None, requests are not limited per network
+        address.
         """
         base = Base(connection, clock)
         limits = limits or AddressLimits.off(connection, clock)

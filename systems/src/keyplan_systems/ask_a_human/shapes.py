@@ -1,5 +1,5 @@
-"""Response models of the HTTP API for users, and for an agent's list. `wire` contains the other responses
-for agents.
+"""Response models of the routes for users, and of the list of an agent's questions. `wire` contains the other response
+models for agents.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ListedQuestion(_Shape):
 
 
 class ListedQuestions(_Shape):
-    """200 response of `GET /agent/questions`. `cursor` is for the next page."""
+    """200 response of `GET /agent/questions`. `cursor` selects the next page."""
 
     questions: list[ListedQuestion]
     cursor: str | None = None
@@ -78,15 +78,15 @@ class HumanQuestion(_Shape):
 
 
 class Feed(_Shape):
-    """200 response of `GET /human/questions`: answerable questions, newest first. `cursor` is for the next page."""
+    """200 response of `GET /human/questions`: answerable questions, newest first. `cursor` selects the next page."""
 
     questions: list[HumanQuestion]
     cursor: str | None = None
 
 
 class ViewedQuestion(HumanQuestion):
-    """200 response of `GET /human/questions/{id}`. `can_answer` is false if the user has answered or the question has
-    ended.
+    """200 response of `GET /human/questions/{id}`. `can_answer` is false if the user has already answered the question
+    or it has ended.
     """
 
     status: Status
@@ -102,8 +102,8 @@ class ShownBadge(_Shape):
 
 
 class AcceptedAnswer(_Shape):
-    """201 response of `POST /human/responses`. `created_at` is when the answer was stored. A retry gets the same
-    response.
+    """201 response of `POST /human/responses`. `created_at` is the time at which the answer was stored. A retry gets
+    the same response.
     """
 
     response_id: str
@@ -142,7 +142,9 @@ class OwnPlace(_Shape):
 
 
 class ShownBoard(_Shape):
-    """200 response of `GET /human/leaderboard`. `you` is present if the request has a fingerprint."""
+    """200 response of `GET /human/leaderboard`. If the request contains a fingerprint, `you` is the
+    caller's position.
+    """
 
     period: Period
     entries: list[ShownEntry]

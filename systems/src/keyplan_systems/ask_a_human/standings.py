@@ -1,4 +1,6 @@
-"""Leaderboards, ranks and users' own records, and the worker that counts users per score bucket for the ranks."""
+"""Leaderboards, ranks and users' own records. A worker counts the users per score bucket, and ranks are computed from
+these counts.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class Record:
 
 
 class Standings:
-    """Leaderboards and ranks, which reflect new answers after a short delay. Instances are thread-safe."""
+    """The leaderboards and ranks. They reflect new answers after a short delay. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
@@ -50,7 +52,8 @@ class Standings:
     def board(self, period: Period, limit: int, caller: str | None) -> tuple[list[Entry], Own | None]:
         """Return the first `limit` rows of a period's current leaderboard, and the caller's own position.
 
-        The position is None if `caller` is None or the items that contain the position cannot be read.
+        The position is None if `caller` is None or if stored data that is needed to compute the position cannot be
+        read.
         """
         board = boards.period_key(period, self._base.now_ms)
         call = design_people.leaderboard(list(boards.partitions(board)))
@@ -69,7 +72,9 @@ class Standings:
         return Record(stats, scoring.streak_at(stats, now_ms, zone), None if own is None else own.rank)
 
     def _own(self, board: str, person: str) -> Own | None:
-        """Return a user's position on a leaderboard, or None if the items that contain the position cannot be read."""
+        """Return a user's position on a leaderboard, or None if stored data that is needed to compute the position
+        cannot be read.
+        """
         try:
             stored = self._connection.run(design_people.row_of(board, person))
             if stored is None:
@@ -93,15 +98,15 @@ class Standings:
 
 
 class Ranking:
-    """The worker that counts users per score bucket, from which ranks are computed. It counts each change to a
+    """The worker that counts the users per score bucket, from which ranks are computed. It counts each change to a
     leaderboard row exactly once.
     """
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:
         """Create the worker.
 
-        `failures` is the destination for changes that could not be counted. `runner` is the worker's name among the
-        readers of the stream. See `keyplan.streams.runner`.
+        `failures` is the destination for changes that could not be counted. `runner` is the name that identifies this
+        worker among the readers of the stream (see `keyplan.streams.runner`).
         """
         self._connection = base.connection
         self._runner = Runner(
@@ -117,7 +122,7 @@ class Ranking:
         self._lock = threading.Lock()
 
     def run_once(self) -> int:
-        """Update the histograms for the pending changes to leaderboard rows, and return the number of these changes."""
+        """Apply the pending changes to leaderboard rows to the histograms, and return the number of changes."""
         with self._lock:
             return contextvars.copy_context().run(self._deliver)
 

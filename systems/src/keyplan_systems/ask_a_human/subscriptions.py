@@ -1,4 +1,6 @@
-"""Push subscriptions: creating, changing and deactivating them. Each push token has at most one subscription."""
+"""Operations on push subscriptions: creating, changing and deactivating them. Each push token has at most one
+subscription.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Subscriptions:
         self._base, self._connection = base, base.connection
 
     def subscribe(self, caller: Identity, request: SubscribeRequest) -> Subscription:
-        """Create a subscription, or renew the existing subscription with the same push token, and return it."""
+        """Create a subscription and return it. If a subscription with the same push token exists, it is reactivated
+        with the new settings instead.
+        """
         subscription_id = notifications.subscription_id(request.fcm_token)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_push.subscription_by_id(subscription_id))
@@ -43,10 +47,10 @@ class Subscriptions:
         raise BusyError("this token is being subscribed by many requests at once")
 
     def change(self, caller: Identity, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
-        """Change a subscription's push token or interval, and return the subscription.
+        """Change the push token or the interval of a subscription, and return the subscription.
 
-        Raises SubscriptionNotFoundError if the caller's device has no such subscription, and InvalidRequestError if
-        another subscription has the new token.
+        Raises SubscriptionNotFoundError if the subscription does not exist or belongs to another device, and
+        InvalidRequestError if another subscription has the new token.
         """
         for attempt in range(ATTEMPTS):
             stored = self._own_subscription(caller, subscription_id)
@@ -63,7 +67,7 @@ class Subscriptions:
     def end(self, caller: Identity, subscription_id: str) -> None:
         """Deactivate a subscription without deleting it.
 
-        Raises SubscriptionNotFoundError if the caller's device has no such subscription.
+        Raises SubscriptionNotFoundError if the subscription does not exist or belongs to another device.
         """
         for attempt in range(ATTEMPTS):
             stored = self._own_subscription(caller, subscription_id)

@@ -1,8 +1,9 @@
-"""The sweep, which sets expired questions to EXPIRED and decrements their agents' numbers of open questions.
+"""The sweep, which sets the status of overdue questions to EXPIRED and decrements their agents' numbers of open
+questions.
 
-A question's EXPIRE task exists exactly as long as the question counts against the agent's quota. The task is created
-together with the question and deleted by the transaction that closes or expires the question. Therefore a late sweep
-corrects the count exactly, even if the question has been deleted.
+A question has an EXPIRE task exactly as long as it counts toward the agent's quota. The task is created together with
+the question, and deleted by the transaction that closes or expires the question. Therefore, even a late sweep corrects
+the agent's number of open questions exactly, and this is also true if the question has been deleted.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ AT_ONCE = 100
 
 
 class Sweeper:
-    """Worker that expires questions past their deadline. Several workers can run concurrently."""
+    """A worker that expires questions after their deadline. Several workers can run concurrently."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def run_once(self) -> int:
-        """Set the due questions to EXPIRED and return their number.
+        """Set the status of overdue questions to EXPIRED and return their number.
 
         If a question cannot be expired, the other questions are still expired, and an UnfinishedError with all errors
         is raised at the end.

@@ -1,7 +1,8 @@
-"""Web Push for browsers, with encrypted messages (RFC 8291) that are signed with the server's key (VAPID, RFC 8292).
+"""Sends encrypted Web Push messages to browsers (RFC 8291), signed with the server's key (VAPID, RFC 8292).
 
 A browser's subscription is stored in place of a Firebase token, as JSON with its endpoint and keys. The endpoint URL
-comes from the browser, so the server sends only to hosts of known push services and never to its own network.
+comes from the browser. Therefore, the server sends messages only to hosts of known push services and never to hosts in
+its own network.
 """
 
 from __future__ import annotations
@@ -75,18 +76,18 @@ class Target:
 
     @property
     def text(self) -> str:
-        """The push subscription as stored text. Equal subscriptions have the same text."""
+        """The push subscription as the text that is stored. Equal subscriptions have the same text."""
         keys = {"auth": self.auth, "p256dh": self.p256dh}
         return json.dumps({"endpoint": self.endpoint, "keys": keys}, separators=(",", ":"))
 
 
 def is_target(token: str) -> bool:
-    """Return True if a stored push token is a browser's Web Push subscription."""
+    """Return True if a stored push token is a browser's Web Push subscription, and False if it is a Firebase token."""
     return token.startswith("{")
 
 
 class WebPushNotifier:
-    """Notifier that sends Web Push messages to browsers."""
+    """A notifier that sends Web Push messages to browsers."""
 
     def __init__(
         self,
@@ -97,8 +98,8 @@ class WebPushNotifier:
         services: tuple[str, ...] = SERVICES,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        """Create a notifier that signs with `key` and sends only to the hosts in `services`. If `client` is given, it
-        is used instead of a new HTTP client.
+        """Create a notifier that signs messages with `key` and sends them only to the hosts in `services`. `contact` is
+        the operator's address for push services. If `client` is given, it is used instead of a new HTTP client.
         """
         self._vapid = Vapid02(private_key=key)
         self._clock, self._contact, self._services = clock, contact, services
@@ -107,7 +108,7 @@ class WebPushNotifier:
     async def send(self, message: PushMessage) -> Outcome:
         """Send a message and return the outcome.
 
-        If the response is lost, the outcome is TryLater, so in rare cases a message arrives twice.
+        If the response is lost, the outcome is TryLater. In rare cases, a message is therefore delivered twice.
         """
         try:
             target = Target.read(json.loads(message.token))
@@ -148,7 +149,7 @@ class WebPushNotifier:
 
 
 class Dispatcher:
-    """Notifier that sends to browsers with Web Push, and to all other tokens with another notifier."""
+    """A notifier that sends messages to browsers with Web Push, and to all other tokens with a second notifier."""
 
     def __init__(self, browsers: Notifier, others: Notifier) -> None:
         self._browsers, self._others = browsers, others
@@ -175,8 +176,8 @@ def contact_from(environment: Mapping[str, str] | None = None) -> str:
 
 
 def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePrivateKey:
-    """Return the server's signing key for Web Push: derived from the shared secret, read from the folder, or generated
-    and stored in the folder.
+    """Return the server's signing key for Web Push. It is derived from `secret` if a shared secret is given. Otherwise,
+    it is read from a file in `folder`, which is created if it does not exist.
 
     Raises KeyFileError if the file cannot be created, is readable by other users, or does not contain a P-256 key.
     """

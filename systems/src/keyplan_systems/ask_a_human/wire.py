@@ -35,7 +35,7 @@ class AgentCredentials(_Answer):
 
 
 class HumanAnswer(_Answer):
-    """An answer as shown to agents. It does not identify the user."""
+    """An answer as returned to agents. It does not identify the user."""
 
     answer: str | None = None
     selected_option: int | None = None
@@ -68,7 +68,7 @@ class AgentQuestion(_Answer):
 
 
 class ErrorBody(_Answer):
-    """The content of `error` in an error response."""
+    """The object `error` in an error response."""
 
     code: str
     message: str

@@ -1,6 +1,7 @@
-"""The web pages of Ask-a-Human for users, who answer without an account, and for agents.
+"""The web pages of Ask-a-Human: pages for users, who answer without an account, and pages for agents.
 
-The pages call the service's operations directly. A browser is a device like any other. See `visitors`.
+The pages call the service's operations directly. For the service, a browser is a device whose token is stored in a
+cookie. See `visitors`.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def add_pages(app: FastAPI, service: Service, trusted_proxies: int, push_key: st
 
 
 def _problem(_request: Request, error: Exception) -> Problem | None:
-    """Convert an exception to an error response with a message for users of the pages. Return None if the message of
-    the API's error response is suitable.
+    """Convert an exception to an error response with a message for users of the pages. Return None if the pages can
+    show the message of the API's error response.
     """
     if isinstance(error, QuestionNotFoundError):
         return Problem(404, "This question does not exist, or it was removed.")

@@ -48,7 +48,7 @@ _TIMES: Final = ((600, "10 minutes"), (3600, "1 hour"), (14_400, "4 hours"), (86
 
 @dataclass(frozen=True)
 class Listed:
-    """A question as shown in its agent's list."""
+    """A question as shown in the list of its agent's questions."""
 
     question: Question
     now_ms: int
@@ -238,8 +238,8 @@ def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
 
     @router.get("/agents/questions/{question_id}/answers")
     async def answers(request: Request, question_id: str, seen: int = 0) -> Response:
-        """Return the answers to a question, once their number exceeds `seen` or the question has ended, but after
-        WAIT_S seconds at the latest.
+        """Return the answers to a question. The response is sent when the question has more than `seen` answers or has
+        ended, and after WAIT_S seconds at the latest.
         """
         agent = await run_in_threadpool(_polling, request, service)
         if agent is None:

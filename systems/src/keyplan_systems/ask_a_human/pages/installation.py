@@ -1,4 +1,6 @@
-"""Routes for installing the pages as an app: manifest, service worker, offline page, and the session's CSRF token."""
+"""Routes for installing the pages as an app: the manifest, the service worker, the offline page, and the session's CSRF
+token.
+"""
 
 from __future__ import annotations
 

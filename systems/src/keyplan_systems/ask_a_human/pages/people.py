@@ -37,9 +37,11 @@ NEXT_QUESTIONS = 60
 """Maximum number of questions that are checked to find the next one that the user has neither answered nor skipped."""
 PREVIEW_CHARS = 180
 ANSWER_MIN_CHARS = 3
-"""Minimum length of an answer in the form. The API accepts one character, but an answer such as "ok" is not helpful."""
+"""Minimum number of characters of an answer in the form. The API accepts a single character, but an answer such as "ok"
+is not helpful.
+"""
 ANSWER_SOFT_CHARS = 500
-"""Length above which the form recommends a shorter answer. Longer answers are accepted."""
+"""Number of characters above which the form recommends a shorter answer. Longer answers are accepted."""
 ANSWER_MAX_CHARS = 5000
 BOARD_ROWS = 20
 _MINUTE_MS = 60_000
@@ -49,7 +51,7 @@ _PERIODS = {Period.DAILY: "Today", Period.WEEKLY: "This week", Period.ALL_TIME: 
 
 @dataclass(frozen=True)
 class Card:
-    """A question as shown in a list."""
+    """A question as shown in a list of questions."""
 
     question: Question
     is_answered: bool
@@ -57,7 +59,7 @@ class Card:
 
     @property
     def preview(self) -> str:
-        """The first characters of the question's prompt, on one line."""
+        """The beginning of the question's prompt, on one line."""
         line = " ".join(self.question.prompt.split())
         return line if len(line) <= PREVIEW_CHARS else f"{line[: PREVIEW_CHARS - 1].rstrip()}…"
 
@@ -83,7 +85,9 @@ class Card:
 
 @dataclass(frozen=True)
 class _Parts:
-    """The objects that the routes share: the page renderer, the service, and the identification of users by cookies."""
+    """The objects that the routes share: the page renderer, the service, and the object that identifies users by
+    cookies.
+    """
 
     pages: Pages
     service: Service
@@ -212,10 +216,10 @@ def _answered(request: Request, parts: _Parts, person: Identity, form: FormField
 
 
 def _duration(form: FormFields, now_ms: int) -> int | None:
-    """Return the number of milliseconds between opening and sending the form, or None if it is unknown.
+    """Return the number of milliseconds between opening the form and sending it, or None if it is unknown.
 
-    The page's script measures this time. Without a measured value, it is the difference between `now_ms` and the time
-    at which the server rendered the form.
+    A script on the page measures this time. If the form does not contain a measured value, the function uses the
+    difference between `now_ms` and the time at which the server rendered the form.
     """
     given, opened = form.get("response_time_ms", ""), form.get("opened", "")
     if given.isdecimal():
@@ -291,7 +295,7 @@ def _question_page(
     """Return the page of a question, with the answer form or the reason why the user cannot answer.
 
     `is_late` is True if an answer was rejected because the question no longer accepts answers. The page then shows the
-    text of the answer, so that it is not lost.
+    text of the answer, so that the user does not lose it.
     """
     pages, now_ms = parts.pages, parts.service.base.now_ms
     status = questions.status_at(question, now_ms)

@@ -1,4 +1,4 @@
-"""Pages for a user's statistics and badges, and for the theme and notification settings."""
+"""Pages with a user's statistics and badges, and a page for the theme and notification settings."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visi
 
 
 def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) -> None:
-    """Add the routes that the script of the settings page calls. The script sends the session's CSRF token
-    in a header.
+    """Add the routes for push subscriptions, which a script on the settings page calls. The script sends the session's
+    CSRF token in a header.
     """
 
     @router.post("/notifications")
@@ -85,7 +85,7 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
 
     @router.put("/notifications")
     def renew(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
-        """Replace the browser's old push subscription with a new one. The notification interval stays the same."""
+        """Replace the browser's old push subscription with a new one. The notification interval is unchanged."""
         person = _owner(request, visit)
         old, new = Target.read(body.get("old")), Target.read(body.get("subscription"))
         wishes = requests.parse(SubscriptionChange, {"fcm_token": new.text})

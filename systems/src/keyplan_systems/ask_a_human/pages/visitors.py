@@ -1,9 +1,10 @@
-"""Identification of users without accounts: a browser is a device, and its token is stored in a cookie.
+"""Identifies users without accounts. Each browser is registered as a device, and the device's token is stored in a
+cookie.
 
-A browser is registered when it first opens a question. From then on, answers, points and notifications belong to its
-device. The device's fingerprint is random: the properties of a browser are not unique, so two users with the same phone
-model would otherwise share a fingerprint. If a user deletes the cookies, the browser is registered as a new user. The
-limits per network address still apply.
+A browser is registered when it opens a question for the first time. From then on, answers, points and notifications
+belong to this device. The device's fingerprint is random, because the properties of a browser are not unique: two users
+with the same phone model would otherwise share a fingerprint. If a user deletes the cookies, the browser is registered
+as a new user. The limits per network address still apply.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from keyplan_systems.ask_a_human.service import Service
 DEVICE = "aah_device"
 """Name of the cookie with the device's token."""
 ZONE = "aah_zone"
-"""Name of the cookie with the browser's time zone. A script on the pages sets it. Streaks are computed in this time
-zone.
+"""Name of the cookie with the browser's time zone, which a script on the pages sets. The service computes streaks in
+this time zone.
 """
 SKIPPED = "aah_skipped"
-"""Name of the cookie with the first characters of the IDs of skipped questions."""
+"""Name of the cookie that lists the questions that the user has skipped, by the first characters of their IDs."""
 _KEPT_S = 400 * timestamps.DAY_S
 """Lifetime of the device cookie in seconds. 400 days is the maximum in browsers."""
 _SKIPPED_MOST = 50
@@ -35,7 +36,7 @@ _ID_START = 8
 
 
 class Visitors:
-    """Identification of browsers by their cookies."""
+    """Identifies and registers browsers by their cookies."""
 
     def __init__(self, service: Service, trusted_proxies: int) -> None:
         self._service, self._trusted_proxies = service, trusted_proxies
@@ -50,8 +51,8 @@ class Visitors:
         return None if not token else self._service.devices.identify(token)
 
     def reading(self, request: Request) -> Identity | None:
-        """Return the identity of a registered browser's user, or None, and count the request against the limit for
-        reads.
+        """Count the request against the limit for reads, and return the identity of the browser's user, or None if the
+        browser is not registered.
 
         The limit applies per user, or per network address if the browser is not registered. Raises RateLimitedError if
         the limit is reached.
@@ -61,8 +62,8 @@ class Visitors:
         return person
 
     def register(self, request: Request) -> str:
-        """Register a browser and return its token. Raises TooManyRequestsError if the address has registered too many
-        devices.
+        """Register a browser and return the token of the new device. Raises TooManyRequestsError if too many devices
+        have been registered from the network address.
         """
         self._service.limits.devices.take(self.address(request))
         return self._service.devices.register(requests.fingerprint_hash(secrets.token_urlsafe(24)))
@@ -97,7 +98,7 @@ def skip(request: Request, response: Response, question_id: str) -> None:
 
 
 def forget_skipped(request: Request, response: Response) -> None:
-    """Delete the cookie that contains the skipped questions."""
+    """Delete the cookie that lists the skipped questions."""
     response.delete_cookie(SKIPPED, path=_path(request))
 
 

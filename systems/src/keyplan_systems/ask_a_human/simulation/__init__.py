@@ -1,1 +1,3 @@
-"""A simulation of a day of Ask-a-Human: a seeded generator of requests, and an auditor that verifies the results."""
+"""A simulation of one day of Ask-a-Human. A seeded generator produces the requests, and an auditor verifies the
+results.
+"""

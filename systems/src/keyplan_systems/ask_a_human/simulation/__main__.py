@@ -48,7 +48,12 @@ class Played:
 
 
 def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int) -> Played:
-    """Simulate a day of activity in the connected database, then audit it. The connection must use the same `clock`."""
+    """Simulate a day of activity in the connected database, audit it, and return the result. The connection must use
+    the same `clock`.
+
+    `pollers` is the number of agents that poll concurrently. The push worker runs every `push_every_ms` milliseconds of
+    simulated time.
+    """
     connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
     service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
     started_s = time.perf_counter()

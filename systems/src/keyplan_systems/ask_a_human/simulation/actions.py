@@ -1,9 +1,9 @@
-"""The requests of a simulated day as values: content, sender and time.
+"""The requests of a simulated day as data classes, which contain the content, the sender and the time of each request.
 
-`agent` is sent in the header X-Agent-Id, `person` in X-Fingerprint, and `zone` in X-Timezone. Bodies are the JSON of
-the HTTP API. The driver registers agents and devices, and adds their credentials. `at_ms` is the time at which the
-server processes the request. A driver that runs in real time replaces it with the time in the response before it passes
-the action to the auditor.
+`agent` is sent in the header X-Agent-Id, `person` in X-Fingerprint, and `zone` in X-Timezone. The bodies have the JSON
+format of the HTTP API. The driver registers agents and devices, and adds their credentials. `at_ms` is the time at
+which the server processes the request. A driver that runs in real time replaces it with the time from the response
+before it passes the request to the auditor.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Body = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """`POST /agent/questions`. `ref` identifies the question within the simulation. A request that repeats an
-    idempotency key has the `ref` of the original request.
+    """`POST /agent/questions`. `ref` identifies the question in the simulation. A request that repeats an idempotency
+    key has the `ref` of the original request.
     """
 
     at_ms: int

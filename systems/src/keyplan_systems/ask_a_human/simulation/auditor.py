@@ -1,7 +1,7 @@
-"""The auditor of a simulated day, which records all responses and computes the expected results.
+"""The auditor of a simulated day. It records all responses and computes the expected results independently.
 
-It verifies every response. Findings are accepted requests that violate a rule, errors without a reason, and wrong
-numbers of points. Events can be recorded in any order; `audit` sorts them by time.
+It verifies each response. Its findings are accepted requests that violate a rule, errors without a reason, and wrong
+numbers of points. Events can be recorded in any order, because `audit` sorts them by time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ASKED, _NOTIFIED, _ANSWERED = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """The content of the server's reply to an accepted answer."""
+    """The reply of the server to an accepted answer."""
 
     points_earned: int
     new_badges: tuple[str, ...]
@@ -101,9 +101,7 @@ class Standing:
 
 
 class Auditor:
-    """Auditor that records requests with their results. `audit` computes the expected results and reports the
-    differences.
-    """
+    """Records requests with their results. `audit` computes the expected results and reports the differences."""
 
     def __init__(self) -> None:
         self.questions: dict[int, AuditedQuestion] = {}
@@ -141,14 +139,14 @@ class Auditor:
         self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:
-        """Check all events that were recorded since the previous call, and return all findings so far."""
+        """Check all events that were recorded since the previous call, and return a list of all findings so far."""
         events, self._events = sorted(self._events, key=lambda event: event[:2]), []
         for _, _, judge in events:
             judge()
         return self._findings
 
     def standings(self, first: date, days: int | None) -> list[Standing]:
-        """Return the expected leaderboard for `days` UTC days starting at `first`, or for all time if
+        """Return the expected rows of a leaderboard for `days` UTC days starting with `first`, or for all time if
         `days` is None.
         """
         rows = []

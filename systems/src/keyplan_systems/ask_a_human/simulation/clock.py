@@ -30,5 +30,5 @@ class DayClock:
         return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait in real time until the event is set, at most `seconds`. Return True if it was set."""
+        """Wait for at most `seconds` of real time until the event is set. Return True if it was set."""
         return event.wait(seconds)

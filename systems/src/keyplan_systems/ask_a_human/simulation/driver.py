@@ -1,7 +1,7 @@
-"""Driver of a simulated day, which sends HTTP requests, runs the workers, and audits all results.
+"""The driver of a simulated day. It sends HTTP requests, runs the workers, and audits all results.
 
-Requests are sequential, each at a separate millisecond, so that the expected results can be computed exactly. Pollers
-send their requests concurrently, so the measured latencies include their load.
+Requests are sent one after the other, each at a different millisecond, so that the expected results can be computed
+exactly. Pollers send their requests concurrently, so the measured latencies include the load that they cause.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOBODYS_QUESTION = "00000000-0000-4000-8000-000000000000"
 
 
 class Recorder:
-    """Notifier that does not send messages but records them with their times."""
+    """A notifier that records messages with their times instead of sending them."""
 
     def __init__(self, clock: DayClock) -> None:
         self._clock = clock
@@ -43,7 +43,7 @@ class Recorder:
         return Delivered(f"recorded/{len(self.sent)}")
 
     async def close(self) -> None:
-        """Do nothing, because no resources need to be closed."""
+        """Do nothing, because the recorder does not hold any resources."""
 
 
 @dataclass
@@ -53,7 +53,9 @@ class Latencies:
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def percentile_ms(self, kind: str, share: float) -> float:
-        """Return a percentile of the durations of one kind of request, in milliseconds. `share` is between 0 and 1."""
+        """Return a percentile of the durations of one kind of request, in milliseconds. `share` is the percentile as a
+        number from 0 to 1.
+        """
         ordered = sorted(self.seconds[kind])
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else 0.0
 
@@ -69,7 +71,7 @@ class Workers:
 
 
 class SimulatedDay:
-    """Driver of a simulated day, which sends the requests, runs the workers, and collects measurements."""
+    """The driver of a simulated day, which sends the requests, runs the workers, and records latencies."""
 
     def __init__(
         self, client: httpx.Client, clock: DayClock, workers: Workers, *, push_every_ms: int = HOUR_MS
@@ -187,8 +189,8 @@ def _until_done(run_once: Any) -> None:
 
 
 class Pollers:
-    """Agents that poll during the simulated day and verify that the number of answers in each response matches the
-    response's count.
+    """Agents that poll their questions during the simulated day. They verify that each response contains as many
+    answers as its count says.
     """
 
     def __init__(self, client: httpx.Client, day: SimulatedDay, count: int, pause_s: float = 0.02) -> None:

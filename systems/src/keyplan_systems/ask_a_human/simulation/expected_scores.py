@@ -1,7 +1,7 @@
-"""Independent computation of points, streaks and badges from a user's complete history.
+"""Computes points, streaks and badges independently of the system, from a user's complete history.
 
-It is slow. It deliberately shares no code with the domain functions and repeats their constants, so that an error in
-the domain functions is not repeated here.
+The computation is slow. It deliberately shares no code with the domain rules and repeats their constants, so that an
+error in the domain rules is not repeated here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OF_CATEGORY = {
 
 @dataclass(frozen=True)
 class AcknowledgedAnswer:
-    """An accepted answer, with the state of its question when it was accepted."""
+    """An accepted answer, with the state of its question at the time when the answer was accepted."""
 
     at_ms: int
     zone: str
@@ -62,7 +62,9 @@ def streak(history: Sequence[AcknowledgedAnswer]) -> int:
 
 
 def bonus_of_streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Return the streak points of the most recent answer. Only the first answer on a local day can earn them."""
+    """Return the points that the most recent answer earned for a streak. Only the first answer on a local day can earn
+    them.
+    """
     today = history[-1].local.date()
     if any(answer.local.date() == today for answer in history[:-1]):
         return 0

@@ -1,4 +1,4 @@
-"""Comparison of all user records, leaderboards and ranks with the auditor's expected results, after a simulated day."""
+"""Compares all user records, leaderboards and ranks with the auditor's expected results after a simulated day."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOP = 100
 
 
 class FinalAudit:
-    """Comparison of the system's state with the expected results, using the HTTP API."""
+    """Compares the state of the system, as returned by the HTTP API, with the expected results."""
 
     def __init__(
         self,
@@ -28,7 +28,9 @@ class FinalAudit:
         now_ms: int,
         devices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> None:
-        """Create the comparison. `zones` and `devices` map each user to a time zone and to request headers."""
+        """Create the comparison. `zones` maps each user to a time zone, and `devices` maps each user to request
+        headers.
+        """
         self._client, self._auditor, self._zones, self._now_ms = client, auditor, zones, now_ms
         self._devices = devices
         self._reads = 0
@@ -60,7 +62,9 @@ class FinalAudit:
             yield f"{name} has {actual} instead of {due}"
 
     def _streak(self, expected: Person) -> int:
-        """Return the streak that the system should display. It is 0 after a whole local day without an answer."""
+        """Return the streak that the system is expected to show for the user. It is 0 after a whole local day without
+        an answer.
+        """
         last = expected.history[-1]
         today = timestamps.as_datetime(self._now_ms).astimezone(ZoneInfo(last.zone)).date()
         return expected.streak if (today - last.local.date()).days <= 1 else 0

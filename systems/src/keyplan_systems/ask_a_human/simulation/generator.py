@@ -1,4 +1,5 @@
-"""A seeded generator of simulated days, with agents who ask questions, users who answer, and faulty requests.
+"""A seeded generator of the requests of simulated days, in which agents ask questions, users answer them, and some
+requests are faulty.
 
 The same seed generates the same day. Timestamps are distinct, ascending whole milliseconds. In addition to valid
 traffic, a day contains bursts of questions, repeated and reused idempotency keys, users who answer too fast, second
@@ -37,7 +38,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A time at which a user sends an answer. The question is chosen when the answer is generated."""
+    """A time at which a user sends an answer. The answered question is chosen later, when the answer is generated."""
 
     at_ms: int
     person: int
@@ -45,7 +46,9 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Open:
-    """The assumed state of a question. The generator does not see responses, so the real state may differ."""
+    """The state of a question as far as the generator can predict it. The generator does not see responses, so the
+    actual state can differ.
+    """
 
     ref: int
     until_ms: int
@@ -59,7 +62,7 @@ class _Open:
 
 
 def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
-    """Yield all requests for `size.days` days from `start_ms`, in chronological order."""
+    """Yield all requests of `size.days` days in chronological order, starting at `start_ms`."""
     chance = random.Random(seed)  # noqa: S311 - a seeded simulation
     asks = [*_asks(chance, size, start_ms)]
     timeline: list[Ask | Subscribe | _Slot] = [
@@ -85,8 +88,8 @@ def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
 
 
 def _asks(chance: random.Random, size: Size, start_ms: int) -> Iterator[Ask]:
-    """Yield all new questions. One agent asks 10% of them within 80 minutes; other agents ask the rest
-    during the day.
+    """Yield all new questions. One agent asks 10% of them within 80 minutes, and other agents ask the rest at random
+    times.
     """
     burst_from = start_ms + 9 * HOUR_MS
     for ref in range(size.questions):
@@ -162,7 +165,9 @@ def _remember(questions: list[_Open], ask: Ask, now_ms: int) -> None:
 
 
 def _answer(chance: random.Random, now_ms: int, person: int, questions: list[_Open]) -> Answer:
-    """Return an answer to a random question: usually a recent question that should be open, sometimes any question."""
+    """Return an answer to a random question. Usually, the question is a recent one that is expected to be open.
+    Sometimes, it is any question.
+    """
     if chance.random() < 0.95:
         questions = [question for question in questions[-_NEWER:] if question.inviting(person, now_ms)] or questions
     question = chance.choice(questions)
