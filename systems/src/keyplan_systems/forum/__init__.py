@@ -1,3 +1,3 @@
-"""The forum of a learning platform: discussion threads between a participant and helpers, with one thread per task and
-participant.
+"""The forum of a learning platform. In its threads, participants discuss tasks with helpers. Each pair of a task and a
+participant has one thread.
 """

@@ -1,4 +1,4 @@
-"""The HTTP routes of the forum, which parse requests, call the service and build responses."""
+"""The HTTP routes of the forum. They parse requests, call the service, and build responses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _bearer = HTTPBearer(auto_error=False, scheme_name="ThreadToken", description="T
 
 
 def service_of(request: Request) -> Service:
-    """Return the forum service of the application that received the request."""
+    """Return the forum's service, which is stored in the state of the application that received the request."""
     service = request.app.state.service
     assert isinstance(service, Service), "the application sets it"
     return service
@@ -52,7 +52,9 @@ Uses = Annotated[Service, Depends(service_of)]
 
 
 def user_of(caller: Principal) -> str:
-    """Return the user's ID on the platform. Raises NotAllowedError if the token's subject is not such an ID."""
+    """Return the caller's user ID on the platform. Raises NotAllowedError if the subject of the token is not such an
+    ID.
+    """
     try:
         return checked_id(caller.subject, "the token's subject")
     except BadRequestError as error:
@@ -66,7 +68,7 @@ def rights_of(
     uses: Uses,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> ThreadRights:
-    """Return the rights that the thread token grants in the thread that the path identifies.
+    """Return the user's rights in the thread that the path identifies, as certified by the request's thread token.
 
     Raises a subclass of ForumError for an invalid token, and TooManyRequestsError if the user exceeds the rate limit.
     """
@@ -96,7 +98,8 @@ def _thread_body(thread: Thread) -> dict[str, Any]:
 
 @router.get("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
 def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Return a thread's status, and a token, valid for two hours, that grants access to its messages.
+    """Return a thread's status and a token that grants access to the thread's messages. The token is valid for two
+    hours.
 
     The status is `not_started` if the thread does not exist.
     """
@@ -108,8 +111,8 @@ def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dic
 def update(item_id: str, participant_id: str, body: ThreadChange, caller: Caller, uses: Uses) -> dict[str, Any]:
     """Open, close or change a thread. The thread is created if it does not exist.
 
-    If the request changes nothing and the caller may not read the thread, the response contains only the requested
-    status.
+    If the request changes nothing and the caller does not have permission to read the thread, the response contains
+    only the requested status.
     """
     changed = uses.update(user_of(caller), thread_key(item_id, participant_id), body.update())
     if changed is None:
@@ -129,8 +132,8 @@ def listed(
 ) -> dict[str, Any]:
     """List threads that the caller may read, most recently updated first.
 
-    `watched_group_id` selects the threads of a group's members. `is_mine` selects the caller's own threads if it is
-    true, and the threads of other users if it is false.
+    `watched_group_id` selects the threads of the members of a group. `is_mine=true` selects the caller's own threads,
+    and `is_mine=false` the threads of other users.
     """
     page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, after_of(after))
     return {"threads": [_listed_body(entry) for entry in page.threads], "next": after_text(page.after)}
@@ -147,12 +150,14 @@ def _listed_body(entry: ListedThread) -> dict[str, Any]:
 
 
 def after_text(after: After | None) -> str | None:
-    """Return the position after a page as text for the response field `next`, or None after the last page."""
+    """Return the position after a page of threads as text for the response field `next`, or None after the
+    last page.
+    """
     return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
 
 
 def after_of(text: str | None) -> After | None:
-    """Parse a position from the response field `next`. Raises BadRequestError if it is invalid."""
+    """Parse a position that was returned in the response field `next`. Raises BadRequestError if it is invalid."""
     if text is None:
         return None
     match = re.fullmatch(r"([0-9]{1,15})-([0-9]{1,19})-([0-9]{1,19})", text)
@@ -180,8 +185,8 @@ def messages(
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
 def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
-    """Store a message. If a request is repeated with the same uuid, the message is stored once and the response is the
-    same.
+    """Store a message. If a request with the same uuid is repeated, the message is not stored again and the response is
+    the same.
     """
     return event_body(uses.post(rights, str(body.uuid), body.text).event)
 
@@ -197,9 +202,10 @@ def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCurso
 def arrivals(
     rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0, le=MAX_SEQ)], limit: PageLimit = 100
 ) -> dict[str, Any]:
-    """Return the events that were stored after the event `since`, in the order of storage and without gaps.
+    """Return the events that were stored after the event with the number `since`, in the order of storage and without
+    gaps.
 
-    If the number of the last returned event is less than `last_seq`, request the events after it.
+    If the number of the last returned event is less than `last_seq` in the response, request the events after it.
     """
     place = place_of(rights.key)
     last_seq = uses.log.last_seq(place)
@@ -209,8 +215,8 @@ def arrivals(
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
 def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses) -> dict[str, Any]:
-    """Record attempts, submissions and grades that the platform reports, current or past. Repeated reports change
-    nothing.
+    """Record attempts, submissions and grades that the platform reports. They can have occurred in the past. If a
+    report is repeated, nothing changes.
     """
     done = uses.record(place_of(thread_key(item_id, participant_id)), [fact.fact() for fact in body.events])
     return {
@@ -224,7 +230,7 @@ def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses
 
 @router.get(f"{_THREAD}/follow", tags=["notifications"])
 def is_following(rights: Rights, uses: Uses) -> dict[str, bool]:
-    """Return whether the user follows the thread."""
+    """Return whether the user follows the thread and is therefore notified about new messages."""
     return {"follows": uses.followers.is_following(place_of(rights.key), rights.user_id)}
 
 
@@ -277,7 +283,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _unavailable(_error: Exception) -> Problem:
-    """Return a problem with status 503, for an error raised because the SQL database is unavailable or locked."""
+    """Return the problem with status 503 for an error that means that the SQL database is unavailable or locked."""
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
 
@@ -301,7 +307,7 @@ def application(
     sockets: APIRouter | None = None,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
 ) -> FastAPI:
-    """Return the API application for a service.
+    """Return the FastAPI application that serves the HTTP API.
 
     `sockets` contains the WebSocket route. `lifespan` starts and stops the delivery of events to WebSocket connections.
     """

@@ -1,4 +1,4 @@
-"""Assembly of the forum from its API, web pages, WebSocket connections and background workers."""
+"""Builds the forum from its API, web pages, WebSocket connections and background workers."""
 
 from __future__ import annotations
 
@@ -38,15 +38,17 @@ TOTAL = "KEYPLAN_FORUM_CONNECTION_SECONDS"
 SOCKETS = "KEYPLAN_FORUM_SOCKETS"
 """Environment variable with the maximum number of WebSocket connections per user and process."""
 ACTIONS_VARIABLE = "KEYPLAN_FORUM_ACTION_LIMIT"
-"""Environment variable with the limit on a user's WebSocket actions per process."""
+"""Environment variable with the limit on the WebSocket actions of one user in each process."""
 KEY_FILE = "thread-tokens.pem"
-"""Name of the file with the key that signs thread tokens, for servers without a shared secret."""
+"""Name of the file with the key that signs thread tokens. It is used if the servers do not have a shared secret."""
 CARRIED_KEPT_SECONDS = 7 * 24 * 3600
-"""Time in seconds for which the outbox keeps entries, for inspection, after they were transferred to the event log."""
+"""Time in seconds for which entries stay in the outbox after they were transferred to the event log, so that operators
+can inspect them.
+"""
 
 
 def build(resources: Resources) -> Built:
-    """Build the forum. Raises ValueError for an invalid setting."""
+    """Build the forum's web application and workers. Raises ValueError for an invalid setting."""
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
     database = Database(url)
@@ -109,7 +111,8 @@ def _load(service: Service) -> None:
 
 
 def _signing_key(resources: Resources) -> Ed25519PrivateKey:
-    """Return the key that signs thread tokens. All replicas, or all processes that use the same folder, share the key.
+    """Return the key that signs thread tokens. All replicas with the same secret share this key. Without a secret, all
+    processes that use the same folder share it.
 
     Raises KeyFileError if the key file cannot be used.
     """
@@ -119,7 +122,8 @@ def _signing_key(resources: Resources) -> Ed25519PrivateKey:
 
 
 def _positive(variable: str, default: float, unit: str) -> float:
-    """Return an environment variable as a positive integer, or the default if it is unset or empty.
+    """Return the value of an environment variable as a positive integer, or the default if the variable is unset or
+    empty.
 
     Raises ValueError for any other value.
     """

@@ -22,14 +22,14 @@ from keyplan_systems.forum.entities import MAX_CHARACTERS, EventType, Id
 from keyplan_systems.forum.service import Fact
 
 SCORE_DIGITS: Final = 9
-"""Number of decimal places to which a score is rounded.
+"""Number of decimal places to which scores are rounded.
 
-Scores are rounded because a float can be closer to zero than the smallest number that DynamoDB stores (1e-130).
+Without rounding, a float could be closer to zero than the smallest positive number that DynamoDB stores (1e-130).
 """
 
 
 class Body(BaseModel):
-    """Base class of the request bodies. Unknown fields are rejected."""
+    """Base class of the request bodies, which rejects unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -52,14 +52,14 @@ class ThreadChange(Body):
 
 
 class Grant(Body):
-    """The permission for a group to ask another group for help."""
+    """A request to permit a group to ask another group for help."""
 
     group_id: Id
     helper_group_id: Id
 
 
 class NewMessage(Body):
-    """A message to store. The sender chooses the uuid. Messages with the same uuid are stored only once."""
+    """A message to store. Its uuid is chosen by the sender, and messages with the same uuid are stored only once."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -118,7 +118,7 @@ class FactBody(Body):
 
 
 class FactsBody(Body):
-    """The attempts, submissions and grades that the platform reports for a thread."""
+    """The attempts, submissions and grades that the platform reports for one thread."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -144,6 +144,6 @@ class FactsBody(Body):
 
 
 class Reading(Body):
-    """The request to mark a notification as read or unread."""
+    """A request to mark a notification as read or unread."""
 
     is_read: StrictBool

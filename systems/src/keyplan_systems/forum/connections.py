@@ -1,7 +1,7 @@
-"""The stored WebSocket connections and their subscriptions to threads.
+"""Stored state of the WebSocket connections, and their subscriptions to threads.
 
-A connection's item lists the threads that the connection watches. It is written in the same transaction as the
-subscriptions, so that all of them can be deleted when the connection is closed.
+The item of a connection lists the threads that the connection watches. The list is updated in the same transaction as
+the subscriptions, so that all subscriptions can be deleted when the connection is closed.
 """
 
 from __future__ import annotations
@@ -21,26 +21,25 @@ CONNECTION_SECONDS: Final = 2 * 3600
 SERVER_SECONDS: Final = 60
 """Time in seconds for which a process counts as alive after it has renewed its registration.
 
-After that, the users of its connections no longer count as watching a thread.
+After this time, the users of the process's connections no longer count as watching a thread.
 """
 GRACE_SECONDS: Final = 3600
-"""Time in seconds for which the connection's item is kept after the connection's maximum lifetime.
+"""Time in seconds for which the item of a connection is kept after the connection's maximum lifetime.
 
-The item must still exist when the connection reaches its maximum lifetime, because it lists the subscriptions to
-delete.
+The item lists the subscriptions to delete, so it must still exist when the connection reaches its maximum lifetime.
 """
 
 
 class Connections:
-    """The stored WebSocket connections and subscriptions of this process."""
+    """Stores the WebSocket connections of this process and their subscriptions."""
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock
         self._server_id = f"{clock.random.getrandbits(128):032x}"
 
     def beat(self) -> int:
-        """Renew the registration that shows that this process is alive. Return 0, so that the worker pauses
-        afterwards.
+        """Renew the registration of this process, which shows that the process is alive. Return 0, so that the calling
+        worker pauses before the next call.
         """
         self._db.run(design.beat(self._server_id, int(self._clock.now()) + SERVER_SECONDS))
         return 0
@@ -91,14 +90,16 @@ class Connections:
         return 0
 
     def users(self, place: Place) -> frozenset[str]:
-        """Return the IDs of the users who watch a thread through a connection to any live process."""
+        """Return the IDs of the users who watch a thread. Connections to processes that are no longer alive do not
+        count.
+        """
         subscriptions = list(self._db.iterate(design.watchers(place)))
         alive = {server.server_id for server in self._db.iterate(design.servers())} if subscriptions else set()
         return frozenset(subscription.user_id for subscription in subscriptions if subscription.server_id in alive)
 
     def copy_status(self, place: Place, status: str, revision: int) -> None:
-        """Store a copy of a thread's status for its watchers, unless the stored copy has the same or a
-        later revision.
+        """Store a copy of a thread's status, from which its watchers are notified. Nothing changes if the stored copy
+        has the same revision or a later one.
         """
         with suppress(ConditionFailedError):
             self._db.run(design.copy_status(place, status, revision))

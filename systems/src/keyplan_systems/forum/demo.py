@@ -1,4 +1,4 @@
-"""The forum part of the demo: the tutor watches Ann's thread and receives the message that she writes."""
+"""The part of the demo that shows the forum: the tutor watches Ann's thread and receives a message that Ann writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WAIT_S = 20.0
 def play(stage: DemoStage) -> None:
     """Run the forum part of the demo.
 
-    Raises httpx.HTTPError if a request fails, and TimeoutError if the message is not pushed.
+    Raises httpx.HTTPError if a request fails, and TimeoutError if the tutor does not receive the message.
     """
     thread = f"/items/{LOOPS}/participant/{ANN}/thread"
     with stage.client(ANN) as ann, stage.client(TUTOR) as tutor, stage.client(BEN) as ben:
@@ -56,7 +56,7 @@ def show(tour: Tour) -> None:
 
 
 async def _watch(stage: DemoStage, ann: httpx.Client, her_token: str, his_token: str) -> dict[str, Any]:
-    """Subscribe to the thread as the tutor, write a message as Ann, and return the pushed message."""
+    """Subscribe to the thread as the tutor, write a message as Ann, and return the message that the tutor receives."""
     address = stage.url.replace("http", "ws", 1) + f"/ws?token={stage.token(TUTOR)}"
     text = f"It ends now, thank you! ({uuid.uuid4().hex[:4]})"
     async with asyncio.timeout(_WAIT_S), websockets.connect(address) as socket:

@@ -1,4 +1,5 @@
-"""The table of the forum: the event log of threads, their watchers and followers, and notifications.
+"""The DynamoDB table of the forum. It contains the event log of all threads, their watchers and followers, and
+notifications.
 
 The names `PK`, `time`, THREADEV# and THREADSUB# come from the published design that the forum implements, whose
 requirements are listed in `TRACE.md`. The table differs from the published design in these points:

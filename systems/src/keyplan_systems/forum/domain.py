@@ -1,4 +1,4 @@
-"""Basic types of the forum: IDs, permission levels, threads and their status, changes, and exceptions.
+"""The basic types of the forum: IDs, permission levels, threads, thread statuses, requested changes, and exceptions.
 
     ForumError
     +-- BadRequestError        the request is malformed or contradicts the thread's state (HTTP 400)
@@ -18,7 +18,9 @@ from enum import IntEnum, StrEnum
 from typing import Final
 
 CLOSED_READABLE_MS: Final = 14 * 24 * 3600 * 1000
-"""Time in milliseconds for which a closed thread can be read by helpers who have a validated result on the item."""
+"""Time in milliseconds for which a closed thread can still be read by helpers who have a validated result
+on the item.
+"""
 
 MAX_MESSAGE_COUNT: Final = 2**31 - 1
 """Maximum message count of a thread. It fits into a 32-bit integer column."""
@@ -61,12 +63,16 @@ class Status(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether a thread with this status is open, which means that someone is expected to respond."""
+        """Whether a thread with this status is open, which means that the participant or the helpers are expected to
+        respond.
+        """
         return self is not Status.CLOSED
 
 
 NOT_STARTED: Final = "not_started"
-"""Status that is returned for a thread without a row in SQL. It is never stored, so a thread cannot return to it."""
+"""Status that is returned for a thread without a row in SQL. This status is never stored, so a thread that was started
+cannot return to it.
+"""
 
 
 class View(IntEnum):
@@ -100,7 +106,9 @@ class Watch(IntEnum):
 
 
 class GroupKind(StrEnum):
-    """The kind of a group. Users and teams can be participants. Every user belongs to the all-users group."""
+    """The kind of a group. Users and teams are also groups and can be participants. Every user belongs to the group of
+    all users.
+    """
 
     USER = "user"
     TEAM = "team"
@@ -110,7 +118,7 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadKey:
-    """The IDs of the item and the participant, which identify a thread."""
+    """The key of a thread, which consists of the IDs of the item and the participant."""
 
     item_id: str
     participant_id: str
@@ -140,13 +148,13 @@ class ThreadUpdate:
 
     @property
     def touches_more_than_status(self) -> bool:
-        """Whether the request changes the helper group or the message count."""
+        """Whether the request changes fields other than the status: the helper group or the message count."""
         rest = (self.helper_group_id, self.message_count, self.message_count_increment)
         return any(field is not None for field in rest)
 
 
 class LogKind(StrEnum):
-    """A kind of event log entry that a status change of a thread creates."""
+    """The kind of an event log entry for a status change: a thread was opened or closed."""
 
     THREAD_OPENED = "thread_opened"
     THREAD_CLOSED = "thread_closed"
@@ -154,9 +162,7 @@ class LogKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """An entry for the event log. If writing the entry is repeated, `key` is the same, so that the entry is written
-    only once.
-    """
+    """An entry to write to the event log. `key` identifies the entry, so that repeated writes store it only once."""
 
     key: str
     kind: LogKind
@@ -166,9 +172,9 @@ class LogEntry:
 
 
 def checked_id(value: str, name: str) -> str:
-    """Return an ID unchanged if it consists of 1 to 19 decimal digits, so that it cannot contain a key separator.
+    """Return `value` if it is an ID of 1 to 19 decimal digits. Such an ID cannot contain a key separator.
 
-    Raises BadRequestError for any other value.
+    Raises BadRequestError for any other value. The error message contains `name`.
     """
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise BadRequestError(f"{name} must be 1 to 19 decimal digits, not {value!r}")

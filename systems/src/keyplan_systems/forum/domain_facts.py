@@ -1,8 +1,8 @@
 """The data on which the permission rules depend (facts): groups, memberships, managers, items and permissions.
 
-The values are a consistent snapshot. For every group to which a rule refers, they contain at least all memberships
-above it. For every item, they contain at least all edges above it. They can also contain data that the rule does not
-need.
+The values are a consistent snapshot. For every group to which a rule refers, they contain at least the memberships of
+the group and of all groups above it. For every item, they contain at least all edges between the item and the items
+above it. They can also contain data that the rule does not need.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class ItemEdge:
-    """An edge of the item hierarchy. With `request_help_propagation`, help grants on the parent apply to the child,
-    too.
+    """An edge of the item hierarchy. If `request_help_propagation` is True, help grants on the parent also apply to the
+    child.
     """
 
     child_id: str
@@ -68,7 +68,7 @@ class HelpGrant:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The data that the permission rules need: groups, memberships, items, permissions, help grants and validated
+    """The data on which the permission rules depend: groups, memberships, items, permissions, help grants and validated
     results.
     """
 
@@ -79,7 +79,9 @@ class Facts:
     permissions: tuple[ItemPermission, ...] = ()
     help_grants: tuple[HelpGrant, ...] = ()
     validated: frozenset[tuple[str, str]] = frozenset()
-    """Pairs (item ID, participant ID) for which the participant has a validated result."""
+    """Pairs of an item ID and a participant ID. Each pair means that the participant has a validated result on the
+    item.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
 
 
 def edges_of(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
-    """Convert pairs (child, parent) to a mapping from each child to its parents."""
+    """Convert pairs (child, parent) to a mapping from each child to the set of its parents."""
     parents: dict[str, set[str]] = {}
     for child, parent in pairs:
         parents.setdefault(child, set()).add(parent)

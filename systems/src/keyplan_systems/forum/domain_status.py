@@ -63,13 +63,13 @@ class Situation:
 
     @property
     def may_write(self) -> bool:
-        """Whether the user may write messages to the thread in its current state."""
+        """Whether the user may write messages to the thread in its current status."""
         return may_write(self.facts, self.user_id, self.key, self.thread)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A changed thread, and the log entries to store in the same transaction."""
+    """A changed thread, and the event log entries to store in the same transaction."""
 
     thread: Thread
     entries: tuple[LogEntry, ...] = ()
@@ -93,7 +93,7 @@ def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change |
 
 
 def check_shape(update: ThreadUpdate) -> None:
-    """Raise BadRequestError if the update is invalid regardless of the thread."""
+    """Raise BadRequestError if the requested change is invalid for every thread."""
     if update.status is None and not update.touches_more_than_status:
         raise BadRequestError("send status, helper_group_id, message_count or message_count_increment")
     if update.message_count is not None and update.message_count_increment is not None:
@@ -112,8 +112,8 @@ def check_participant(facts: Facts, key: ThreadKey) -> None:
 
 
 def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
-    """Return True if the user may set the requested status. The table in the module's documentation
-    contains the rules.
+    """Return True if the user may set the requested status. The rules are in the table in the module's
+    documentation.
     """
     wish = update.status
     if wish is None or not _sets_new_status(now, update):
@@ -127,7 +127,9 @@ def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
 
 
 def may_open(now: Situation, helper_group_id: str) -> bool:
-    """Return True if the user may open the thread with this helper group, assuming that it is not open."""
+    """Return True if the user may open the thread with this helper group. A thread that is already open is treated as
+    closed.
+    """
     update = ThreadUpdate(Status.WAITING_FOR_TRAINER, helper_group_id)
     try:
         return changed_thread(replace(now, thread=_closed(now.thread)), update, 0) is not None
@@ -155,8 +157,8 @@ def _may_ask(now: Situation, update: ThreadUpdate) -> bool:
 
 
 def _check_helper_group(now: Situation, update: ThreadUpdate) -> None:
-    """Raise BadRequestError if the helper group is missing when a thread is opened, or is given for a thread that is
-    not open.
+    """Raise BadRequestError if a thread is opened without a helper group, or if a helper group is given for a thread
+    that will not be open.
     """
     will_be_open = now.is_open if update.status is None else update.status.is_open
     if update.helper_group_id is not None and not will_be_open:
@@ -201,8 +203,8 @@ def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
 
 
 def _entry(now: Situation, new: Thread) -> LogEntry:
-    """Return the log entry for the opening or closing of a thread. Its key is unique, and is the same if the write is
-    repeated.
+    """Return the event log entry for the opening or closing of a thread. Its key is unique, and a repeated write has
+    the same key.
     """
     kind = LogKind.THREAD_OPENED if new.status.is_open else LogKind.THREAD_CLOSED
     key = f"{kind}-{new.key.item_id}-{new.key.participant_id}-{new.revision}"

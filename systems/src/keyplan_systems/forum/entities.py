@@ -1,5 +1,5 @@
-"""The DynamoDB entities of the forum: events and their numbering, watchers, statuses, processes, follows,
-notifications.
+"""The DynamoDB entities of the forum: events, event numbers, WebSocket connections and their subscriptions, statuses,
+processes, follows, and notifications.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ from pydantic import Field, StringConstraints
 from keyplan import GSI, TTL, Bytes, Distinct, Entity, Table, Volume, key
 
 MAX_CHARACTERS: Final = 8_000
-"""Maximum number of characters of a message. Any message of this length fits into a WebSocket message of 128 KB."""
+"""Maximum number of characters of a message. Any message of this length fits into the maximum size of a WebSocket
+message (128 KB).
+"""
 
 MAX_WATCHED: Final = 50
-"""Maximum number of threads that a connection can watch. Because of this limit, one transaction can delete a connection
-with all its subscriptions.
+"""Maximum number of threads that a connection can watch. Because of this limit, a single transaction can delete a
+connection and all its subscriptions.
 """
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
 """ID of a user, team or item on the platform. It consists of digits, so that it cannot contain a key separator."""
 
 EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
-"""ID of an event, which its sender chooses. If the event is sent again, it has the same ID."""
+"""ID of an event, which is chosen by its sender. If the sender sends the event again, it uses the same ID."""
 
 Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
 """Time in epoch milliseconds. It has at most thirteen digits until the year 2286."""
@@ -46,7 +48,7 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The IDs that identify a thread, in the order in which keys contain them: participant, then item."""
+    """The IDs that identify a thread, in the order in which they occur in keys: participant, then item."""
 
     participant_id: str
     item_id: str
@@ -95,7 +97,7 @@ class Event(Entity):
     item_id: Id
     at_ms: Milliseconds
     seq: int
-    """Number 1, 2, 3, ... of the event within its thread, in the order of storage and without gaps."""
+    """Number of the event within its thread: 1, 2, 3, ... in the order of storage, without gaps."""
     event_id: EventId
     type: EventType
     user_id: Id | None = None
@@ -117,8 +119,8 @@ class Event(Entity):
     volume=Volume(count=THREADS * SAMPLE, bytes=Bytes(180), distinct=_OF_A_THREAD),
 )
 class Mark(Entity):
-    """An item that contains the key of a stored event, and prevents an event with the same ID from being
-    stored again.
+    """An item that contains the key of a stored event. It prevents a second event with the same ID from
+    being stored.
     """
 
     participant_id: Id
@@ -143,7 +145,7 @@ class Head(Entity):
     participant_id: Id
     item_id: Id
     last_ms: Milliseconds
-    """Latest time of the thread's events. An event that is sent without a time never gets an earlier time."""
+    """Latest time of all events in the thread. An event that is sent without a time never gets an earlier time."""
     last_seq: int = 0
 
 
@@ -176,15 +178,15 @@ class Subscription(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(140), distinct=_OF_A_THREAD),
 )
 class StatusCopy(Entity):
-    """A copy of a thread's status. The status itself is stored in SQL. The table's stream reports changes to the copy
-    to the watchers on all processes.
+    """A copy of a thread's status, which is stored in SQL. The table's stream reports changes to the copy to the
+    watchers on all processes.
     """
 
     participant_id: Id
     item_id: Id
     status: str
     revision: int
-    """Revision of the thread in SQL. A copy is never replaced by one with an earlier revision."""
+    """Revision of the thread in SQL. A copy is never replaced by a copy with an earlier revision."""
 
     @property
     def place(self) -> Place:
@@ -227,7 +229,7 @@ class Connected(Entity):
     volume=Volume(count=3 * THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD, present={"ttl": 0.6}),
 )
 class Follow(Entity):
-    """A record that a user follows a thread: the user is notified about new messages."""
+    """A record that a user follows a thread and is therefore notified about new messages."""
 
     participant_id: Id
     item_id: Id

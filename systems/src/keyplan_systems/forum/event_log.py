@@ -26,7 +26,7 @@ _TURNS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An event to store, which has no number yet.
+    """A new event that has not been stored, so it does not have a number yet.
 
     An event whose `event_id` is already stored in the thread is not stored again. `at_ms` is the time at which the
     event occurred, or None for the current time.
@@ -47,7 +47,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """A stored event, and whether this call stored it."""
+    """A stored event. `is_new` is True if this call stored the event, and False if it was already stored."""
 
     event: Event
     is_new: bool
@@ -63,10 +63,11 @@ class EventLog:
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
     def append(self, draft: Draft) -> Appended:
-        """Store an event as the next event of its thread. If it is already stored, return the stored event.
+        """Store an event as the next event of its thread. If the thread already contains an event with the same ID,
+        return the stored event.
 
-        If the event has no time, it gets the current time or the thread's latest time, whichever is later. Raises
-        BadRequestError for a time in the future, and RunError if the database fails.
+        An event without a time gets the current time or the latest time in the thread, whichever is later. Raises
+        BadRequestError if the event's time is in the future, and RunError if the database fails.
         """
         self.check_time(draft)
         with self._turns[hash(draft.place) % _TURNS]:
@@ -91,9 +92,10 @@ class EventLog:
         return 0 if head is None else head.last_seq
 
     def since(self, place: Place, seq: int, most: int = 100) -> list[Event]:
-        """Return the events after number `seq`, in the order of storage. Only unreadable events are omitted.
+        """Return up to `most` events after number `seq`, in the order of storage. Only unreadable events are omitted.
 
-        The index is eventually consistent and may not contain the newest events yet. In this case, call again.
+        The events are read from an index that is eventually consistent, so the newest events can be missing. In this
+        case, call the method again.
         """
         events: list[Event] = []
         unreadable: list[RunError] = []
@@ -121,7 +123,7 @@ class EventLog:
         return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _try(self, draft: Draft) -> Appended | None:
-        """Try to store the event. Return None if another event was stored concurrently."""
+        """Try to store the event. Return None if a concurrent request has stored an event in the same thread."""
         head = self._db.run(design.head_of(draft.place))
         event = self._next(draft, head)
         place = {"participant_id": event.participant_id, "item_id": event.item_id}

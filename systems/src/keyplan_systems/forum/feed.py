@@ -1,8 +1,10 @@
-"""Delivery of stored events to watchers. A thread reads the table's stream, and the hub runs in the event loop.
+"""Delivers stored events to the watchers of threads. A separate thread reads the table's stream, and the hub runs in
+the event loop.
 
-Every process has a separate reader that starts with the latest change. Each process therefore receives all changes and
-serves its own connections. The reader determines its start position before the first connection is accepted. When a
-watcher joins a thread, it then requests the number of the newest event, so it misses no events.
+Each process has its own reader, which starts at the end of the stream. Therefore, each process receives all changes and
+delivers them to its own connections. The reader determines its start position before the first connection is accepted.
+When a watcher joins a thread afterwards, the process reads the number of the thread's newest event, so the watcher
+misses no events.
 """
 
 from __future__ import annotations
@@ -31,9 +33,7 @@ WatcherChange = Inserted[Subscription] | Removed[Subscription] | Expired[Subscri
 
 POLL_S: Final = 0.1
 HANDING_OVER_S: Final = 30.0
-"""Maximum time in seconds that the stream's reader waits until the event loop has passed a batch of changes
-to the hub.
-"""
+"""Maximum time in seconds for which the reader waits until the event loop has passed a batch of changes to the hub."""
 
 
 class Feed:
@@ -49,8 +49,8 @@ class Feed:
         poll_s: float = POLL_S,
         checkpoints: Path | None = None,
     ) -> None:
-        """Create the reader. `checkpoints` is an empty folder for its position in the stream, by default a temporary
-        folder.
+        """Create the reader. `checkpoints` is an empty folder in which the reader stores its position in the stream.
+        The default is a temporary folder.
         """
         self.hub = hub
         self._db, self._clock, self._destinations, self._poll_s = db, clock, destinations, poll_s
@@ -77,7 +77,7 @@ class Feed:
                 self._runner = None
 
     async def works(self) -> object:
-        """Raise an exception if the stream is not being read. This is a health check."""
+        """Raise an exception if the stream is not being read. This method is used as a health check."""
         runner = self._runner
         if runner is None:
             raise RuntimeError("the stream is not being read")
@@ -117,8 +117,8 @@ class Feed:
         self._notify(self.hub.statuses, [change.new for change in changes])
 
     def _notify(self, listen: Callable[[Any], None], news: list[Any]) -> None:
-        """Call `listen` with the changes `news` in the event loop, and wait until it returns. The reader therefore
-        cannot get far ahead of the event loop.
+        """Call `listen` with the changes `news` in the event loop, and wait until the call returns. The wait prevents
+        the reader from getting far ahead of the event loop.
         """
         assert self._loop is not None, "the reader runs within the lifespan"
 

@@ -1,4 +1,4 @@
-"""Followers of threads, and their notifications about new messages."""
+"""Users who follow threads, and their notifications about new messages."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 MAX_COUNTED: Final = 100
-"""Number of unread notifications from which on the badge shows "100+" instead of the exact number."""
+"""Minimum number of unread notifications for which the badge shows "100+" instead of the exact number."""
 MAX_READ: Final = 1_000
-"""Number of a user's newest notifications that are searched for unread notifications."""
+"""Maximum number of a user's newest notifications that are read to find unread notifications."""
 _READ_PAGE: Final = 100
 
 _PASSED = (ConditionFailedError, NotFoundError)
-"""Errors of a conditional write that mean that the status change was already applied or superseded, or that the item
-was deleted.
+"""Errors of a conditional write that mean that the status change has already been applied, that a later status change
+has been applied, or that the item was deleted.
 """
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
@@ -44,7 +44,7 @@ class UnknownNotificationError(ForumError):
 
 
 class Followers:
-    """The operations on follow records and notifications."""
+    """Operations on follow records and notifications."""
 
     def __init__(self, db: Connection, clock: Clock, connections: Connections) -> None:
         self._db, self._clock, self._connections = db, clock, connections
@@ -52,24 +52,24 @@ class Followers:
     # Follows.
 
     def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
-        """Make a user follow a thread. With `ends`, which is meant for a closed thread, the follow record expires after
-        CLOSED_FOLLOW_SECONDS; otherwise, it does not expire.
+        """Make a user follow a thread. By default, the follow record does not expire. If `ends` is True, which is meant
+        for a closed thread, the record expires after CLOSED_FOLLOW_SECONDS.
 
         If the user already follows the thread, nothing changes.
         """
         self._add(place, user_id, 0, self._end_s() if ends else None)
 
     def let_expire(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Set the expiry of a user's follow record after the thread was closed, unless the record already expires or a
-        later status change was applied to it.
+        """Set the expiry of a user's follow record after the thread was closed. Nothing changes if the record already
+        expires or a later status change has been applied to it.
         """
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is None:
             self._end(follower, status_seq)
 
     def keep(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Make a user's follow record permanent again after the thread was reopened, unless a later status change was
-        applied to it.
+        """Make a user's follow record permanent again after the thread was reopened. Nothing changes if a later status
+        change has been applied to the record.
         """
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is not None:
@@ -86,9 +86,10 @@ class Followers:
     def status_changed(self, event: Event, people: Iterable[str]) -> None:
         """Update the follow records of a thread that was opened or closed. Repeated calls change nothing.
 
-        After an opening, the given users become followers, and all follow records are permanent. After a closing, all
-        follow records expire in two weeks. The records are updated separately, because a thread can have more followers
-        than a transaction can write. A record to which a later status change was already applied stays unchanged.
+        `event` is the event that reports the change. When a thread is opened, the users in `people` become followers,
+        and all follow records become permanent. When a thread is closed, all follow records are set to expire after two
+        weeks. The records are updated separately, because a thread can have more followers than a transaction can
+        write. A record to which a later status change was already applied stays unchanged.
         """
         opened = event.type is EventType.THREAD_OPENED
         if opened:
@@ -127,8 +128,8 @@ class Followers:
     # Notifications.
 
     def users_to_notify(self, message: Event) -> set[str]:
-        """Return the followers of a message's thread, except the message's author and users who are watching the
-        thread.
+        """Return the IDs of the followers of a message's thread, except the author of the message and users who are
+        watching the thread.
         """
         followers = {follower.user_id for follower in self._db.iterate(design.followers(message.place))}
         return followers - self._connections.users(message.place) - {message.user_id}

@@ -3,10 +3,10 @@ process.
 
 The events of a thread are numbered 1, 2, 3, ... without gaps, in the order of storage. For each watching connection,
 the hub stores the number of the last event that was sent, and always sends the next one. Events from the stream are
-buffered by thread and number. The next event may be missing from the buffer, because the stream delivered a later event
-first, the connection starts at a past event, or the client is slow. In this case, the hub reads it from the event log.
-The result therefore does not depend on the order or repetition of stream records, which only report the newest number
-and save reads.
+buffered by thread and number. The next event can be missing from the buffer because the stream delivered a later event
+first, the connection starts at a past event, or the client is slow. In this case, the hub reads the event from the
+event log. Therefore, the result does not depend on the order in which stream records arrive or on duplicate records.
+The records only report the newest number and make reads unnecessary.
 
 All code in this module runs in one event loop. `Feed` passes changes to it from the thread that reads the stream.
 """
@@ -32,15 +32,15 @@ from keyplan_systems.forum.wire import event_action, notification_action, status
 KEPT_EVENTS: Final = 256
 """Maximum number of buffered events per watched thread."""
 MAX_WAITING: Final = 1_000
-"""Maximum number of queued messages per connection, excluding events."""
+"""Maximum number of queued messages per connection, not counting events."""
 MAX_PAUSES: Final = 400
-"""Maximum number of attempts to read an event that must exist. After that, the client is asked to connect
-again later.
+"""Maximum number of attempts to read an event that must exist. If they all fail, the client is asked to connect again
+later.
 """
 PAUSE_S: Final = 0.025
 LOOKED_EVERY_S: Final = 30.0
-"""Minimum interval in seconds between two reads of a thread's newest event number by this process. Heartbeats trigger
-these reads.
+"""Minimum time in seconds between two reads of a thread's newest event number by this process. The reads are triggered
+by heartbeats.
 """
 
 GOING_AWAY, TRY_AGAIN_LATER = 1001, 1013
@@ -53,25 +53,25 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits for the lifetime of connections, in seconds."""
+    """The limits on idle time and lifetime of connections, in seconds."""
 
     idle_s: float = 600.0
-    """Time without messages after which a connection is closed."""
+    """Time without messages, in seconds, after which a connection is closed."""
     total_s: float = 7_200.0
     sweep_s: float = 1.0
-    """Interval between checks of all connections against the limits."""
+    """Interval in seconds at which all connections are checked against the limits."""
 
 
 @dataclass(eq=False, slots=True)
 class Room:
-    """The state of a thread that connections of this process watch."""
+    """The state of a thread that at least one connection of this process watches."""
 
     top: int = 0
-    """Highest known number of an event in the thread."""
+    """Highest event number in the thread that this process knows."""
     recent: dict[int, Event] = field(default_factory=dict)
     watches: set[Watch] = field(default_factory=set)
     looked_s: float = -math.inf
-    """Monotonic time at which a heartbeat last caused a read of the newest event number."""
+    """Time in seconds on the monotonic clock at which a heartbeat last caused a read of the newest event number."""
 
     def take(self, event: Event) -> None:
         """Add an event to the thread's buffer. If the buffer is full, remove the event with the lowest number."""
@@ -81,7 +81,7 @@ class Room:
             del self.recent[min(self.recent)]
 
     def learn(self, top: int) -> None:
-        """Record the number of the thread's newest event, and wake the connections that watch the thread."""
+        """Record that the thread has events up to number `top`, and wake the connections that watch the thread."""
         self.top = max(self.top, top)
         for watch in self.watches:
             watch.pipe.wake.set()
@@ -97,14 +97,14 @@ class Watch:
     until_s: float
     """Time in epoch seconds at which the thread token of the subscription expires."""
     last: int | None = None
-    """Number of the last event that was sent. None before `Hub.begin` is called."""
+    """Number of the last event that was sent to the connection. None before `Hub.begin` is called."""
     is_over: bool = False
     presence: bool = False
     """True if the connection also receives status changes, and messages when other watchers join or leave."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether the thread has events that were not sent yet."""
+        """Whether the thread has events that were not sent to the connection yet."""
         return not self.is_over and self.last is not None and self.last < self.room.top
 
 
@@ -118,7 +118,7 @@ class Ending:
 
 @dataclass(eq=False)
 class Pipe:
-    """The state of a connection: its subscriptions and the messages to send."""
+    """The state of a connection: its subscriptions and its queue of messages to send."""
 
     connection_id: str
     user_id: str
@@ -131,8 +131,8 @@ class Pipe:
     ending: asyncio.Future[Ending] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def say(self, message: dict[str, Any]) -> None:
-        """Queue a message, to be sent before further events. If too many messages are queued, the
-        connection is closed.
+        """Queue a message, which is sent before any further events. If too many messages are queued, close the
+        connection.
         """
         self.waiting.append(message)
         self.wake.set()
@@ -146,7 +146,7 @@ class Pipe:
 
 
 class Hub:
-    """The hub for all connections of this process."""
+    """Sends events and other messages to all WebSocket connections of this process."""
 
     def __init__(self, log: EventLog, clock: Clock, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -179,7 +179,9 @@ class Hub:
         pipe.touched_s = self._clock.monotonic()
 
     def sweep(self) -> int:
-        """Close all connections that are idle, too old, or have an expired thread token. Return their number."""
+        """Close all connections that are idle, have exceeded their maximum lifetime, or use an expired thread token.
+        Return the number of closed connections.
+        """
         now_s, at_s, overdue = self._clock.monotonic(), self._clock.now(), 0
         for pipe in self._pipes.values():
             if now_s - pipe.opened_s >= self.limits.total_s:
@@ -202,10 +204,10 @@ class Hub:
     # Watches.
 
     def join(self, pipe: Pipe, place: Place, until_s: float = math.inf) -> Watch:
-        """Add a connection's subscription to a thread and return it. New events of the thread are buffered, but not
-        sent before `begin` is called.
+        """Add a subscription of a connection to a thread, and return it. New events of the thread are buffered. They
+        are sent after `begin` is called.
 
-        At `until_s`, in epoch seconds, the connection is closed.
+        The connection is closed at `until_s`, a time in epoch seconds.
         """
         room = self._rooms.setdefault(place, Room())
         watch = pipe.watches[place] = Watch(place, pipe, room, until_s)
@@ -213,10 +215,11 @@ class Hub:
         return watch
 
     def begin(self, watch: Watch, after: int, top: int, *, presence: bool = False) -> None:
-        """Start sending the events after number `after` to the connection of a subscription. `top` is the number of the
-        thread's newest event.
+        """Start sending the events after number `after` to the connection to which the subscription belongs. `top` is
+        the number of the thread's newest event.
 
-        With `presence`, the connection also receives status changes, and messages when other watchers join or leave.
+        If `presence` is True, the connection also receives status changes, and messages when other watchers join or
+        leave.
         """
         watch.last, watch.presence = after, presence
         watch.room.learn(top)
@@ -233,10 +236,10 @@ class Hub:
         return True
 
     async def read_missed(self, pipe: Pipe) -> None:
-        """Read the newest event number of each thread that a connection watches, to find events that the stream did not
-        deliver.
+        """Read the newest event number of each thread that the connection watches. This finds events that the stream
+        did not deliver.
 
-        All connections share the results: each thread is read at most once per LOOKED_EVERY_S seconds.
+        All connections share the results, so each thread is read at most once per LOOKED_EVERY_S seconds.
         """
         now_s = self._clock.monotonic()
         due = {
@@ -260,8 +263,8 @@ class Hub:
     # Changes from the stream.
 
     def events(self, events: Iterable[Event]) -> None:
-        """Buffer new events from the stream, which can arrive in any order and repeatedly, for the watchers of their
-        threads.
+        """Buffer events from the stream for the watchers of their threads. The events can arrive in any order and more
+        than once.
         """
         for event in events:
             room = self._rooms.get(event.place)
@@ -284,7 +287,7 @@ class Hub:
             self._announce(place, watchers_action(place))
 
     def statuses(self, copies: Iterable[StatusCopy]) -> None:
-        """Report status changes to the watchers of the threads."""
+        """Report status changes to the watchers of the threads to which the copies belong."""
         for copy in copies:
             self._announce(copy.place, status_action(copy))
 

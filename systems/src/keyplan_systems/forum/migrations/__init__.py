@@ -1,4 +1,4 @@
-"""The migrations of the SQL schema with Alembic, and the function `upgrade(url)` that applies them to a database."""
+"""The migrations of the SQL schema with Alembic. The function `upgrade(url)` applies them to a database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def config(connection: Connection) -> Config:
-    """Return the Alembic configuration for running commands on a connection, within its transaction."""
+    """Return the Alembic configuration with which commands run on the given connection and within its transaction."""
     settings = Config()
     settings.set_main_option("script_location", str(_PLACE).replace("%", "%%"))
     settings.set_main_option("path_separator", "os")
@@ -39,7 +39,9 @@ def config(connection: Connection) -> Config:
 
 
 def _locked(connection: Connection) -> Connection:
-    """Lock the schema until the end of the transaction. A SQLite database is already locked by BEGIN IMMEDIATE."""
+    """Lock the schema until the end of the transaction, and return the connection. A SQLite database is already locked
+    by BEGIN IMMEDIATE.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     return connection

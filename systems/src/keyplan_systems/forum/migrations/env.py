@@ -1,4 +1,4 @@
-"""The Alembic environment, which applies migrations on a given connection, within its transaction."""
+"""The Alembic environment. It applies the migrations on a given connection and within its transaction."""
 
 from __future__ import annotations
 

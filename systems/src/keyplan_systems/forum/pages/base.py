@@ -1,4 +1,4 @@
-"""Common parts of the forum's pages: the signed-in user, rendering, the number of unread notifications, and labels."""
+"""The base of the forum's pages: the signed-in user, rendering, the number of unread notifications, and labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ router = page_router(PAGES)
 
 @dataclass(frozen=True)
 class Reader:
-    """The signed-in user, with the request and the service."""
+    """The signed-in user of a request, together with the request and the service."""
 
     request: Request
     service: Service
@@ -57,8 +57,8 @@ class Reader:
         return "application/json" in self.request.headers.get("accept", "")
 
     def done(self, path: str, flash: str = "", body: Mapping[str, Any] | None = None) -> Response:
-        """Return the response to a submitted form. A script gets `body` as JSON; a browser is redirected to the page
-        `path`, which shows the message `flash`.
+        """Return the response to a submitted form. A script receives `body` as JSON. A browser is redirected to the
+        page at `path`, which shows the message `flash`.
         """
         if self.wants_json:
             return JSONResponse(dict(body or {}))
@@ -66,7 +66,7 @@ class Reader:
 
 
 def current_reader(request: Request, person: Person, service: Annotated[Service, Depends(service_of)]) -> Reader:
-    """Return the signed-in user. Raises NotAllowedError if the user does not belong to the forum."""
+    """Return the signed-in user as a `Reader`. Raises NotAllowedError if the user does not belong to the forum."""
     return Reader(request, service, user_of(person))
 
 
@@ -105,7 +105,7 @@ _WORDS: Final[Mapping[str, Any]] = {"words": STATUS_WORDS, "time_of": time_of, "
 
 
 def note_of(event: Event, names: Mapping[str, str]) -> str:
-    """Return the text in the timeline for an event that is not a message."""
+    """Return the text that the timeline shows for an event that is not a message. `names` maps user IDs to names."""
     text = NOTES[event.type].format(user=names.get(event.user_id or "", "Someone"), attempt=event.attempt_id)
     if event.score is not None:
         text += f": {event.score:g} points"

@@ -1,4 +1,4 @@
-"""Pages with lists: the user's threads, other users' threads, tasks to ask for help on, and permissions to ask for
+"""Pages that list the user's threads, other users' threads, tasks on which to ask for help, and permissions to ask for
 help.
 """
 
@@ -153,7 +153,7 @@ def _permissions(me: Reader, typed: Mapping[str, str] | None = None, problem: st
 
 
 def _status(text: str) -> Status | None:
-    """Return the status to filter by, or None for an unknown status."""
+    """Return the status by which to filter threads, or None if `text` is not a status."""
     return Status(text) if text in tuple(Status) else None
 
 
@@ -165,6 +165,8 @@ def _rows(me: Reader, page: ThreadPage) -> Sequence[Row]:
 
 
 def _next(page: ThreadPage, **query: str) -> str:
-    """Return the query string for the next page, or an empty string on the last page."""
+    """Return the query string for the next page, or an empty string on the last page. `query` contains its other
+    parameters.
+    """
     after = after_text(page.after)
     return "" if after is None else "?" + urlencode({**{k: v for k, v in query.items() if v}, "next": after})

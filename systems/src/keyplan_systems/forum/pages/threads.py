@@ -70,14 +70,14 @@ def thread(
 
 @router.get(f"{_THREAD}/state")
 def state(here: InThread) -> Response:
-    """Return the part of the thread's page that shows the status, the watchers and the available actions."""
+    """Return the part of the thread's page that shows the status, the watchers and the available actions, as HTML."""
     view = here.view()
     return PAGES.render(here.request, "thread_state.html.j2", words=STATUS_WORDS, **_state(here, view))
 
 
 @router.get(f"{_THREAD}/people")
 def people(here: InThread) -> Response:
-    """Return the names of the users in the thread's newest events, by user ID."""
+    """Return a mapping from user IDs to names, for the users in the thread's newest events."""
     view = here.view()
     events = here.service.history(view.rights, EVENTS, None)
     return JSONResponse(names_of(here.service.database, _users(events)))
@@ -85,8 +85,8 @@ def people(here: InThread) -> Response:
 
 @router.post(f"{_THREAD}/messages")
 def write(here: InThread, form: Form) -> Response:
-    """Store a message and increment the thread's message count. If the form requests it, also set the status so that
-    the other party is expected to respond.
+    """Store a message and increment the thread's message count. If requested in the form, also change the status, so
+    that the other party is expected to respond.
     """
     view = here.view()
     try:
@@ -147,8 +147,8 @@ def follow(here: InThread, form: Form) -> Response:
 
 
 def _refused(here: ThreadReader, form: Mapping[str, str], error: ForumError) -> Response:
-    """Return the thread's page with the entered text and the error. If the message ID is in use, a new one is
-    generated.
+    """Return the thread's page with the error and the text that the user has entered. If the message ID is already in
+    use, the form contains a new ID.
     """
     typed = {name: value for name, value in form.items() if name != "uuid" or not isinstance(error, ConflictError)}
     return _page(here, typed=typed, error=error, problem=_reason(error, here.view()))
@@ -162,8 +162,8 @@ def _page(
     error: ForumError | None = None,
     problem: str = "",
 ) -> Response:
-    """Return the thread's page. If `error` is given, the page contains the entered text (`typed`) and the error
-    message.
+    """Return the thread's page. If `error` is given, the page contains the error message and the text that the user has
+    entered (`typed`).
     """
     view, place, service = here.view(), place_of(here.key), here.service
     top = service.log.last_seq(place)  # read first, so that it never counts an event that is not shown
@@ -212,7 +212,7 @@ def _state(here: ThreadReader, view: ThreadView) -> dict[str, Any]:
 
 
 def _message(form: Mapping[str, str]) -> NewMessage:
-    """Return the message in a form. Raises BadRequestError with a message for users if it is invalid."""
+    """Convert a form to a message. Raises BadRequestError with a message for users if the form is invalid."""
     text = form.get("text", "").replace("\r\n", "\n")
     if not text:
         raise BadRequestError("Write a message first.")
@@ -225,8 +225,8 @@ def _message(form: Mapping[str, str]) -> NewMessage:
 
 
 def _count(here: ThreadReader, view: ThreadView, *, hand_over: bool) -> None:
-    """Increment the thread's message count. With `hand_over`, also set the status so that the other party is expected
-    to respond.
+    """Increment the thread's message count. If `hand_over` is True, also change the status, so that the other party is
+    expected to respond.
 
     A thread that was closed concurrently stays closed.
     """
@@ -257,15 +257,18 @@ def _users(events: Any) -> set[str]:
 
 
 def _first_unread(events: list[Event], event_ids: set[str]) -> int:
-    """Return the number of the first event whose ID is in `event_ids` (the events with unread notifications), or 0."""
+    """Return the number of the first event with an unread notification, or 0 if no such event exists. `event_ids`
+    contains the IDs of all events with unread notifications.
+    """
     return next((event.seq for event in events if event.event_id in event_ids), 0)
 
 
 def _since(events: list[Event], top: int) -> int:
     """Return the event number from which the page's script requests later events.
 
-    This is the newest number, unless one of the recent events is not on the page. An event can be missing because the
-    history is eventually consistent, or because it has a past time and belongs to an older page.
+    This is the newest number `top`, unless one of the recent events is missing from the page. An event can be missing
+    because the history is eventually consistent, or because it was stored with a past time and belongs to an older
+    page.
     """
     seqs = {event.seq for event in events}
     return next((seq - 1 for seq in range(max(1, top - EVENTS + 1), top + 1) if seq not in seqs), top)

@@ -1,1 +1,1 @@
-"""The schema migrations. The order of their names is the order in which they are applied."""
+"""The schema migrations. They are applied in the order of their names."""
