@@ -1,8 +1,8 @@
-"""The table of venue booking and its entities. Attributes have the camel case names of the published design that the
+"""The table of venue booking and its entities. Attribute names are in camel case, as in the published design that the
 system implements.
 
 Reserved slots are stored as one item per date and slot, so that a half-day and a full-day booking of the same morning
-conflict. An event's description is stored only once, in the item with the event's ID.
+conflict. The description of an event is stored only in the item with the event's ID, not in its slot items.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ venue = Table(
 
 
 class LetterScope(StrEnum):
-    """Whether a counter of emails belongs to a user or to an email address."""
+    """The scope of a counter of emails: a user or an email address."""
 
     USER = "USER"
     ADDRESS = "ADDRESS"
@@ -68,8 +68,9 @@ STATUSES: Mapping[object, float] = {
     volume=Volume(count=2_000, bytes=Bytes(420, p99=700), distinct={"user_id": 2_000, "email": 2_000}),
 )
 class UserItem(Entity):
-    """A user's profile and the number of the user's bookings by status. A separate item reserves the email address, so
-    that no other user can have it.
+    """A user's profile and the number of the user's bookings by status.
+
+    A separate item reserves the email address, so that no other user can have it.
     """
 
     user_id: UserId
@@ -82,8 +83,8 @@ class UserItem(Entity):
     name: Annotated[str, Field(min_length=1, max_length=100)]
     phone: str | None = None
     role: Role = Role.USER
-    """Role in the token with which the profile was created, for display only. Permissions depend on the
-    current token.
+    """Role in the token with which the profile was created. It is only displayed; permissions depend on the current
+    token.
     """
     language: Language = Language.ITALIAN
     created_at: Annotated[datetime, Attribute("createdAt")]
@@ -95,8 +96,8 @@ class UserItem(Entity):
 
 
 class BookingFields(BaseModel):
-    """The fields of a booking. An email in the outbox contains a copy of these fields, made when the email
-    was queued.
+    """The fields of a booking. An email in the outbox contains a copy of these fields, which is made when the email is
+    queued.
     """
 
     booking_id: BookingId
@@ -148,8 +149,9 @@ class BookingItem(BookingFields, Entity):
     ),
 )
 class UserBookingItem(Entity):
-    """A copy of a booking in its user's partition, sorted by date. Each transaction that writes the booking also writes
-    this copy.
+    """A copy of a booking in its user's partition, where bookings are sorted by date.
+
+    Each transaction that writes the booking also writes this copy.
     """
 
     user_id: UserId
@@ -240,7 +242,7 @@ class NotificationItem(Entity):
     booking_id: BookingId
     sent_at: Annotated[datetime, Attribute("sentAt")]
     refused: list[str]
-    """Email addresses of recipients that the mail server rejected."""
+    """Email addresses of the recipients that the mail server rejected."""
 
 
 @venue.entity(
@@ -271,7 +273,7 @@ class EmailCodeItem(Entity):
     volume=Volume(count=600, bytes=Bytes(150), distinct={"subject": 500, "day": 2}),
 )
 class LetterCountItem(Entity):
-    """The number of emails that a user triggered, or that were sent to an address, on a UTC day."""
+    """The number of emails on a UTC day that a user triggered or that were sent to an address."""
 
     scope: LetterScope
     subject: Annotated[str, Field(min_length=1, max_length=254)]
@@ -291,9 +293,7 @@ class AnswerItem(Entity):
     user_id: UserId
     request_key: Annotated[str, Field(min_length=1, max_length=140, pattern=r"^[ -~]+$"), Attribute("requestKey")]
     fingerprint: str
-    """Hash of the mutation's name and arguments. The same key with a different name or different arguments
-    is rejected.
-    """
+    """Hash of the mutation's name and arguments. A mutation with the same key but a different hash is rejected."""
     response_data: Annotated[str, Field(repr=False), Attribute("responseData")]
     http_status_code: Annotated[int, Attribute("httpStatusCode")]
     created_at: Annotated[datetime, Attribute("createdAt")]
@@ -339,7 +339,7 @@ class AuditItem(Entity):
     volume=Volume(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
 )
 class OutboxItem(Entity):
-    """An email to send, with a copy of its booking that was made when the email was queued.
+    """An email to send, with a copy of the booking as of the time when the email was queued.
 
     The item is deleted 30 days after the email was sent or abandoned.
     """
@@ -350,5 +350,5 @@ class OutboxItem(Entity):
     booking: BookingFields
     sent_at: Annotated[datetime | None, Attribute("sentAt")] = None
     failure: str | None = None
-    """Reason why the email was abandoned. None if it was sent or is still unsent."""
+    """Reason why the email was abandoned, or None if it was sent or is still unsent."""
     expires_at: Annotated[datetime | None, Attribute("expiresAt")] = None

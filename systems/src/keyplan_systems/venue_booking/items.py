@@ -1,4 +1,4 @@
-"""Conversion between domain values and stored items."""
+"""Functions that convert between domain values and stored items."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from keyplan_systems.venue_booking.entities import (
 )
 
 LOCK_CODE_KEPT: Final = timedelta(days=30)
-"""Time for which a lock code is kept after it becomes invalid, so that administrators can still find out who had
+"""Time for which a lock code is kept after it becomes invalid. During this time, administrators can find out who had
 access.
 """
 
@@ -80,7 +80,9 @@ def booking_item(booking: Booking, version: int) -> BookingItem:
 
 
 def user_booking_item(booking: Booking, version: int) -> UserBookingItem:
-    """Return the item with a copy of a booking for the user's list."""
+    """Return the copy of a booking for its user's partition. `version` is the version that was read, or 0 for a new
+    booking.
+    """
     return UserBookingItem(
         user_id=booking.user_id,
         booking_id=booking.booking_id,
@@ -125,7 +127,7 @@ def event_item(event: Event, version: int = 0) -> EventItem:
 
 
 def slot_items(event: Event) -> list[EventSlotItem]:
-    """Return the slot items of an event, one for each slot that it holds."""
+    """Return the items of the slots that an event holds."""
     return [
         EventSlotItem(
             date=event.date,
@@ -143,7 +145,7 @@ def slot_items(event: Event) -> list[EventSlotItem]:
 
 
 def held_slots(booking: Booking) -> list[EventSlotItem]:
-    """Return the slot items of an approved booking, with the fields that are needed to delete them."""
+    """Return the items of the slots that an approved booking holds, with the fields that are needed to delete them."""
     assert booking.event_id is not None, "what holds slots has an event"
     return [
         EventSlotItem(
@@ -162,7 +164,7 @@ def held_slots(booking: Booking) -> list[EventSlotItem]:
 
 
 def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
-    """Convert slot items to the events that hold them, sorted by time."""
+    """Return the events that hold the given slots, sorted by time."""
     grouped: dict[str, list[EventSlotItem]] = {}
     for slot in slots:
         grouped.setdefault(slot.event_id, []).append(slot)
@@ -187,7 +189,7 @@ def _event_from_parts(parts: list[EventSlotItem], venue: Venue) -> Event:
 
 
 def _place(slot: str, venue: Venue) -> int:
-    """Return the position of a slot in the day. Slots that are no longer configured come last."""
+    """Return the position of a slot among the slots of a day. Slots that are no longer configured come last."""
     names = venue.slot_names
     return names.index(slot) if slot in names else len(names)
 

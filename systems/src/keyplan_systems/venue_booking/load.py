@@ -7,6 +7,6 @@ from typing import Final
 from keyplan import Rate
 
 OFTEN: Final = Rate.monthly(3_000)
-"""Rate for frequently used pages: 100 calls per day."""
+"""Rate for access patterns of frequently used pages: 100 calls per day."""
 SOME: Final = Rate.monthly(300)
 FEW: Final = Rate.monthly(60)

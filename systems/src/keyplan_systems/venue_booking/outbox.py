@@ -1,11 +1,10 @@
-"""Delivery of the emails in the outbox: new emails from the table's stream, and overdue emails that were not sent.
+"""Sends the emails in the outbox: new emails from the table's stream, and overdue emails that were not sent.
 
 After an email is sent, it is marked as sent and added to the user's history in one transaction. If the process is
-killed between the two steps, the email is sent again with the same key. When emails are written to a folder, the
-repetition is detected. A mail server does not detect it, so the email arrives twice with the same Message-ID. Each
-process sends one email at a time. If several processes run, leases on the stream's shards ensure that only one of them
-reads a shard, so two processes do not send the same new email. Two processes can still send the same overdue email
-concurrently, so that it arrives twice.
+killed between the two steps, the email is sent again with the same key. In a folder, the repetition is detected. A mail
+server does not detect it, so the email arrives twice with the same Message-ID. Each process sends one email at a time.
+If several processes run, leases ensure that only one process reads each shard of the stream, so two processes do not
+send the same new email. Two processes can still send the same overdue email concurrently, so that it arrives twice.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ logger = logging.getLogger(__name__)
 KEPT: Final = timedelta(days=30)
 """Time for which an email is kept in the outbox after it was sent."""
 OVERDUE: Final = timedelta(minutes=10)
-"""Age from which an unsent email is overdue and is sent by `send_overdue`."""
+"""Age from which an unsent email is overdue, so that `send_overdue` sends it."""
 _MAX_HISTORY: Final = 500
-"""Maximum number of characters of a stored failure reason."""
+"""Maximum length of a stored failure reason in characters."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Postman:
     def send(self, notice_key: str) -> bool:
         """Send an email from the outbox unless it was already sent. Return True if this call sent it.
 
-        Raises MailUnavailableError if sending should be retried later.
+        `notice_key` is the key of the email. Raises MailUnavailableError if sending should be retried later.
         """
         with self._one_at_a_time:
             return self._send(notice_key)
@@ -114,9 +113,10 @@ class Postman:
     def send_overdue(self) -> int:
         """Send the overdue emails, and return the number of emails sent.
 
-        An email is overdue if the stream consumer abandoned it or the mail server was unavailable. If an email cannot
-        be sent or composed now, the next call tries it again. If the mail server is unavailable, the call ends early.
-        Other errors, such as unreadable items, do not stop the call; they are raised at the end in an UnfinishedError.
+        An email becomes overdue if the stream consumer abandoned it or the mail server was unavailable. An email that
+        cannot be composed or sent now is retried by the next call. If the mail server is unavailable, the call ends
+        early. Other errors, such as unreadable items, do not stop the call. They are raised at the end in an
+        UnfinishedError.
         """
         before = self.base.now() - OVERDUE
         sent, failures = 0, list[Exception]()
@@ -179,8 +179,8 @@ def letter_runner(
 ) -> Runner:
     """Return a `Runner` that reads the table's stream and sends new emails from the outbox and verification codes.
 
-    `runner` is the name of the `Runner` among the readers of the stream. An email that fails repeatedly is sent to
-    `failures`, which is a destination or a folder, and also stays in the outbox.
+    `runner` is the name that identifies the `Runner` among all readers of the stream. An email that fails repeatedly
+    stays in the outbox, and its stream record is sent to `failures`, which is a destination or a folder.
     """
     base = postman.base
     return Runner(

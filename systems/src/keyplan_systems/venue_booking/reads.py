@@ -1,6 +1,4 @@
-"""The access patterns that read. First the patterns that the published design of the system numbers, then additional
-ones.
-"""
+"""The access patterns that read. The patterns with a number in the published design of the system come first."""
 
 from __future__ import annotations
 
@@ -76,8 +74,8 @@ def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> KeyCo
 
 @venue.query(UserItem, index="GSI1", rate=FEW, expected_items=1)
 def user_by_email(email: str) -> KeyCondition:
-    """7. Get a user by email address. This query is not used for login, because an identity provider authenticates
-    users.
+    """Get a user by email address (access pattern 7). The query is not used for login, because an identity provider
+    authenticates users.
     """
     return pk(email=email)
 

@@ -25,8 +25,8 @@ _PEOPLE: Final = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 class _Wish(NamedTuple):
     """A booking request in the sample data.
 
-    `day` is the offset in days from the first bookable date, and `duration` is the index of one of the venue's
-    durations.
+    `day` is the number of days from the first bookable date to the requested date. `duration` is the index of one of
+    the venue's durations.
     """
 
     person: str
@@ -69,10 +69,10 @@ _PROGRAM: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Create two users with booking requests, one of them approved, and events, unless the first user already has
-    requests.
+    """Create the sample data: events, and two users with booking requests, one of which is approved.
 
-    If the venue's rules or existing data make a step fail, the remaining steps are skipped.
+    Nothing is created if the first user already has requests. If a step fails because of the venue's rules or existing
+    data, the remaining steps are skipped.
     """
     if service.bookings.of_user(Actor("ada"), 1, None).entries:
         return

@@ -1,4 +1,4 @@
-"""The operations of venue booking on one database connection."""
+"""The operations of venue booking, grouped by topic."""
 
 from __future__ import annotations
 

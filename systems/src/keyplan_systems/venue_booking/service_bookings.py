@@ -51,7 +51,7 @@ _AUDITED: Final = {
 
 
 class _Note(BaseModel):
-    """The message to the owner that explains a decision."""
+    """The text that explains a decision to the owner of the booking."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,8 +68,8 @@ class Bookings:
     def request(self, person: Person, values: Mapping[str, Any], idempotency: Request | None = None) -> Booking:
         """Create a pending booking for a request. A pending booking is not a confirmation and reserves no slots.
 
-        Raises SlotTakenError if a slot is held by another event, TooManyLettersError if the daily limit of emails from
-        the user or to the address is reached, and InvalidRequestError if the request is invalid.
+        Raises SlotTakenError if an event holds one of the slots, TooManyLettersError if the daily limit on emails that
+        the user triggers or on emails to the address is reached, and InvalidRequestError if the request is invalid.
         """
         return act(self.base, idempotency, Booking, partial(self._requested, person, values))
 
@@ -103,10 +103,11 @@ class Bookings:
         known: int | None = None,
         idempotency: Request | None = None,
     ) -> Booking:
-        """Approve, reject or cancel a booking, and return it.
+        """Approve, reject or cancel a booking, and return the changed booking.
 
-        If `known` is given, the booking must still have this version. Raises a subclass of RefusalError if the decision
-        is not possible. SlotTakenError, AlreadyDecidedError and StaleVersionError mean that another change came first.
+        If `known` is given, the booking must still have this version. Raises a subclass of RefusalError if the action
+        is not possible. SlotTakenError, AlreadyDecidedError and StaleVersionError mean that another change was made
+        first.
         """
         note = parse(_Note, {"reason": reason})
         return act(self.base, idempotency, Booking, partial(self._decided, actor, booking_id, action, note, known))
@@ -175,8 +176,9 @@ class Bookings:
         return booking
 
     def _is_stored(self, booking: Booking) -> bool:
-        """Return True if the stored booking equals `booking`, including its time, actor and IDs. In this case, the
-        write of this operation has succeeded.
+        """Return True if the stored booking equals `booking`, including its times, the deciding user and the IDs.
+
+        In this case, the write whose response was lost has succeeded.
         """
         item = self.base.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking
@@ -188,13 +190,15 @@ class Bookings:
         return booking_of(item)
 
     def of_user(self, actor: Actor, limit: int, cursor: str | None) -> Listed[UserBookingItem]:
-        """Return a page of the actor's own bookings, latest date first. The items contain only some fields of a
-        booking.
+        """Return a page of the actor's own bookings, latest date first. The returned copies contain only some fields of
+        the bookings.
         """
         return self.base.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
 
     def several(self, booking_ids: Sequence[str]) -> list[Booking | None]:
-        """Return several bookings in the order of their IDs. The caller must have checked permissions."""
+        """Return the bookings with the given IDs in the same order, with None for missing ones. The caller must have
+        checked permissions.
+        """
         items = self.base.connection.run(reads.bookings_by_id(list(booking_ids)))
         return [None if item is None else booking_of(item) for item in items]
 
@@ -208,8 +212,8 @@ class Bookings:
     def in_month(
         self, actor: Actor, month: date, status: Status | None, limit: int, cursor: str | None
     ) -> Listed[Booking]:
-        """Return a page of the bookings in a month. They all have the given status, or are grouped by status if
-        `status` is None.
+        """Return a page of the bookings for dates in a month. If `status` is None, bookings with any status are
+        returned, grouped by status.
 
         Raises NotAllowedError unless the actor is an administrator.
         """

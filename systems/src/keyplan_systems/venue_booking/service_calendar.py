@@ -28,7 +28,7 @@ from keyplan_systems.web.idempotency import Request
 
 MONTHS_PER_YEAR: Final = 12
 FEED_MONTHS: Final = 12
-"""Number of months in the calendar feed after the current month."""
+"""Number of months after the current month that the calendar feed includes."""
 _FEED_EVENTS: Final = 100
 """Maximum number of events that are read with one request to create the calendar feed."""
 
@@ -42,7 +42,7 @@ class Calendar:
     def availability(self, first: date, last: date) -> tuple[DayAvailability, ...]:
         """Return the availability of every date from `first` to `last`, using one query per month.
 
-        The query is eventually consistent, so the slots are checked again when a booking is approved.
+        The queries are eventually consistent, so the slots are checked again when a booking is approved.
         """
         days = dates(self.base.venue, first, last)
         events = self.events_in(months_of(days[0], days[-1]))
@@ -67,7 +67,7 @@ class Calendar:
         return is_conflicting(booking, events, self.base.venue)
 
     def several(self, event_ids: Sequence[str]) -> list[Event | None]:
-        """Return several events in the order of their IDs."""
+        """Return the events with the given IDs in the same order, with None for missing ones."""
         items = self.base.connection.run(reads.events_by_id(list(event_ids)))
         return [None if item is None else event_of(item) for item in items]
 
@@ -145,12 +145,12 @@ class Calendar:
 
 
 def months_of(first: date, last: date) -> list[date]:
-    """Return the first day of each month in a date range."""
+    """Return the first day of each month from the month of `first` to the month of `last`."""
     return [_month(number) for number in range(_number(first), _number(last) + 1)]
 
 
 def _number(day: date) -> int:
-    """Return the number of months from year 0 to a date."""
+    """Return the number of months from year 0 to the month of a date."""
     return day.year * MONTHS_PER_YEAR + day.month - 1
 
 

@@ -73,7 +73,7 @@ class Records:
         return self.base.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
 
     def issue_lock_code(self, actor: Actor, event_id: str, idempotency: Request | None = None) -> LockCode:
-        """Issue a new lock code for an event, which replaces an earlier one. Only for administrators."""
+        """Issue a new lock code for an event, replacing any earlier code. Only for administrators."""
         require_admin(actor)
 
         def step() -> Step[LockCode]:
@@ -86,7 +86,9 @@ class Records:
         return act(self.base, idempotency, LockCode, step)
 
     def lock_code(self, actor: Actor, event_id: str) -> LockCode | None:
-        """Return the lock code for an event, or None. Only for administrators and the owner of the event's booking."""
+        """Return the lock code for an event, or None if no code was issued. Only for administrators and the owner of
+        the event's booking.
+        """
         item = self.calendar.stored(event_id)
         check_may_see_lock_code(event_of(item), actor)
         code = self.base.connection.run(reads.lock_code_of_event(event_id))

@@ -1,7 +1,7 @@
 """Operations on users: creation on first use, profiles with verified email addresses, and lookup.
 
 An email address belongs to a user after it has been verified, either by the token's issuer (`email_verified`) or with a
-code sent by email. Until then, it is only claimed and not reserved.
+code sent by email. Until then, the user only claims the address, and it is not reserved.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _NAME_CHARACTERS: Final = 100
 
 @dataclass(frozen=True)
 class Person:
-    """The user that a verified token identifies: the actor, and the claims in the token that are used for a new
-    profile.
+    """The user that a verified token identifies: the actor, and the claims in the token from which a new profile is
+    created.
     """
 
     actor: Actor
@@ -64,7 +64,9 @@ class Person:
     phone: str | None = None
 
     def address(self) -> str | None:
-        """Return the verified email address in normalized form, or None if the token has no valid verified address."""
+        """Return the verified email address in normalized form, or None if the token does not contain a valid verified
+        address.
+        """
         if self.email is None or not self.email_is_verified:
             return None
         try:
@@ -96,7 +98,7 @@ class Users:
         return user if user is not None else self._create_user(person)
 
     def find(self, user_id: str) -> User | None:
-        """Return the user with an ID, or None."""
+        """Return the user with the given ID, or None."""
         item = self.base.connection.run(reads.user_by_id(user_id))
         return None if item is None else user_of(item)
 
@@ -107,7 +109,7 @@ class Users:
         known_version: int | None = None,
         idempotency: Request | None = None,
     ) -> User:
-        """Change the caller's profile, and return it.
+        """Change the caller's profile, and return the new profile.
 
         If `known_version` is given, the profile must still have this version. Otherwise, the change is retried after a
         conflict with a concurrent write. If the change contains an email address that the token does not verify, a code
@@ -198,8 +200,8 @@ class Users:
         return self.base.connection.all(reads.email_codes_of_user(actor.user_id))
 
     def verify(self, person: Person, claim_id: str, code: str, idempotency: Request | None = None) -> User:
-        """Verify a claimed email address with a code, and return the profile with it. If necessary, the profile is
-        created.
+        """Verify a claimed email address with a code, and return the profile with the address. If the user has no
+        profile yet, it is created.
 
         Raises WrongCodeError if the code is wrong or there were too many attempts, and EmailTakenError if another user
         has already verified the address.
@@ -298,8 +300,8 @@ class Users:
         return True
 
     def counts(self, user_id: str, address: str) -> dict[str, Any]:
-        """Return the arguments for a transaction that counts an email from a user to an address against the daily
-        limits.
+        """Return keyword arguments for a transaction that counts an email against the daily limits of the user who
+        triggers it and of the address to which it is sent.
         """
         now, venue = self.base.now(), self.base.venue
         day = now.date()
@@ -318,7 +320,7 @@ class Users:
     def by_email(self, actor: Actor, email: str) -> User | None:
         """Return the user with an email address, or None. Only for administrators.
 
-        The index is eventually consistent, so a new profile may be missing.
+        The index is eventually consistent, so a new profile might be missing.
         """
         require_admin(actor)
         users = self.base.connection.run(reads.user_by_email(_address(email)))
@@ -330,7 +332,7 @@ class Users:
         return self.base.listed(reads.all_users(), user_of, limit, cursor)
 
     def several(self, user_ids: list[str]) -> list[User | None]:
-        """Return several users in the order of their IDs."""
+        """Return the users with the given IDs in the same order, with None for missing ones."""
         items = self.base.connection.run(reads.users_by_id(user_ids))
         return [None if item is None else user_of(item) for item in items]
 
@@ -379,8 +381,8 @@ class Users:
         return user
 
     def _phone(self, person: Person) -> str | None:
-        """Return the telephone number in the token, or None if it is missing or invalid. It is optional in
-        a profile.
+        """Return the telephone number in the token, or None if it is missing or invalid. A profile does not require a
+        telephone number.
         """
         if person.phone is None:
             return None

@@ -1,7 +1,7 @@
-"""Running transactions, conversion of their failures to domain errors, and idempotent mutations.
+"""Runs transactions and idempotent mutations, and converts failed transactions to domain errors.
 
 Each action of a transaction has a guard: an object that describes the action's condition. The guard is derived from the
-action's access pattern and used to explain the cancellation reasons that DynamoDB returns.
+action's access pattern, and it is used to convert the cancellation reasons that DynamoDB returns to a domain error.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Step(Generic[T]):
-    """The result of an operation, and the call that writes the result to the table. `before` and `is_done` are
-    arguments for `write`.
+    """The result of an operation, and the call that writes it to the table.
+
+    `before` and `is_done` are passed to `write`.
     """
 
     result: T
@@ -73,7 +74,7 @@ class _StepWork(Work):
 
 
 class _MutationKeys(IdempotencyKeys):
-    """Service that executes a mutation with an idempotency key only once."""
+    """Storage of idempotency keys, which ensures that a mutation with a key is executed only once."""
 
     refusals = RefusalError
 
@@ -101,7 +102,7 @@ class _MutationKeys(IdempotencyKeys):
         raise _refusal(work.calls[0], failed.reasons[:-1], work.before) from failed
 
     def key_reused(self) -> KeyReusedError:
-        """Return the error for a key that was already used for another mutation."""
+        """Return the error for an idempotency key that was already used for another mutation."""
         return KeyReusedError(
             "This idempotency key was sent with another mutation before.", {"field": "idempotencyKey"}
         )
@@ -114,9 +115,9 @@ class _MutationKeys(IdempotencyKeys):
 def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
     """Run an operation and return its result, or the stored result of an earlier request with the same idempotency key.
 
-    `step` returns the result and the call that writes it. Unless `request` is None, the same transaction also stores
-    the result as JSON of the type `kind`, so that only one of several identical concurrent requests is executed. Errors
-    are not stored.
+    `step` returns the result and the call that writes it. If `request` is given, the same transaction also stores the
+    result as JSON of the type `kind`, so that only one of several identical concurrent requests is executed. Errors are
+    not stored.
     """
     if request is None:
         result = step()
@@ -144,8 +145,8 @@ def write(
 ) -> None:
     """Run a transaction or a single write. Raises a domain error if a condition fails.
 
-    `before` is the status of the booking as it was read. If the response is lost, `is_done` is called to check whether
-    the write succeeded. Without `is_done`, or if it returns False, OutcomeUnknownError is raised.
+    `before` is the status that the booking had when it was read. If the response is lost, `is_done` is called to check
+    whether the write succeeded. If `is_done` is None or returns False, OutcomeUnknownError is raised.
     """
     try:
         connection.run(call)
@@ -178,8 +179,8 @@ def _email_taken(error: UniqueTakenError) -> EmailTakenError:
 
 
 def guard_of(call: Call[Any], before: Status | None) -> Guard:
-    """Return the guard of a write: an object that describes the condition of the write. `before` is the booking's
-    status as it was read.
+    """Return the guard of a write, which is an object that describes the condition of the write. `before` is the status
+    that the booking had when it was read.
     """
     if call.pattern.name == "replace_booking":
         assert before is not None, "who moves a booking has read it"

@@ -1,4 +1,4 @@
-"""Access patterns that write single items. They are used separately or in transactions."""
+"""Access patterns that write single items. They are used on their own or in transactions."""
 
 from __future__ import annotations
 

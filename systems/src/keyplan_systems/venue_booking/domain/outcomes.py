@@ -1,7 +1,7 @@
-"""Conversion of failed transactions to domain errors.
+"""Converts failed transactions to domain errors.
 
-A transaction writes several items, each with a condition. If it fails, DynamoDB reports for each action whether the
-condition failed. The writer passes a guard for each action: an object that describes the action's condition. `explain`
+A transaction consists of several actions. If a transaction fails, DynamoDB reports for each action whether its
+condition failed. The caller passes a guard for each action: an object that describes the action's condition. `explain`
 returns the error that is most helpful to the caller.
 """
 
@@ -31,7 +31,7 @@ RETRYABLE: Final = frozenset({"TransactionConflict", "ProvisionedThroughputExcee
 
 @dataclass(frozen=True)
 class BookingGuard:
-    """The condition of a write: the booking must still have this status and version."""
+    """The condition that a booking still has the given status and version."""
 
     status: Status
     version: int
@@ -39,7 +39,7 @@ class BookingGuard:
 
 @dataclass(frozen=True)
 class SlotFreeGuard:
-    """The condition of a write: the slot must be free on this date."""
+    """The condition that a slot is free on a date."""
 
     date: date
     slot: str
@@ -47,7 +47,7 @@ class SlotFreeGuard:
 
 @dataclass(frozen=True)
 class SlotHeldGuard:
-    """The condition of a write: this booking or event must still hold the slot on this date."""
+    """The condition that a booking or event still holds a slot on a date."""
 
     date: date
     slot: str
@@ -55,7 +55,7 @@ class SlotHeldGuard:
 
 @dataclass(frozen=True)
 class VersionGuard:
-    """The condition of a write: the item must exist and have this version. `name` is the kind of item, such as user or
+    """The condition that an item exists and has the given version. `name` is the type of the item, such as user or
     event.
     """
 
@@ -65,13 +65,14 @@ class VersionGuard:
 
 @dataclass(frozen=True)
 class EmailGuard:
-    """The condition of a write: the email address must not belong to another user."""
+    """The condition that an email address does not belong to another user."""
 
 
 @dataclass(frozen=True)
 class LetterGuard:
-    """The condition of a write: fewer than `allowed` emails must have been counted on this day. `whose` is "user" or
-    "address".
+    """The condition that fewer than `allowed` emails were counted on a day.
+
+    `whose` is "user" for emails that a user triggered, or "address" for emails to an address.
     """
 
     whose: str
@@ -81,8 +82,9 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class Unguarded:
-    """A write that has no condition, or only conditions that cannot fail because of the caller's request. `name` is
-    used in log messages.
+    """A write without a condition, or with conditions that cannot fail because of the caller's request.
+
+    `name` is used in log messages.
     """
 
     name: str
@@ -93,7 +95,7 @@ Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard |
 
 @dataclass(frozen=True)
 class CurrentItem:
-    """The status and version of the item whose condition failed, as far as they are known."""
+    """The current status and version of the item whose condition failed. A value that is not known is None."""
 
     status: Status | None = None
     version: int | None = None
@@ -101,25 +103,25 @@ class CurrentItem:
 
 @dataclass(frozen=True)
 class Reason:
-    """DynamoDB's cancellation reason for one action: its code, and the current item if it exists."""
+    """DynamoDB's cancellation reason for an action: the code and, if it is known, the state of the current item."""
 
     code: str
     found: CurrentItem | None = None
 
 
 class UnexplainedCancellationError(Exception):
-    """Raised if a transaction failed for a reason that `explain` does not expect. This is a bug and not an error of the
-    caller.
+    """Raised if a transaction failed for a reason that `explain` does not expect. This indicates a bug in
+    the program.
     """
 
 
 def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
     """Return the domain error for a failed transaction, given the guard and the cancellation reason of each action.
 
-    If several conditions failed, the state of the booking takes precedence, because the slots of a decided booking are
-    irrelevant. The order is: booking, slots (all of them in one error), email address, email limits, versions. If only
-    conflicts with concurrent writes occurred, TryAgainError is returned. Raises UnexplainedCancellationError for any
-    other reason.
+    If several conditions failed, the error is chosen in this order: booking, slots (all of them in one error), email
+    address, email limits, versions. The booking comes first, because the slots do not matter if the booking was already
+    decided. If the only reasons are conflicts with concurrent writes or throttling, TryAgainError is returned. Raises
+    UnexplainedCancellationError for any other reason.
     """
     if len(guards) != len(reasons):
         raise UnexplainedCancellationError(f"{len(guards)} actions, but {len(reasons)} reasons")

@@ -1,6 +1,7 @@
-"""Records related to bookings and events: payments, lock codes, and the audit log.
+"""Payments and lock codes, and the audit log.
 
-This system does not call a payment provider and does not open locks. Other programs can read and write these records.
+This system does not call a payment provider and does not open locks. Other programs can read and write the payments and
+lock codes.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Payment:
 
 
 def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, now: datetime) -> Payment:
-    """Return the payment for an administrator's request. Raises NotAllowedError if the actor is not an
+    """Return the payment that an administrator requests to record. Raises NotAllowedError if the actor is not an
     administrator.
     """
     require_admin(actor)
@@ -82,9 +83,9 @@ class LockCode:
 
 
 def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secrets.randbelow) -> LockCode:
-    """Return a new lock code. It is valid from half an hour before the event until half an hour after the event.
+    """Return a new lock code for an event, valid from half an hour before the event until half an hour after it.
 
-    `below` must be a cryptographically secure random function.
+    `below` must be a cryptographically secure function that returns a random integer from 0 to its argument minus 1.
     """
     # The margins are added to UTC times and not to wall-clock times, which may repeat or not exist.
     starts, ends = (local.astimezone(UTC) for local in venue.span(event.date, event.slots))
@@ -99,7 +100,7 @@ def check_may_see_lock_code(event: Event, actor: Actor) -> None:
 
 
 class AuditAction(StrEnum):
-    """An action of an administrator."""
+    """The actions of administrators that the audit log records."""
 
     APPROVE_BOOKING = "approve_booking"
     REJECT_BOOKING = "reject_booking"
@@ -113,7 +114,7 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """An entry of the audit log: the administrator, the action, the affected item, the time in UTC, and details."""
+    """An audit log entry: the administrator, the action, the affected item, the time in UTC, and additional details."""
 
     entry_id: str
     actor_id: str

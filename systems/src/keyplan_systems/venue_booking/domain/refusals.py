@@ -89,8 +89,9 @@ class SlotTakenError(RefusalError):
 
 
 class EmailTakenError(RefusalError):
-    """Raised if an email address belongs to another user. `owner` is the ID of that user, which is not sent
-    to callers.
+    """Raised if an email address belongs to another user.
+
+    `owner` is the ID of that user. It is not returned to callers of the API.
     """
 
     code = "email_taken"
@@ -111,7 +112,7 @@ class WrongCodeError(RefusalError):
 
 
 class TooManyLettersError(RefusalError):
-    """Raised if an email would exceed the daily limit for emails from a user or to an address."""
+    """Raised if an email would exceed the daily limit on emails that a user triggers or on emails to an address."""
 
     code = "too_many_letters"
 

@@ -27,14 +27,14 @@ Reason = Annotated[str, AfterValidator(several_lines), StringConstraints(max_len
 
 
 def _is_true(value: object) -> object:
-    """Accept only True as consent, but not values that compare equal to it, such as 1."""
+    """Return the value if it is True. Raise ValueError for values that only compare equal to True, such as 1."""
     if value is not True:
         raise ValueError("consent must be given")
     return value
 
 
 class Language(StrEnum):
-    """The languages of the venue's emails."""
+    """The supported languages of emails and pages."""
 
     ITALIAN = "it"
     ENGLISH = "en"
@@ -46,9 +46,9 @@ class _Input(BaseModel):
 
 
 class BookingRequest(_Input):
-    """A booking request: date, duration, description, number of people, and contact.
+    """A booking request: date, duration, description, number of people, and contact person.
 
-    `consent` is the consent to data processing. Without it, nothing may be stored.
+    `consent` is the user's consent to data processing. A request without it is rejected, so that nothing is stored.
     """
 
     date: date
@@ -70,7 +70,7 @@ class EventKind(StrEnum):
 
 
 LAST_DATE: Final = date(2999, 12, 31)
-"""Latest date that can be entered. It ensures that all derived timestamps are valid."""
+"""Latest date that can be entered. The limit ensures that all timestamps derived from a date are valid."""
 
 
 class EventRequest(_Input):
@@ -98,7 +98,8 @@ Model = TypeVar("Model", bound=BaseModel)
 def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
     """Validate values and return them as an instance of `model`.
 
-    Raises InvalidRequestError, which lists all invalid fields by their API names, but not their values.
+    Raises InvalidRequestError if a value is invalid. The error lists the API names of all invalid fields, but not their
+    values.
     """
     try:
         return model.model_validate(values)
@@ -135,8 +136,8 @@ def checked_event(request: EventRequest, venue: Venue, now: datetime) -> EventRe
 
 
 def checked_phone(text: str, venue: Venue) -> str:
-    """Return the telephone number in international format. Raises InvalidRequestError if the text is not a possible
-    telephone number.
+    """Return a telephone number in international format (E.164). Raises InvalidRequestError if the text is not a
+    possible telephone number.
     """
     try:
         return normalise_phone(text, venue.country)

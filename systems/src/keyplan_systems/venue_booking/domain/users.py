@@ -45,7 +45,9 @@ class Actor:
 
 
 def actor_from(subject: str, groups: Collection[str]) -> Actor:
-    """Return the actor for a verified token. The role depends on the groups in the token, not on the stored role."""
+    """Return the actor for a user ID and the groups in a verified token. The role depends on these groups, not on the
+    role that is stored in the profile.
+    """
     return Actor(subject, Role.ADMIN if ADMINISTRATORS in groups else Role.USER)
 
 
@@ -89,8 +91,8 @@ class User:
     format.
 
     `email` is None if the address was removed from this user so that the owner of the address can verify it.
-    `email_verified_at` is None if the address was stored before the system verified addresses. Such an address passes
-    to the first user who verifies it.
+    `email_verified_at` is None if the address was stored before the system verified addresses. If another user verifies
+    such an address, it is removed from this user.
     """
 
     user_id: str
@@ -118,11 +120,11 @@ class User:
 
 
 def changed_profile(user: User, change: ProfileChange, venue: Venue, known_version: int | None = None) -> User:
-    """Return the user with a changed profile and the next version.
+    """Return a copy of the user with the changes applied and the next version.
 
     Raises InvalidRequestError if the change is empty or the telephone number is invalid, and StaleVersionError if the
-    user has another version than `known_version`. If `email` changes, the write must also replace the item that
-    reserves the old address by an item that reserves the new one.
+    user's version differs from `known_version`. If `email` changes, the write must also replace the item that reserves
+    the old address with an item that reserves the new one.
     """
     check_version(known_version, user.version)
     values = change.model_dump(exclude_none=True)
@@ -134,6 +136,6 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
 
 
 def check_version(known: int | None, current: int) -> None:
-    """Raise StaleVersionError if a version is given and differs from the current version."""
+    """Raise StaleVersionError if `known` is given and differs from the current version."""
     if known is not None and known != current:
         raise StaleVersionError(known, current)

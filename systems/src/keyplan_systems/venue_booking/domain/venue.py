@@ -1,4 +1,4 @@
-"""Configuration of a venue: its slots and their times, durations, booking window, time zone and limits.
+"""The configuration of a venue: slots and their times, durations, booking window, time zone and limits.
 
 Slots are the parts of the day that can be reserved. A duration is a named list of slots.
 """
@@ -18,17 +18,19 @@ from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, 
 
 MINUTES_PER_DAY: Final = 24 * 60
 MAX_DAYS: Final = 36_500
-"""Maximum number of days between today and a bookable date: 100 years, so that all dates are valid."""
+"""Maximum number of days between today and a bookable date. It is 100 years, so that all computed dates are valid."""
 MAX_SLOTS: Final = 24
-"""Maximum number of slots per booking. One transaction writes all slots together with other items."""
+"""Maximum number of slots per booking. It is limited because one transaction writes all slots together with other
+items.
+"""
 NAME_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,39}$"
 
 SlotName = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 
 class Slot(BaseModel):
-    """A part of the day that is booked as a whole. Times are in minutes since midnight; 1440 is the
-    following midnight.
+    """A part of the day that can only be booked as a whole. Times are in minutes since midnight, where 1440 is midnight
+    at the end of the day.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -114,7 +116,7 @@ class Venue(BaseModel):
         return tuple(slot.name for slot in self.slots)
 
     def slot(self, name: str) -> Slot:
-        """Return the slot with a name. Raises InvalidRequestError if the slot is unknown."""
+        """Return the slot with the given name. Raises InvalidRequestError if the slot is unknown."""
         for slot in self.slots:
             if slot.name == name:
                 return slot
@@ -123,7 +125,7 @@ class Venue(BaseModel):
         )
 
     def slots_of(self, duration: str) -> tuple[str, ...]:
-        """Return the names of a duration's slots in chronological order.
+        """Return the names of the slots of a duration, in chronological order.
 
         Raises InvalidRequestError if the duration is unknown.
         """
@@ -134,7 +136,7 @@ class Venue(BaseModel):
         return tuple(name for name in self.slot_names if name in names)
 
     def today(self, now: datetime) -> date:
-        """Return the calendar date in the venue's time zone at the given time."""
+        """Return the date in the venue's time zone at the given time."""
         return now.astimezone(self.zone).date()
 
     def earliest_date(self, now: datetime) -> date:
@@ -146,7 +148,7 @@ class Venue(BaseModel):
         return self.today(now) + timedelta(days=self.horizon_days)
 
     def is_bookable(self, day: date, now: datetime) -> bool:
-        """Return True if the date is in the booking window. It may still be fully booked."""
+        """Return True if the date is in the booking window. The slots of the date may nevertheless be reserved."""
         return self.earliest_date(now) <= day <= self.latest_date(now)
 
     def check_bookable(self, day: date, now: datetime) -> None:
@@ -164,14 +166,16 @@ class Venue(BaseModel):
             raise DateNotBookableError(f"{day.isoformat()} is over.", {"field": "date"})
 
     def span(self, day: date, slots: tuple[str, ...]) -> tuple[datetime, datetime]:
-        """Return the start of the first slot and the end of the last slot on a date, in the venue's time zone."""
+        """Return the start of the first slot and the end of the last slot on a date, both in the venue's time zone."""
         chosen = [self.slot(name) for name in slots]
         starts = min(slot.starts_minute for slot in chosen)
         ends = max(slot.ends_minute for slot in chosen)
         return self._utc_datetime(day, starts), self._utc_datetime(day, ends)
 
     def _utc_datetime(self, day: date, minute: int) -> datetime:
-        """Convert a wall-clock time at the venue to UTC. Minute 390 is 06:30 even on days when the clocks change."""
+        """Convert a local time at the venue to UTC. `minute` is the wall-clock time in minutes since midnight, so
+        minute 390 is 06:30 even on days when the clocks change.
+        """
         days, rest = divmod(minute, MINUTES_PER_DAY)
         return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)
 
@@ -187,8 +191,8 @@ def _check_slots(slots: tuple[Slot, ...]) -> None:
 
 
 def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str, ...]) -> None:
-    """Raise ValueError unless the slots of a duration are contiguous, so that its start and end describe it
-    completely.
+    """Raise ValueError unless the slots of a duration are contiguous. Otherwise, the start and the end of the duration
+    would not describe which slots it contains.
     """
     for start in range(len(slot_names)):
         if names and names == slot_names[start : start + len(names)]:

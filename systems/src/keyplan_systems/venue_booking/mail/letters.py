@@ -1,7 +1,7 @@
-"""Composition of emails with text and HTML parts, in Italian, English or German.
+"""Composes emails with text and HTML parts, in Italian, English or German.
 
-The sentences are in `texts/<language>.toml`, and the layout is in `templates/`. Customers' input is never parsed as a
-template, and it is escaped in the HTML part.
+The sentences are in `texts/<language>.toml`, and the layout is in `templates/`. Text that customers enter is never
+parsed as a template, and it is escaped in the HTML part.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ PACKAGE: Final = "keyplan_systems.venue_booking.mail"
 LOCALES: Final = {Language.ITALIAN: "it_IT", Language.ENGLISH: "en_GB", Language.GERMAN: "de_DE"}
 _NEEDS_QUOTES: Final = re.compile(r'[][()<>@,;:\\".]')
 _LONGEST_QUOTED: Final = 70
-"""Maximum number of characters of a name in quotes. A longer name would not fit on one header line."""
+"""Maximum length of a quoted display name in characters. A longer name would not fit on one header line."""
 
 
 @dataclass(frozen=True)
 class MailRoom:
     """The settings for emails: the addresses of the venue and its administrators, and the administrators' language.
 
-    `domain` is part of message IDs. `site_url` is added at the end of emails if it is set.
+    `domain` is part of message IDs. If `site_url` is set, it is added at the end of each email.
     """
 
     sender: str
@@ -70,7 +70,7 @@ class CodeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Letter:
-    """An email that is ready to send. `key` identifies the email, so that a second delivery can be detected."""
+    """An email that is ready to send. `key` identifies the email, so that a repeated delivery can be detected."""
 
     key: str
     kind: NoticeKind | CodeKind
@@ -110,7 +110,7 @@ class LetterWriter:
         _fix_boundary(message, key)
 
     def write_code(self, claim: EmailCodeItem, code: str) -> Letter:
-        """Compose the email with a verification code, addressed to the email address that a user claims."""
+        """Compose the email with a verification code. The recipient is the email address that a user claims."""
         texts = load_texts(claim.language)
         own: Mapping[str, Any] = texts["verification"]
         values = {"venue": self._venue.name, "name": claim.name, "minutes": str(int(CODE_VALID.total_seconds() // 60))}
@@ -183,8 +183,9 @@ class LetterWriter:
 
 
 def _is_address(text: str) -> bool:
-    """Return True if emails can be sent to the address. For other addresses, the email library raises many different
-    exceptions.
+    """Return True if emails can be sent to the address.
+
+    Other addresses are detected here, because the email library raises many different exceptions for them.
     """
     try:
         return bool(Address(addr_spec=text).domain) and text.isascii()
@@ -193,7 +194,7 @@ def _is_address(text: str) -> bool:
 
 
 def _mailbox(name: str, address: str) -> Address:
-    """Return an address with a display name that can never be parsed as another address.
+    """Return an address with a display name, encoded so that it is never parsed as a different address.
 
     Python releases up to 2025 drop the quotes of a quoted name that is longer than a line. They also decode text that
     looks like an encoded word (python/cpython, issues 80222 and 121284). Therefore a long name is written without the
@@ -208,8 +209,9 @@ def _mailbox(name: str, address: str) -> Address:
 def _facts(
     kind: NoticeKind, booking: Booking, values: Mapping[str, str], labels: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Return the details that an email lists, as pairs of a label and a value. Administrators get all details,
-    customers only those that they entered.
+    """Return the details of a booking that an email lists, as pairs of a label and a value.
+
+    Emails to administrators contain all details. Emails to customers contain only the details that customers enter.
     """
     facts = {
         "code": values["code"],
@@ -234,5 +236,7 @@ def load_texts(language: Language) -> Mapping[str, Any]:
 
 
 def _fix_boundary(message: EmailMessage, key: str) -> None:
-    """Set a multipart boundary that is derived from the key, so that an email has the same bytes in every attempt."""
+    """Set a multipart boundary that is derived from the key, so that the email has the same bytes in every attempt to
+    send it.
+    """
     message.set_boundary(f"letter-{hashlib.sha256(key.encode()).hexdigest()[:32]}")

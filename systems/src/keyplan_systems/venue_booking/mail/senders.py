@@ -1,7 +1,7 @@
-"""Delivery of emails through an SMTP server, or to .eml files in a folder if no server is configured.
+"""Sends emails through an SMTP server or, if no server is configured, writes them to .eml files in a folder.
 
-After a crash, the same email may be sent again. When emails are written to a folder, the repetition is detected by the
-email's key. An SMTP server does not detect it, so an email may arrive twice with the same Message-ID.
+After a crash, the same email may be sent again. In a folder, the repetition is detected by the key of the email. An
+SMTP server does not detect it, so an email may arrive twice with the same Message-ID.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from keyplan_systems.venue_booking.mail.letters import Letter
 from keyplan_systems.web.files import clear_drafts, put_once
 
 _CLOSING: Final = 421
-"""SMTP reply code of a server that closes the connection and currently does not accept emails (RFC 5321,
+"""SMTP reply code with which a server that temporarily accepts no emails closes the connection (RFC 5321,
 section 3.8).
 """
 _TOO_LARGE: Final = 552
-"""SMTP reply code of a server that rejects an email because of its declared size (RFC 1870, section 6.1)."""
+"""SMTP reply code with which a server rejects an email because of its declared size (RFC 1870, section 6.1)."""
 
 
 class MailError(Exception):
@@ -32,12 +32,12 @@ class MailError(Exception):
 
 
 class MailUnavailableError(MailError):
-    """Raised if no email can currently be sent, for example because of a lost connection or a full disk."""
+    """Raised if emails cannot currently be sent, for example because of a lost connection or a full disk."""
 
 
 class MailDeferredError(MailUnavailableError):
-    """Raised if one email cannot currently be sent, for example because of a full mailbox. Other emails may be
-    accepted.
+    """Raised if an email cannot currently be sent, for example because the recipient's mailbox is full. Other emails
+    may still be accepted.
     """
 
 
@@ -47,7 +47,7 @@ class MailRefusedError(MailError):
 
 @dataclass(frozen=True)
 class Sent:
-    """The result of sending an email. `refused` contains the recipients that the server rejected."""
+    """The result of sending an email. `refused` contains the addresses of the recipients that the server rejected."""
 
     first_time: bool = True
     refused: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Sender(Protocol):
     """Interface for sending emails."""
 
     def send(self, letter: Letter) -> Sent:
-        """Send the email, and wait until it is accepted.
+        """Send the email, and return after it has been accepted.
 
         Raises MailUnavailableError if sending should be retried later, and MailRefusedError if the email can never be
         sent.
@@ -65,7 +65,7 @@ class Sender(Protocol):
 
 
 class Security(StrEnum):
-    """The encryption of the connection to an SMTP server. Certificates are always verified."""
+    """The type of encryption for the connection to an SMTP server. Certificates are always verified."""
 
     NONE = "none"
     STARTTLS = "starttls"
@@ -74,8 +74,8 @@ class Security(StrEnum):
 
 @dataclass(frozen=True)
 class SmtpSettings:
-    """The connection settings of an SMTP server. If `ca_file` is set, its certificate authorities are used instead of
-    the system's.
+    """The connection settings for an SMTP server. If `ca_file` is set, its certificate authorities replace those of the
+    system.
     """
 
     host: str
@@ -151,7 +151,9 @@ class SmtpSender:
 
 
 def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
-    """Return a temporary error if at least one recipient was rejected temporarily, or otherwise a permanent error."""
+    """Return the error for an email whose recipients were all rejected. It is temporary if at least one rejection is
+    temporary, or otherwise permanent.
+    """
     codes = {address: code for address, (code, _) in error.recipients.items()}
     recipients = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
     if _CLOSING in codes.values():
@@ -181,7 +183,9 @@ class FolderSender:
         clear_drafts(folder)
 
     def send(self, letter: Letter) -> Sent:
-        """Write the email to a file that only its owner can read. If the file already exists, it stays unchanged."""
+        """Write the email to a file that only the file's owner can read. A file that already exists is left
+        unchanged.
+        """
         path = self._folder / file_name(letter)
         try:
             return Sent(first_time=put_once(path, letter.message.as_bytes()))
@@ -190,6 +194,6 @@ class FolderSender:
 
 
 def file_name(letter: Letter) -> str:
-    """Return the file name for an email. It is the same in every attempt, and file names sort by time."""
+    """Return the file name for an email. It is the same for every attempt, and file names are sorted by time."""
     digest = hashlib.sha256(letter.key.encode()).hexdigest()[:16]
     return f"{letter.created_at:%Y%m%dT%H%M%SZ}-{letter.kind.value}-{digest}.eml"

@@ -1,7 +1,7 @@
-"""The web pages in three languages: calendar, booking requests, the user's own bookings, and administration.
+"""The web pages in three languages: the calendar, booking requests, a user's own bookings, and administration.
 
 The pages work without scripts. `static/venue.js` adds keyboard shortcuts to the calendar, live previews of emails, and
-buttons to copy addresses. The pages call the same operations as the API, which check permissions.
+buttons that copy addresses. The pages call the same operations as the API, and these operations check permissions.
 """
 
 from __future__ import annotations

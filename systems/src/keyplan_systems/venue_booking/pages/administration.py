@@ -84,7 +84,10 @@ def _add_inbox(router: APIRouter, site: VenueSite) -> None:
 
 
 def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list[dict[str, Any]]:
-    """Return the bookings of a page, and whether each booking has a conflict. The slots of each month are read once."""
+    """Return the bookings for a page, each with a flag that shows whether it has a conflict.
+
+    The slots of each month are read only once.
+    """
     months = sorted({booking.date.replace(day=1) for booking in bookings if booking.status is Status.PENDING})
     service = site.service
     reserved = {

@@ -132,7 +132,9 @@ def _durations(site: VenueSite) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _request_values(form: FormFields) -> dict[str, Any]:
-    """Return the values of the form fields. Invalid values are returned unchanged, so that validation rejects them."""
+    """Return the values of the form fields. Invalid values are returned unchanged, because they are rejected by the
+    validation.
+    """
     return {
         "date": form.get("date", ""),
         "duration": form.get("duration", ""),
@@ -165,8 +167,8 @@ def _refused_request(site: VenueSite, request: Request, form: FormFields, error:
 
 
 def path_of(actor: Actor, booking_id: str) -> str:
-    """Return the path of a booking's page: in the inbox for an administrator, and in "my bookings" for any
-    other user.
+    """Return the path of the page of a booking. For an administrator, the page is in the inbox; for any other user, it
+    is in "my bookings".
     """
     return f"{'inbox' if actor.is_admin else 'bookings'}/{booking_id}"
 
@@ -189,9 +191,9 @@ def refused(
     form: FormFields,
     field: str,
 ) -> Response:
-    """Return the page of a booking after a form was rejected, with the reason and the entered text.
+    """Return the page of a booking after a form was rejected, with the error message and the entered text.
 
-    Messages about the API field `reason` are shown at the form field `field`.
+    Errors in the API field `reason` are shown next to the form field `field`.
     """
     t = site.phrases(request)
     errors = {field if name == "reason" else name: text for name, text in t.field_errors(error).items()}
@@ -244,7 +246,9 @@ def show_booking(
 
 
 def _slots(site: VenueSite, booking: Booking) -> tuple[str, ...]:
-    """Return the slots that a booking requests. The result is empty if the venue no longer offers its duration."""
+    """Return the names of the slots that a booking requests. The result is empty if the venue no longer offers the
+    booking's duration.
+    """
     return site.venue.slots_of(booking.duration) if booking.duration in site.venue.durations else ()
 
 
@@ -254,7 +258,7 @@ def _occupied_slots(t: Phrases, site: VenueSite, booking: Booking, blockers: lis
 
 
 def _sums(payments: Sequence[Payment]) -> dict[str, int]:
-    """Return the total of the payments in each currency."""
+    """Return the total amount of the payments in each currency, in hundredths of the currency unit."""
     sums: dict[str, int] = {}
     for payment in payments:
         sums[payment.currency] = sums.get(payment.currency, 0) + payment.amount_cents
@@ -280,7 +284,9 @@ def _for_administrators(site: VenueSite, actor: Actor, booking: Booking, reason:
 
 
 def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, reason: str) -> dict[str, Any] | None:
-    """Return the email that a decision would send, or None if the booking's status does not allow the decision."""
+    """Return a preview of the email that a decision would trigger, or None if the booking's status does not allow the
+    decision.
+    """
     try:
         written = decide(booking, action, actor, site.venue, site.now(), event_id="preview", reason=reason)
         notice = next(notice for notice in written.notices if notice.kind.audience is Audience.CUSTOMER)

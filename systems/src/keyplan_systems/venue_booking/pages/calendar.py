@@ -1,4 +1,4 @@
-"""The calendar pages: a month with the availability of its slots, the slots of a day, and the URLs of the calendar
+"""The calendar pages: a month with the availability of its days, a day with its slots, and the URLs of the calendar
 feed.
 """
 
@@ -36,7 +36,7 @@ class Cell:
 
     @property
     def free(self) -> int:
-        """The number of the day's free slots that can be requested."""
+        """The number of slots on the day that are free and can be requested."""
         return sum(self.availability.is_free(slot) for slot in self.availability.slots)
 
     @property
@@ -69,7 +69,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A slot on the page of a day, with the details of the slot's event that the visitor may view."""
+    """A slot on the page of a day. It includes only those details of the slot's event that the visitor may view."""
 
     slot: str
     hours: str
@@ -77,7 +77,7 @@ class Row:
     title: str = ""
     event: Event | None = None
     may_open: bool = False
-    """True if the visitor may open the page of the event's booking."""
+    """True if the visitor may open the page of the booking that holds the slot."""
 
 
 def add_calendar(router: APIRouter, site: VenueSite) -> None:
@@ -113,7 +113,9 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
 
 
 def _within(month: date, today: date, latest: date) -> date:
-    """Return the first day of the month, or of the nearest month that the calendar shows."""
+    """Return the first day of the given month or, if the calendar does not show it, of the nearest month
+    that it shows.
+    """
     first = date(max(today.year - 1, 1), today.month, 1)
     return max(first, min(month, latest)).replace(day=1)
 
@@ -126,7 +128,9 @@ def _cells(site: VenueSite, month: date) -> list[Cell]:
 
 
 def _days(site: VenueSite, first: date, last: date, events: Sequence[Event]) -> list[DayAvailability]:
-    """Return the availability of each day. Long ranges are divided, because the venue limits the length of a range."""
+    """Return the availability of each day. Long date ranges are split, because the venue limits the length
+    of a range.
+    """
     days: list[DayAvailability] = []
     step = timedelta(days=site.venue.availability_days - 1)
     while first <= last:
@@ -148,7 +152,7 @@ def _weeks(cells: Sequence[Cell]) -> list[list[Cell | None]]:
 
 
 def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:
-    """Return the content of the page of a day. The slots are read with a strongly consistent read."""
+    """Return the template values for the page of a day. The slots are read with strong consistency."""
     events = site.service.calendar.on_date(day)
     day_shown = _days(site, day, day, events)[0]
     waiting: list[Booking] = []

@@ -1,4 +1,4 @@
-"""Pages for a user's profile (name, telephone number, email address, emails received), and the language switch."""
+"""Pages for a user's profile (name, telephone number, email address, received emails), and the language switch."""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ class VenueSite:
         return Phrases(language_of(request), self.venue)
 
     def render(self, request: Request, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Render a page in the language of a request. `t` (the phrases) and `venue` are available in templates."""
+        """Render a template in the language of the request. The template can use `t` (the phrases), `venue` and the
+        values in `context`.
+        """
         if "values" in context:
             context["values"] = defaultdict(str, context["values"])  # missing form fields are shown as empty
         shared = {"t": self.phrases(request), "venue": self.venue, "languages": NAMES, "today": self.today()}
@@ -83,12 +85,13 @@ def url(request: Request, path: str) -> str:
 
 
 def form_key() -> str:
-    """Return a new idempotency key for a form, by which repeated submissions are recognized."""
+    """Return a new idempotency key for a form. It is used to detect repeated submissions of the form."""
     return secrets.token_urlsafe(16)
 
 
 def idempotent(principal: Principal, form: FormFields, name: str, values: object) -> idempotency.Request | None:
-    """Return the idempotency key of a form with a fingerprint of its values, or None if the form contains no valid key.
+    """Return the idempotency key of a form together with a fingerprint of the form's values, or None if the form does
+    not contain a valid key.
 
     If the form is submitted twice with the same key, the operation is executed only once.
     """

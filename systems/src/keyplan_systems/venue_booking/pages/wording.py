@@ -1,8 +1,8 @@
 """Languages of the pages: phrases from `texts/<language>.toml`, and formatting of dates and amounts with Babel.
 
-A page is in the language that the user has selected. Without a selection, it is in the language that the browser
-prefers or, if none is supported, in Italian. A phrase is identified by a dotted name. A phrase with a number has one
-text for each plural category of its language.
+A page is shown in the language that the user has selected. If the user has not selected a language, the page is shown
+in the language that the browser prefers or, if the system does not support it, in Italian. A phrase is identified by a
+dotted name. A phrase with a number has one text for each plural category of its language.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class Phrases:
         return found[:1].upper() + found[1:]
 
     def hours(self, day: date, slots: Sequence[str]) -> str:
-        """Format the time from the start of the first to the end of the last slot, such as 14:00-20:00.
+        """Format the time from the start of the first slot to the end of the last slot, such as 14:00-20:00.
 
-        The result is empty if the venue no longer has one of the slots.
+        The result is empty if one of the slots is no longer in the venue's configuration.
         """
         if not slots or any(name not in self.venue.slot_names for name in slots):
             return ""
@@ -115,7 +115,9 @@ class Phrases:
         return format_decimal(value, locale=self.locale)
 
     def refusal(self, error: RefusalError) -> str:
-        """Return the translated message of a domain error, or the message of the API if it has no translation."""
+        """Return the translated message of a domain error. An error without a translation keeps its
+        original message.
+        """
         details = dict(error.details)
         name = f"errors.{error.code}"
         if details.get("triesLeft") == 0:
@@ -138,7 +140,7 @@ class Phrases:
         return value
 
     def field_errors(self, error: RefusalError) -> dict[str, str]:
-        """Return the translated messages of a domain error, by form field."""
+        """Return the translated messages of a domain error by the name of the form field."""
         found = error.details.get("fields")
         if isinstance(found, Mapping):
             return {_form_name(name): self._field(_form_name(name), message) for name, message in found.items()}
@@ -157,8 +159,10 @@ class Phrases:
 
 
 def _count(details: Mapping[str, object]) -> dict[str, int]:
-    """Return the number in an error's details as the argument `count` of a phrase, where it selects the plural form.
-    The result is empty if the details contain no number.
+    """Return the number in an error's details as the keyword argument `count` for a phrase, which selects the plural
+    form.
+
+    The result is empty if the details do not contain a number.
     """
     return {"count": int(str(details["triesLeft"]))} if "triesLeft" in details else {}
 
@@ -180,7 +184,7 @@ def page_texts(language: Language) -> Mapping[str, Any]:
 
 
 def language_of(request: Request) -> Language:
-    """Return the language in which to show the page for a request."""
+    """Return the language in which the page for a request is shown."""
     chosen = request.cookies.get(COOKIE, "")
     if chosen in list(Language):
         return Language(chosen)
@@ -203,6 +207,6 @@ def _accepted(header: str) -> list[str]:
 
 
 def shared_wording(request: Request) -> Wording:
-    """Return the language of a request and the texts for the templates that all systems share."""
+    """Return the language of a request and the texts for templates that are shared by all systems."""
     language = language_of(request)
     return Wording(language.value, page_texts(language)["shared"])
