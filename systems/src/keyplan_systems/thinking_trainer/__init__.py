@@ -1,1 +1,1 @@
-"""Clarity, a trainer for critical thinking, with scenarios, graded attempts and profiles."""
+"""Clarity, a trainer for critical thinking. Users answer questions about scenarios, and get a grade and a profile."""

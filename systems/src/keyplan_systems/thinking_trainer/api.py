@@ -1,4 +1,4 @@
-"""The routes of the trainer, which parse requests, call the service and build responses."""
+"""The routes of the trainer's API. They parse requests, call the service and build responses."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Answers(Body):
     answers: Annotated[list[AnswerBody], Field(max_length=10)] = []
 
     def texts(self) -> dict[str, str]:
-        """Return the answers by question ID. Raises Problem if a question is answered twice."""
+        """Return the answers as texts by question ID. Raises Problem if a question is answered twice."""
         texts = {answer.question_id: answer.answer for answer in self.answers}
         if len(texts) < len(self.answers):
             raise Problem(400, "A question is answered twice.", code="invalid")
@@ -91,7 +91,7 @@ class Begin(Body):
 
 
 class Submit(Answers, Begin):
-    """An attempt that is submitted in one request."""
+    """A request to submit an attempt at a scenario without saving it first."""
 
 
 class Offer(Body):
@@ -101,9 +101,7 @@ class Offer(Body):
 
 
 class Listed(Body):
-    """One page of a list in a response. `unreadable` is the number of items that were omitted because they are
-    unreadable, if any.
-    """
+    """A page of a list in a response. If unreadable items were omitted, `unreadable` is their number."""
 
     items: list[Any]
     next_token: str | None = None
@@ -186,13 +184,13 @@ def attempt(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
 
 @router.put("/attempts/{attempt_id}/answers", tags=["attempts"])
 def save(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Save answers without submitting them, replacing the saved answers."""
+    """Save the answers of an attempt without submitting it. Earlier answers are replaced."""
     return _attempt(uses.save(_user(caller), attempt_id, body.texts()))
 
 
 @router.post("/attempts/{attempt_id}/resume", tags=["attempts"])
 def resume(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Resume an attempt in progress, which restarts the 24 hours after which it is abandoned."""
+    """Resume an attempt in progress. It is abandoned after 24 hours without a change, and this period starts again."""
     return _attempt(uses.resume(_user(caller), attempt_id))
 
 
@@ -302,7 +300,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
 
 
 def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
-    """Return the application with the API and the pages of a service."""
+    """Return the application with the API and the pages of a service. `checks` contains the health checks by name."""
     app = web_application(
         "Critical-thinking trainer",
         style=ProblemStyle(invalid_status=400),

@@ -1,4 +1,4 @@
-"""Assembly of the trainer: API, sweeper of inactive attempts, profile consumer, and seed scenarios."""
+"""Builds the trainer: the API, the sweeper of inactive attempts, the profile consumer, and the seed scenarios."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 MODEL = "KEYPLAN_TRAINER_MODEL"
-"""Environment variable with the ID of a model on Amazon Bedrock. If unset, the fixed rubric grades attempts."""
+"""Environment variable with the ID of a model on Amazon Bedrock that grades attempts. If it is unset, the fixed rubric
+grades attempts.
+"""
 REGION = "KEYPLAN_TRAINER_REGION"
 GRADING_VARIABLE = "KEYPLAN_TRAINER_GRADING_LIMIT"
-"""Environment variable with the limit on graded attempts per user, across all processes on the same tables."""
+"""Environment variable with the limit on graded attempts per user. The limit is shared by all processes that use the
+same tables.
+"""
 GRADING = Limit("graded attempts", 60, 3_600)
-"""Default limit on graded attempts: 60 per hour. A user needs several minutes for an attempt."""
+"""Default limit on graded attempts per user: 60 per hour. A user needs several minutes to complete an attempt."""
 
 
 def build(resources: Resources) -> Built:

@@ -1,8 +1,8 @@
-"""Charts of a user's progress per dimension from the history of profiles, as text or PNG.
+"""Charts of a user's progress per dimension, drawn from the history of profiles as text or PNG.
 
-Matplotlib draws the PNGs. It is an optional dependency, which is imported for the first PNG. A drawing library such as
-Pillow would be smaller, but would require our own layout of axes, ticks and text. Figure objects are used without
-`pyplot`, which has global state and is not safe in the threads of a server.
+Matplotlib draws the PNGs. It is an optional dependency and is imported only when the first PNG is drawn. A drawing
+library such as Pillow would be smaller, but the layout of axes, ticks and text would have to be written here. Figure
+objects are used without `pyplot`, because its global state is not safe in a server with several threads.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ _PNG_DOTS_PER_INCH = 100
 
 
 def progress_table(history: Sequence[Profile]) -> Table:
-    """Return a table with the latest values of each dimension, and a bar for each of the 30 most recent profiles.
+    """Return a table with one row per dimension, which contains the latest values of the dimension and one bar for each
+    of the 30 most recent profiles.
 
-    `history` is oldest first. Raises ValueError if it is empty, out of order, or contains several users.
+    `history` is sorted oldest first. Raises ValueError if it is empty, out of order, or contains profiles of several
+    users.
     """
     latest = _checked(history)[-1]
     table = Table(title=f"Progress over {latest.attempt_count} attempts, overall average {latest.overall_average:.2f}")
@@ -63,10 +65,11 @@ def spark(averages: Sequence[Decimal]) -> str:
 
 
 def progress_png(history: Sequence[Profile]) -> bytes:
-    """Return a PNG with a panel per dimension, which shows the moving average over time and its standard deviation as a
-    band.
+    """Return a PNG image with one panel per dimension. Each panel shows the moving average over time, with the standard
+    deviation as a band around it.
 
-    `history` is the same as for `progress_table`. Raises ImportError with instructions if Matplotlib is not installed.
+    `history` has the same requirements as in `progress_table`. Raises ImportError with instructions if Matplotlib is
+    not installed.
     """
     _checked(history)
     try:

@@ -1,4 +1,6 @@
-"""The trainer part of the demo: an attempt is started, saved and submitted, and appears in the profile."""
+"""The trainer part of the demo, in which an attempt is started, saved and submitted, and then appears in
+the profile.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def show(tour: Tour) -> None:
 
 
 def _until(client: httpx.Client, path: str) -> Any:
-    """Poll a path until the consumer has processed the attempt, and return the response."""
+    """Request a path repeatedly until the consumer has processed the attempt, and return the response."""
     for _ in range(_TRIES):
         response = client.get(path)
         if response.status_code != httpx.codes.NOT_FOUND:

@@ -63,7 +63,9 @@ from keyplan_systems.thinking_trainer.item_versions import upgraded_values
 
 USERS, ATTEMPTS_A_MONTH = 1_000, 10_000
 MIGRATION = Rate(average=0)
-"""Load of the migration, which runs once and does not count toward the monthly load."""
+"""Load of the access patterns that only the migration uses. It is 0, because the migration runs once and does not count
+toward the monthly load.
+"""
 
 attempts = Table(
     "Attempts",
@@ -120,7 +122,7 @@ class StoredAttempt(Attempt, Entity):
     name="Ledger",
 )
 class StoredLedger(Ledger, Entity):
-    """The newest scores of a user and the total number of attempts, in one small item."""
+    """The newest scores of a user, and the total number of the user's completed attempts, in one small item."""
 
     version: int = 0
 

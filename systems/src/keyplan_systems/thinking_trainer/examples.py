@@ -1,7 +1,8 @@
-"""Examples of one attempt of each status and one scenario, in the current form and in the form of version 0.9.
+"""Example items: one attempt in each status and one scenario, in the current form and in the form of version 0.9.
 
-They are templates for generated attempts and scenarios. Rules that span several fields (word counts, scores computed
-from dimensions, evaluations only of completed attempts) make independently generated values invalid.
+They are templates for generated attempts and scenarios. Independently generated values would be invalid, because some
+rules span several fields: word counts, scores that are computed from dimensions, and evaluations of only completed
+attempts.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _stored(record: Record) -> dict[str, Any]:
 
 
 def _of_0_9(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an item in the form of version 0.9. An attempt has only one timestamp in this form."""
+    """Return a copy of an item in the form of version 0.9, in which an attempt has only one timestamp."""
     later = {"schemaVersion", "startedAt", "touchedAt"}
     return {name: value for name, value in item.items() if name not in later}
 

@@ -1,4 +1,4 @@
-"""Upgrade of stored items of any version to the current form when they are read."""
+"""Upgrades stored items of any version to the current form when they are read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
 
 
 def upgraded_values(kind: Kind, values: Any) -> Any:
-    """Return the values of an entity, by field or attribute name, upgraded to the current version.
+    """Return the values of an entity upgraded to the current version. The keys of `values` are field or attribute
+    names.
 
-    Values without a version are treated as version 0.9. This function is the first validator of an entity. Raises
-    ValueError for an unknown version.
+    Values without a version are treated as version 0.9. This function is used as the first validator of an entity.
+    Raises ValueError for an unknown version.
     """
     if not isinstance(values, Mapping):
         return values
@@ -29,8 +30,8 @@ def upgraded_values(kind: Kind, values: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """Return the value with all map keys converted from field names to attribute names, including those in
-    nested maps.
+    """Return the value with the keys of all maps, including nested ones, converted from field names to
+    attribute names.
     """
     if isinstance(value, Mapping):
         return {to_camel(name): _stored(part) for name, part in value.items()}

@@ -1,8 +1,9 @@
 """Migration of stored items to the current version in pages, which can be interrupted and repeated.
 
-Each step is idempotent and ignores items in the current form. The position that is stored after every page only avoids
-reading earlier pages again. In each step, the old form is removed last. An attempt is upgraded after it was included in
-its user's profile, and a snapshot is deleted from its former key in the transaction that writes it to the new key.
+Each step is idempotent and ignores items in the current form. The position is stored after every page, only to avoid
+reading earlier pages again. In each step, the old form is removed last: an attempt is upgraded only after it was
+included in its user's profile, and a snapshot is deleted from its former key in the transaction that writes it to the
+new key.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ MAX_ATTEMPTS = 20
 
 
 class ProgressUnreadableError(TrainerError):
-    """Raised if the file with the position of the migration is invalid."""
+    """Raised if the file that stores the position of the migration is invalid."""
 
 
 class BusyItemError(TrainerError):
-    """Raised if an item is changed concurrently too often. The migration can be started again."""
+    """Raised if an item is changed concurrently too often. To continue, start the migration again."""
 
 
 @dataclass
@@ -52,16 +53,16 @@ class Progress:
     stage: str = "scenarios"
     cursor: str | None = None
     upgraded: dict[str, int] = field(default_factory=dict)
-    """Number of upgraded items, by stage."""
+    """Number of upgraded items by stage of the migration."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Reasons for failed upgrades, by item key."""
+    """Reasons why items could not be upgraded, by item key."""
     cursor_key: str = field(default_factory=lambda: secrets.token_hex(32))
-    """Key that signs cursors, so that the next process can read them."""
+    """Key that signs cursors. It is stored, so that a later process can continue with the same cursor."""
 
     @classmethod
     def read(cls, path: Path) -> Progress:
-        """Return the position stored in a file, or the start if the file does not exist. Raises ProgressUnreadableError
-        for an invalid file.
+        """Return the progress that is stored in a file, or the initial progress if the file does not exist. Raises
+        ProgressUnreadableError if the file is invalid.
         """
         if not path.exists():
             return cls()
@@ -71,7 +72,7 @@ class Progress:
             raise ProgressUnreadableError(f"{path} does not contain the position of a migration: {error}") from error
 
     def write(self, path: Path) -> None:
-        """Write the position to a file atomically."""
+        """Write the progress to a file atomically."""
         beside = path.with_name(path.name + ".new")
         with beside.open("w", encoding="utf-8") as file:
             json.dump(self.__dict__, file, indent=1)
@@ -89,8 +90,8 @@ class Migration:
     """Migration of stored items to the current version."""
 
     def __init__(self, db: Connection, clock: Clock, progress: Progress, keep: Callable[[Progress], None]) -> None:
-        """Create a migration that continues from the position `progress`. `keep` is called with the new position after
-        every page.
+        """Create a migration that continues from `progress`. After every page, `keep` is called with the
+        new progress.
         """
         self.db, self.progress, self._keep = db, progress, keep
         self._profile_consumer = ProfileConsumer(db, clock)
@@ -101,9 +102,9 @@ class Migration:
         }
 
     def run_once(self) -> bool:
-        """Upgrade a page of items. Return False after the last page.
+        """Upgrade the next page of items. Return False after the last page.
 
-        Raises RunError if the database fails, and BusyItemError if an item has too many concurrent writes.
+        Raises RunError if the database fails, and BusyItemError if an item is changed concurrently too often.
         """
         if self.progress.is_done:
             return False

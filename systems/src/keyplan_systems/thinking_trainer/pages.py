@@ -110,7 +110,7 @@ def _add_scenarios(router: APIRouter, service: Service) -> None:
 
 
 def _areas(scenario: StoredScenario) -> list[Dimension]:
-    """Return the dimensions that a scenario trains, in the rubric's order."""
+    """Return the dimensions that the questions of a scenario train, in the rubric's order."""
     trained = {area for question in scenario.questions for area in question.focus_areas}
     return [dimension for dimension in DIMENSIONS if dimension in trained]
 
@@ -239,8 +239,10 @@ def _averages(latest: Profile | None) -> list[tuple[str, float]]:
 
 
 def _lines(history: Sequence[Profile]) -> list[tuple[str, list[tuple[str, list[float]]]]]:
-    """Return the data of two line charts. Each shows four dimensions of the profile, because more lines in one chart
-    would be hard to distinguish.
+    """Return the data for two line charts, each as a title and a list of lines. A line is the name of a dimension and
+    its moving averages.
+
+    Each chart shows four of the eight dimensions, because more lines in one chart would be hard to distinguish.
     """
     named = [
         (NAMES[name], [float(profile.dimensions[place].moving_average) for profile in history])

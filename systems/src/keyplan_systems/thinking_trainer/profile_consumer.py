@@ -1,8 +1,8 @@
-"""The profile consumer, which adds each completed attempt to its user's ledger and snapshots once.
+"""The profile consumer, which adds each completed attempt exactly once to its user's ledger and snapshots.
 
-The mark of the attempt, the ledger and the snapshots are written in one transaction. Because of the mark, a repeated
-delivery changes nothing. The version of the ledger serializes concurrent handlers, so that neither misses the other's
-attempt.
+The mark on the attempt, the ledger and the snapshots are written in one transaction. Because of the mark, a repeated
+delivery changes nothing. The version of the ledger serializes concurrent handlers, so each of them includes the
+attempts that the others have added.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_ATTEMPTS = 50
 
 
 class BusyLedgerError(Exception):
-    """Raised if a user's ledger is changed concurrently too often. The stream delivers the attempt again."""
+    """Raised if a user's ledger is changed concurrently too often. The stream then delivers the attempt again."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,9 @@ class ProfileConsumer:
         self.add(change.new)
 
     def add(self, attempt: Attempt) -> bool:
-        """Add an attempt to its user's profile. Return False if it was already added or was deleted. Raises
-        BusyLedgerError if the user's ledger has too many concurrent writes.
+        """Add an attempt to its user's profile. Return False if it was already added or was deleted.
+
+        Raises BusyLedgerError if the user's ledger is changed concurrently too often.
         """
         for _ in range(MAX_ATTEMPTS):
             ledger = self.db.run(design.ledger_of(attempt.user_id))
@@ -78,13 +79,15 @@ class ProfileConsumer:
 
 
 def _is_already_counted(error: TransactionFailedError) -> bool:
-    """Return True if the transaction failed because the attempt is already marked as included or was deleted."""
+    """Return True if the transaction failed because the attempt is already marked as included in the profile or was
+    deleted.
+    """
     return isinstance(error.reasons[0], (ConditionFailedError, NotFoundError))
 
 
 def _may_pass(error: TransactionFailedError) -> bool:
-    """Return True if the transaction failed because of another handler's writes, so that it may succeed after the
-    ledger is read again.
+    """Return True if the transaction failed because of the writes of another handler. In this case, it may succeed
+    after the ledger is read again.
     """
     passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
     return all(reason is None or isinstance(reason, passing) for reason in error.reasons)

@@ -16,5 +16,5 @@ PEOPLE: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Add the missing seed scenarios. No attempts are added."""
+    """Add the seed scenarios that do not exist yet. The sample contains no attempts."""
     service.add_scenarios(seed_scenarios())

@@ -1,4 +1,4 @@
-"""The operations of users: begin, save, submit and read attempts, and read scenarios and profiles."""
+"""The operations of users: beginning, saving, submitting and reading attempts, and reading scenarios and profiles."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from keyplan_systems.web.system import UnfinishedError
 
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
-"""Pause in seconds before a write is repeated after all its retries were throttled. At one write unit per second,
-writing a scenario takes about this time.
+"""Pause in seconds before a write is repeated after it and all its retries were throttled. With one write capacity
+unit, writing a scenario takes about this time.
 """
 MAX_WAITS = 30
 
 
 class UnknownAttemptError(TrainerError):
-    """Raised for an unknown attempt."""
+    """Raised if an attempt does not exist."""
 
 
 class UnknownScenarioError(TrainerError):
-    """Raised for an unknown or inactive scenario."""
+    """Raised if a scenario does not exist or is inactive."""
 
 
 class NotYoursError(TrainerError):
-    """Raised for an attempt of another user."""
+    """Raised if an attempt belongs to another user."""
 
 
 class ConcurrentChangeError(TrainerError):
-    """Raised if another request changed the attempt concurrently."""
+    """Raised if an attempt was changed concurrently by another request."""
 
 
 def stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
@@ -80,7 +80,7 @@ class Service:
         return self.db.run(design.start_attempt(stored(attempt)))
 
     def submit_at_once(self, user_id: str, scenario_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Store and return a new attempt that is submitted with its answers.
+        """Grade and store a new attempt, and return it. `texts` contains the answers by question ID.
 
         Raises UnknownScenarioError for an unknown or inactive scenario, AnswersRejected for invalid answers,
         EvaluationFailed if grading fails, and TooManyRequestsError if the limit on graded attempts is reached.
@@ -92,7 +92,7 @@ class Service:
         return self.db.run(design.start_attempt(stored(self._graded(attempt, scenario, texts))))
 
     def save(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Save the answers of an attempt without submitting it.
+        """Save the answers of an attempt without submitting it. `texts` contains the answers by question ID.
 
         Raises AttemptClosed unless the attempt is in progress, AnswersRejected for invalid answers, and
         ConcurrentChangeError if another request changed the attempt.
@@ -102,16 +102,17 @@ class Service:
         return self._write(attempts.save(attempt, answers, self._now()), attempt)
 
     def resume(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Resume an attempt, which restarts the 24 hours after which it is abandoned. Raises AttemptClosed unless the
-        attempt is in progress.
+        """Resume an attempt. It is abandoned after 24 hours without a change, and this period starts again. Raises
+        AttemptClosed unless the attempt is in progress.
         """
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.resume(attempt, self._now()), attempt)
 
     def submit(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Submit an attempt in progress. Questions without an answer in `texts` keep their saved answers.
+        """Submit an attempt in progress. `texts` contains the answers by question ID. Questions that are missing in
+        `texts` keep their saved answers.
 
-        If the attempt could count as inactive before grading ends, it is first marked as changed, so that the sweep
+        If the attempt could count as inactive before grading ends, it is first marked as changed, so that the sweeper
         does not abandon it. Raises the errors of `attempt` and `submit_at_once`, AttemptClosed unless the attempt is in
         progress, and ConcurrentChangeError if another request changed the attempt.
         """
@@ -130,8 +131,8 @@ class Service:
         return self._write(attempts.abandon(attempt, self._now()), attempt)
 
     def attempt(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Return a user's own attempt. Raises UnknownAttemptError if it does not exist, and NotYoursError if it belongs
-        to another user.
+        """Return an attempt of the user. Raises UnknownAttemptError if it does not exist, and NotYoursError if it
+        belongs to another user.
         """
         # Text in another format may be the key of another item in the table.
         stored_attempt = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
@@ -154,7 +155,8 @@ class Service:
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
         """Return the completed attempt with the answers in `texts` and their evaluation.
 
-        Grading by a model costs money, so it counts toward the limit even if the evaluator fails.
+        The attempt counts toward the limit on graded attempts even if the evaluator fails, because grading by a model
+        costs money.
         """
         attempts.require_open(attempt, "submitted")
         answers, submitted = attempts.final_answers(scenario, texts), self._now()
@@ -170,10 +172,10 @@ class Service:
             raise ConcurrentChangeError(f"Attempt {read.attempt_id} was changed by another request") from error
 
     def abandon_inactive(self) -> int:
-        """Abandon all attempts that have been inactive for 24 hours, and return their number.
+        """Abandon all attempts that have been inactive for 24 hours, and return the number of abandoned attempts.
 
         If an attempt is unreadable or cannot be abandoned, the other attempts are still abandoned, and an
-        UnfinishedError with all errors is raised at the end. The next call processes the failed attempts again.
+        UnfinishedError with all errors is raised at the end. The next call tries the failed attempts again.
         """
         given_up, failures = 0, list[RunError]()
         inactive = self.db.iterate(design.inactive_attempts(self._now() - SILENCE), unreadable=failures.append)
@@ -207,7 +209,9 @@ class Service:
         return scenario
 
     def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
-        """Return active scenarios, easiest first. With `difficulty`, return only those of this difficulty."""
+        """Return the active scenarios, easiest first. If `difficulty` is given, return only scenarios of this
+        difficulty.
+        """
         query = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
         return list(self.db.iterate(query, unreadable=omit_unreadable))
 
@@ -216,9 +220,9 @@ class Service:
         return self.db.run(design.set_active(scenario_id, active, self.scenario(scenario_id).difficulty))
 
     def add_scenarios(self, scenarios: Sequence[Scenario]) -> int:
-        """Add missing scenarios and return their number.
+        """Add the scenarios that do not exist yet, and return the number of added scenarios.
 
-        The method waits when it is throttled. With one write unit per second, adding twenty scenarios takes almost a
+        The method waits when it is throttled. With one write capacity unit, adding twenty scenarios takes almost a
         minute. Raises ThrottledError if a write is still throttled after several pauses.
         """
         return sum(self._with_retries(scenario) for scenario in scenarios)
@@ -244,7 +248,9 @@ class Service:
     # Profiles.
 
     def profile(self, user_id: str) -> Profile | None:
-        """Return a user's latest profile. Return None until the profile consumer has processed a submitted attempt."""
+        """Return a user's latest profile, or None if the profile consumer has not processed any of the user's attempts
+        yet.
+        """
         latest = next(iter(self.db.run(design.latest_profile(user_id))), None)
         return None if latest is None else _current_profile(latest)
 
@@ -260,7 +266,7 @@ class Service:
         return Page(tuple(profiles), page.cursor)
 
     def progress(self, user_id: str) -> list[Profile]:
-        """Return the newest profiles for a chart, oldest first."""
+        """Return a user's newest profiles for the progress chart, oldest first."""
         page = self.history(user_id, HISTORY_OF_A_CHART, None)
         # Snapshots of version 0.9 from the same second may be stored out of order.
         return sorted(page.items, key=lambda profile: profile.snapshot_key)

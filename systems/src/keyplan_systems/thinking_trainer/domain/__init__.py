@@ -1,1 +1,1 @@
-"""The rules of the trainer as plain Python, without storage, clock or network."""
+"""The rules of the trainer in plain Python, independent of storage, clocks and networks."""

@@ -1,14 +1,14 @@
-"""Attempts, with their stored values and the transitions from in progress to completed or abandoned.
+"""Attempts at scenarios, and their transitions from in progress to completed or abandoned.
 
-                 save, resume
-                   ┌─────┐
-                   │     ▼
-    start ──▶ in-progress ──submit──▶ completed
-                   │
-                   └──abandon, or 24 h without activity──▶ abandoned
+              save, resume
+                ┌─────┐
+                │     ▼
+ start ──▶ in-progress ──submit──▶ completed
+                │
+                └──abandon, or 24 h without activity──▶ abandoned
 
-Completed and abandoned are final. Only a completed attempt has a `timestamp` (when it was submitted), an evaluation and
-a duration, so an index by `timestamp` contains only completed attempts. `scored_key` sorts them.
+Completed and abandoned are final. Only a completed attempt has a `timestamp` (the submission time), an evaluation and a
+duration, so an index by `timestamp` contains only completed attempts. They are sorted by `scored_key`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ from .scenarios import MAX_QUESTIONS, Scenario, Slug
 MIN_ANSWER_CHARACTERS = 10
 MAX_ANSWER_CHARACTERS = 10_000
 MAX_ANSWERS_BYTES = 250_000
-"""Maximum size of all answers of an attempt in bytes, encoded as UTF-8.
+"""Maximum total size of the answers of an attempt, in bytes of UTF-8.
 
-Ten answers of 10,000 four-byte characters each take 400,000 bytes. Together with the questions and the evaluation, they
-would exceed the maximum item size of 409,600 bytes.
+Without this limit, ten answers of 10,000 four-byte characters each could take up 400,000 bytes. Together with the
+questions and the evaluation, they would exceed the maximum item size of 409,600 bytes.
 """
 
 SILENCE = timedelta(hours=24)
 """Time without changes after which an attempt in progress counts as abandoned."""
 
 LONGEST_GRADING = timedelta(hours=1)
-"""Upper bound for the duration of grading. Three requests to a slow model and the pauses between them take minutes."""
+"""Upper bound on the duration of grading. Three requests to a slow model, with pauses between them, take
+only minutes.
+"""
 
 
 class Status(StrEnum):
@@ -65,7 +67,9 @@ def word_count(text: str) -> int:
 
 
 class Answer(Record):
-    """An answer with a copy of its question, so that later changes to the scenario do not affect the attempt."""
+    """An answer with a copy of its question. Because of the copy, later changes to the scenario do not affect the
+    attempt.
+    """
 
     question_id: Slug
     question_text: str = Field(min_length=10, max_length=1_000)
@@ -106,7 +110,9 @@ class Attempt(Record):
 
     @property
     def scored_key(self) -> str | None:
-        """The string `timestamp#attemptId` of a completed attempt, which sorts by time and then ID, or None."""
+        """The string `timestamp#attemptId` if the attempt is completed, or None. The strings sort by time, and then by
+        ID.
+        """
         return None if self.timestamp is None else f"{iso(self.timestamp)}#{self.attempt_id}"
 
 
@@ -121,18 +127,22 @@ def new_attempt_id(chance: random.Random) -> str:
 
 
 def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
-    """Return answers to save, in the scenario's order. Questions can be omitted, and answers can be short.
+    """Return the answers to save, in the order of the scenario's questions. Questions can be omitted, and answers can
+    be short.
 
-    Raises AnswersRejected, which lists all problems, if the answers are invalid.
+    `texts` contains the answers by question ID. Raises AnswersRejected if answers are invalid. The error lists all
+    problems.
     """
     _refuse(_problems(scenario, texts))
     return _answers(scenario, texts)
 
 
 def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
-    """Return answers to submit, in the scenario's order. Every question needs an answer of at least ten characters.
+    """Return the answers to submit, in the order of the scenario's questions. Every question must have an answer of at
+    least ten characters.
 
-    Raises AnswersRejected, which lists all problems, if the answers are invalid.
+    `texts` contains the answers by question ID. Raises AnswersRejected if answers are invalid. The error lists all
+    problems.
     """
     problems = _problems(scenario, texts)
     for question in scenario.questions:
@@ -148,7 +158,7 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
 
 def _problems(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
-    """Return the problems that make answers invalid both for saving and for submission."""
+    """Return the problems because of which the answers can be neither saved nor submitted."""
     question_ids = {question.question_id for question in scenario.questions}
     problems = [
         f"scenario {scenario.scenario_id} has no question {question_id!r}"
@@ -203,16 +213,16 @@ def start(attempt_id: str, user_id: str, scenario_id: str, now: datetime) -> Att
 
 
 def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attempt:
-    """Return the attempt with these answers in place of the earlier ones. Raises AttemptClosed unless it is in
-    progress.
+    """Return a copy of the attempt with `answers` instead of the previous answers. Raises AttemptClosed unless the
+    attempt is in progress.
     """
     require_open(attempt, "saved")
     return attempt.model_copy(update={"answers": answers, "touched_at": _later(attempt, now)})
 
 
 def resume(attempt: Attempt, now: datetime) -> Attempt:
-    """Return the resumed attempt, which counts as changed now. Raises AttemptClosed unless the attempt is
-    in progress.
+    """Return a copy of the attempt with `now` as the time of its last change. Raises AttemptClosed unless the attempt
+    is in progress.
     """
     require_open(attempt, "resumed")
     return attempt.model_copy(update={"touched_at": _later(attempt, now)})
@@ -227,8 +237,8 @@ def submit(
 ) -> Attempt:
     """Return the completed attempt with its overall score and its duration in whole seconds.
 
-    `answers` come from `final_answers`. A model can take minutes to grade them: `now` is the submission time, and
-    `evaluated_at` is the later time of the grading. Raises AttemptClosed unless the attempt is in progress.
+    `answers` is the result of `final_answers`. `now` is the submission time, and `evaluated_at` is the time at which
+    the grading ended, which can be minutes later. Raises AttemptClosed unless the attempt is in progress.
     """
     require_open(attempt, "submitted")
     submitted = _later(attempt, now)
@@ -254,23 +264,27 @@ def abandon(attempt: Attempt, now: datetime) -> Attempt:
 
 
 def is_inactive(attempt: Attempt, now: datetime) -> bool:
-    """Return True if a sweeper should abandon the attempt: it is in progress and unchanged for at least 24 hours."""
+    """Return True if the sweeper should abandon the attempt, because it is in progress and has not changed for 24
+    hours.
+    """
     return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= SILENCE
 
 
 def would_become_inactive(attempt: Attempt, now: datetime) -> bool:
-    """Return True if the attempt could become inactive while it is being graded, so that the sweeper might
-    abandon it.
-    """
+    """Return True if the attempt could become inactive during its grading, so that the sweeper might abandon it."""
     return is_inactive(attempt, now + LONGEST_GRADING)
 
 
 def require_open(attempt: Attempt, verb: str) -> None:
-    """Raise AttemptClosed, whose message contains the action `verb`, unless the attempt is in progress."""
+    """Raise AttemptClosed unless the attempt is in progress. `verb` is the rejected action, which the
+    message contains.
+    """
     if attempt.status is not Status.IN_PROGRESS:
         raise AttemptClosed(attempt.attempt_id, attempt.status.value, verb)
 
 
 def _later(attempt: Attempt, now: datetime) -> datetime:
-    """Return `now` or the time of the attempt's last change, whichever is later, because clocks of servers differ."""
+    """Return the later of `now` and the time of the attempt's last change. The last change can be later than `now`,
+    because the clocks of servers differ.
+    """
     return max(instant(now), attempt.touched_at)

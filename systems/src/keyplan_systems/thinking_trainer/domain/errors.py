@@ -27,7 +27,7 @@ class AnswersRejected(TrainerError):  # noqa: N818 - named after the event that 
 
 
 class AttemptClosed(TrainerError):  # noqa: N818
-    """Raised if a change to a completed or abandoned attempt is requested."""
+    """Raised if a caller tries to change a completed or abandoned attempt."""
 
     def __init__(self, attempt_id: str, status: str, verb: str) -> None:
         super().__init__(f"Attempt {attempt_id} is {status}: only an attempt in progress can be {verb}")
@@ -44,7 +44,7 @@ class ItemUnreadable(TrainerError):  # noqa: N818
 
 
 class ScenarioFileInvalid(TrainerError):  # noqa: N818
-    """Raised if a seed scenario violates the limits. The message contains file and field."""
+    """Raised if a seed scenario violates the limits. The message contains the name of the file and of the field."""
 
 
 class EvaluationFailed(TrainerError):  # noqa: N818
@@ -56,4 +56,6 @@ class EvaluationRefused(EvaluationFailed):
 
 
 class EvaluationUnavailable(EvaluationFailed):
-    """Raised if all requests to the model service failed with transient errors. A later evaluation may succeed."""
+    """Raised if the model service returned no usable reply, or if too many submissions are being graded. A later
+    evaluation may succeed.
+    """

@@ -1,4 +1,5 @@
-"""The ledger of a user: the scores of the newest completed attempts and the total number, in one small item.
+"""The ledger of a user, which is one small item with the scores of the newest completed attempts and the total number
+of completed attempts.
 
 A profile could be computed from a query for the ten newest attempts, but that query uses an index, which can lag. If
 two attempts are submitted concurrently, each handler could see its own attempt and miss the other, and no later event
@@ -7,9 +8,10 @@ is unchanged since it was read. If the write of a handler fails for this reason,
 finds the other attempt. In addition, a profile is computed from eighty small numbers, instead of reading ten attempts
 of up to 300,000 bytes each.
 
-The ledger contains more attempts than a profile's window, because attempts can arrive late. An attempt that is older
-than known attempts changes all later snapshots, which `snapshots` returns again. Therefore the snapshots do not depend
-on the order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
+The ledger contains more attempts than the window of a profile, because attempts can arrive late. A late attempt changes
+the snapshots of all attempts that were submitted after it, so `snapshots` returns these snapshots again. Therefore the
+snapshots do not depend on the order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer
+ones.
 
 `with_attempt` accepts the attempts in any order. If an attempt is delivered again, it is recognized only while it is in
 the ledger. Therefore a consumer marks each attempt as counted in the same transaction, on the condition that it is not
@@ -28,11 +30,11 @@ from .profiles import WINDOW, Profile, ScoredAttempt, profile_of, scored
 from .records import SCHEMA_VERSION, Record
 
 KEPT = 40
-"""Number of newest attempts that the ledger keeps. The last ten are the window of a profile."""
+"""Number of attempts in a ledger, which are the newest ones. A profile is computed from the last ten of them."""
 
 
 class Ledger(Record):
-    """The known completed attempts of one user. `window` contains the newest of them, oldest first."""
+    """The completed attempts of a user. `window` contains the newest attempts, sorted oldest first."""
 
     user_id: UserId
     attempt_count: int = Field(default=0, ge=0)
@@ -62,10 +64,10 @@ def with_attempt(ledger: Ledger, attempt: Attempt) -> Ledger:
 
 
 def snapshots(ledger: Ledger, attempt_id: str) -> list[Profile]:
-    """Return the profiles as of an attempt and of all newer attempts, oldest first.
+    """Return the profile as of the given attempt, followed by the profiles as of each newer attempt, oldest first.
 
-    The list is empty if the ledger no longer contains the attempt. A profile needs its attempt and the nine attempts
-    before it. For the oldest attempts in the ledger, some of these may be missing.
+    The list is empty if the ledger does not contain the attempt. A profile is computed from its attempt and the nine
+    attempts before it. Profiles for which the ledger no longer contains some of these attempts are omitted.
     """
     ids = [entry.attempt_id for entry in ledger.window]
     if attempt_id not in ids:

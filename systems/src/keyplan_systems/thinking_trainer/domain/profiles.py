@@ -45,7 +45,7 @@ STEEP = Fraction(1, 20)
 
 
 class Trend(StrEnum):
-    """The direction in which the scores of a dimension move."""
+    """The direction in which the scores of a dimension change."""
 
     IMPROVING = "improving"
     DECLINING = "declining"
@@ -53,7 +53,7 @@ class Trend(StrEnum):
 
 
 class DimensionStatistics(Record):
-    """The statistics of one dimension over a user's newest attempts. `recent_scores` is oldest first."""
+    """The statistics of one dimension over a user's newest attempts. `recent_scores` is sorted oldest first."""
 
     name: Dimension
     moving_average: Figure
@@ -63,7 +63,7 @@ class DimensionStatistics(Record):
 
 
 class Weakness(Record):
-    """A weak dimension. `gap` is its average minus the user's own mean."""
+    """A weak dimension. `gap` is the average of the dimension minus the user's mean over all dimensions."""
 
     dimension: Dimension
     score: Figure
@@ -71,7 +71,7 @@ class Weakness(Record):
 
 
 class Improvement(Record):
-    """A dimension whose mean rose from the older half of the window (`from` in JSON) to the newer half (`to`)."""
+    """A dimension whose mean rose from `from` in the older half of the window to `to` in the newer half."""
 
     dimension: Dimension
     improvement: Figure
@@ -82,7 +82,7 @@ class Improvement(Record):
 class Profile(Record):
     """A snapshot of a user's statistics.
 
-    Its newest attempt is `source_attempt_id`, which was submitted at `timestamp`.
+    `source_attempt_id` is the ID of the newest attempt in the statistics, and `timestamp` is its submission time.
     """
 
     user_id: UserId
@@ -103,7 +103,9 @@ class Profile(Record):
 
 
 class ScoredAttempt(Record):
-    """The scores of a completed attempt that a profile needs: about 150 bytes instead of up to 300,000."""
+    """The part of a completed attempt that is needed for a profile: about 150 bytes, while an attempt has up to
+    300,000.
+    """
 
     attempt_id: AttemptId
     timestamp: Instant
@@ -132,7 +134,7 @@ def scored(attempt: Attempt) -> ScoredAttempt:
 
 
 def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int) -> Profile:
-    """Return the profile for a user's newest attempts, at most ten, oldest first.
+    """Return a user's profile, computed from up to ten newest attempts (`window`, oldest first).
 
     `attempt_count` is the total number of attempts that the user has completed, including older ones.
     """
@@ -152,8 +154,8 @@ def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int
 
 
 def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
-    """Return average, deviation and trend of one dimension. `scores` contains the scores of the newest attempts, oldest
-    first.
+    """Return the average, the deviation and the trend of one dimension. `scores` contains the scores in the newest
+    attempts, oldest first.
     """
     return DimensionStatistics(
         name=name,
@@ -165,7 +167,7 @@ def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
 
 
 def trend(scores: Sequence[int]) -> Trend:
-    """Return the direction of the scores, which are oldest first. It is stable for fewer than three scores."""
+    """Return the trend of the scores, which are sorted oldest first. With fewer than three scores, it is stable."""
     if len(scores) < LEAST_FOR_TREND:
         return Trend.STABLE
     steepness = slope(scores)
@@ -201,8 +203,8 @@ def _improvement(name: Dimension, before: Fraction, after: Fraction) -> Improvem
 
 
 def _halves(scores: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return the means of the older and the newer half of the scores. If their number is odd, neither half contains the
-    middle score.
+    """Return the means of the older half and the newer half of the scores. If the number of scores is odd, the middle
+    score belongs to neither half.
     """
     half = len(scores) // 2
     return mean(scores[:half]), mean(scores[-half:])

@@ -1,4 +1,4 @@
-"""Exercises for each weak dimension."""
+"""Recommended exercises, one for each dimension."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Common rules of all records: immutable, no unknown fields, camelCase aliases, and fixed formats.
+"""Common rules of all records: they are immutable, reject unknown fields, have camelCase aliases, and use fixed
+formats.
 
-A timestamp is UTC with exactly three decimals (`2026-01-31T09:05:00.000Z`), wherever it is written. Strings with mixed
-precision do not sort correctly. Because `.` sorts before `Z`, a time with a fraction would sort before the whole second
-that precedes it.
+A timestamp is always written in UTC with exactly three decimals (`2026-01-31T09:05:00.000Z`), because strings with
+mixed precision do not sort correctly. Because `.` sorts before `Z`, a time with a fraction would sort before the whole
+second that precedes it.
 """
 
 from __future__ import annotations
@@ -22,20 +23,25 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Record(BaseModel):
-    """Base class of all records: immutable, unknown fields rejected, `snake_case` in Python and `camelCase` in JSON."""
+    """Base class of all records. Records are immutable, reject unknown fields, and have names in `snake_case` in Python
+    and in `camelCase` in JSON.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
 def values_of(kind: type[Record], record: Record) -> dict[str, Any]:
-    """Return the values of `record` for the fields of `kind`. The record must have all of these fields."""
+    """Return the values of those fields of `record` that the record type `kind` defines, by field name. `record` must
+    have all of these fields.
+    """
     return {name: getattr(record, name) for name in kind.model_fields}
 
 
 def instant(value: object) -> datetime:
-    """Return a UTC timestamp, truncated to milliseconds, from ISO 8601 text with an offset or an aware datetime.
+    """Convert a time-zone-aware datetime, or ISO 8601 text with a UTC offset, to a UTC timestamp truncated to
+    milliseconds.
 
-    Raises ValueError for anything else, including a time without an offset, which would be ambiguous.
+    Raises ValueError for any other value. A time without an offset is rejected because it would be ambiguous.
     """
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
@@ -52,7 +58,7 @@ def instant(value: object) -> datetime:
 
 
 def instant_of(epoch_seconds: float) -> datetime:
-    """Convert a clock's seconds since the Unix epoch to a timestamp, truncated to milliseconds."""
+    """Convert seconds since the Unix epoch to a timestamp that is truncated to milliseconds."""
     return _EPOCH + timedelta(milliseconds=round(epoch_seconds * 1_000_000) // 1000)
 
 
@@ -67,7 +73,7 @@ Instant = Annotated[
     BeforeValidator(instant),
     PlainSerializer(iso, return_type=str, when_used="json"),
 ]
-"""Timestamp in UTC, converted by `instant`. Its JSON form and its stored form are the string that `iso` returns."""
+"""Timestamp in UTC. `instant` converts input values to it, and `iso` returns its JSON form and its stored form."""
 
 Figure = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
 """Number with two decimals. It is a Decimal in Python and in storage, and a number in JSON."""

@@ -1,4 +1,4 @@
-"""The rubric: eight dimensions with weights, and an evaluation whose overall score is computed from them."""
+"""The rubric: eight dimensions with weights, and evaluations whose overall score is computed from the dimensions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ WEIGHT_TENTHS: Mapping[Dimension, int] = {
     Dimension.QUANTITATIVE: 8,
     Dimension.HUMILITY: 10,
 }
-"""Weights in tenths, so that sums are exact. For example, the weight of logic is 1.5. The sum of all weights is 9.2."""
+"""Weights of the dimensions in tenths, so that sums are exact. For example, 15 is a weight of 1.5. The sum of all
+weights is 9.2.
+"""
 
 _ORDER = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
 
@@ -71,7 +73,7 @@ def _all_eight(scores: tuple[DimensionScore, ...]) -> tuple[DimensionScore, ...]
 
 
 AllDimensions = Annotated[tuple[DimensionScore, ...], AfterValidator(_all_eight)]
-"""Scores of all eight dimensions. They are in the rubric's order, regardless of the order of the input."""
+"""Scores of all eight dimensions. They are sorted in the rubric's order, regardless of the order of the input."""
 
 
 def overall_score(scores: Iterable[DimensionScore]) -> int:
@@ -81,7 +83,9 @@ def overall_score(scores: Iterable[DimensionScore]) -> int:
 
 
 class Assessment(Record):
-    """The result of an evaluator. It has no overall score, because the overall score is always computed."""
+    """The result of an evaluator. It does not contain the overall score, which is always computed from the
+    dimensions.
+    """
 
     dimensions: AllDimensions
     feedback: Feedback
@@ -89,7 +93,9 @@ class Assessment(Record):
 
 
 class Evaluation(Record):
-    """A stored evaluation. It is rejected if its overall score does not match its dimensions."""
+    """A stored evaluation. An evaluation is invalid if its overall score does not match the scores of its
+    dimensions.
+    """
 
     overall_score: int
     dimensions: AllDimensions

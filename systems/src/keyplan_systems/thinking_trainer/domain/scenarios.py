@@ -1,4 +1,4 @@
-"""Scenarios and their questions, with limits, and the key that sorts scenarios by difficulty, easiest first."""
+"""Scenarios and their questions, the limits on both, and the key by which scenarios sort from easiest to hardest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Question(Record):
 
 
 class Scenario(Record):
-    """A situation with one to ten questions. The attribute `tags` is not stored if it is empty."""
+    """A description of a situation, with one to ten questions. The attribute `tags` is not stored if it is empty."""
 
     scenario_id: Slug
     title: str = Field(min_length=5, max_length=200)
@@ -77,5 +77,7 @@ class Scenario(Record):
 
 
 def difficulty_key(difficulty: Difficulty) -> str:
-    """Return a key string that sorts easiest first, such as `1#beginner`. Plain words would sort advanced first."""
+    """Return the key by which a difficulty is sorted, such as `1#beginner`. Without the digit, advanced would come
+    first.
+    """
     return f"{_SORT_CODES[difficulty]}#{difficulty.value}"

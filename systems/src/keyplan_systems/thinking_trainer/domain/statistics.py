@@ -1,4 +1,4 @@
-"""Exact mean, deviation and slope of integer scores, which are rounded once at the end.
+"""Mean, standard deviation and slope of integer scores, computed exactly and rounded once at the end.
 
 Scores are small integers, so all values except the square root are fractions. The square root is rounded with integer
 arithmetic. The results do not depend on the order of additions or on binary floating point. Exact halves are rounded to
@@ -26,7 +26,7 @@ def mean(scores: Sequence[int]) -> Fraction:
 
 
 def deviation(scores: Sequence[int]) -> Decimal:
-    """Return the standard deviation of the scores as a whole population, with two decimals.
+    """Return the population standard deviation of the scores, rounded to two decimals.
 
     With n scores, it is sqrt(p) / n, where p is n times the sum of squares minus the square of the sum. Exact halves
     are rounded to even.

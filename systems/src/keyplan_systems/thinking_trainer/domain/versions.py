@@ -36,14 +36,14 @@ from .statistics import rounded
 
 UNVERSIONED = "0.9"
 UNRECORDED_ATTEMPT = "unrecorded"
-"""Source attempt of a profile that was stored before source attempts were recorded."""
+"""Value for the source attempt of a profile that was stored before source attempts were recorded."""
 
 Item = Mapping[str, Any]
 _R = TypeVar("_R", bound=Record)
 
 
 class Kind(StrEnum):
-    """The kinds of stored items."""
+    """The types of stored items."""
 
     ATTEMPT = "attempt"
     PROFILE = "profile"
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """An upgrade step, which converts items of version `before` to version `after`."""
+    """An upgrade step. `change` converts an item of version `before` to version `after`."""
 
     before: str
     after: str
@@ -60,18 +60,20 @@ class Step:
 
 
 def _scenario_1_0(item: Item) -> Item:
-    """Convert tags to a set (or remove the attribute if it would be empty), and convert times to the current form."""
+    """Convert the times to the current format and the tags to a set. If the set would be empty, remove the
+    attribute.
+    """
     tags = frozenset(item.get("tags") or ())
     fields = {name: value for name, value in item.items() if name != "tags"}
     return fields | ({"tags": tags} if tags else {}) | {"createdAt": _canonical_time(item["createdAt"])}
 
 
 def _attempt_1_0(item: Item) -> Item:
-    """Recompute word counts and scores, and convert times. If the attempt is not completed, remove the attributes that
-    only completed attempts have.
+    """Recompute word counts and scores, and convert the times. If the attempt is not completed, also remove the
+    attributes that only completed attempts have.
 
-    Version 0.9 had a single timestamp. For a completed attempt, it is the submission time, and the start time is
-    computed from the duration. For any other attempt, it is the time of the last change.
+    In version 0.9, an attempt has only one timestamp. For a completed attempt, it is the submission time, and the start
+    time is computed from the duration. For any other attempt, it is the time of the last change.
     """
     timestamp = instant(item["timestamp"])
     answers = [dict(answer) | {"wordCount": word_count(answer["answer"])} for answer in item.get("answers", ())]
@@ -98,7 +100,7 @@ def _evaluation_1_0(evaluation: Item) -> Item:
 
 
 def _profile_1_0(item: Item) -> Item:
-    """Recompute all statistics from the stored recent scores. The overall average is only rounded."""
+    """Recompute all statistics from the stored recent scores, except for the overall average, which is only rounded."""
     recent = {entry["name"]: [int(score) for score in entry["recentScores"]][-WINDOW:] for entry in item["dimensions"]}
     scores = {name: recent[name] for name in DIMENSIONS}
     weak = profiles.weaknesses(scores)
@@ -126,15 +128,15 @@ STEPS: Mapping[Kind, tuple[Step, ...]] = {
     Kind.PROFILE: (Step(UNVERSIONED, "1.0", _profile_1_0),),
     Kind.SCENARIO: (Step(UNVERSIONED, "1.0", _scenario_1_0),),
 }
-"""All upgrade steps, oldest first. Each step starts at the version at which the previous step ends, and the last step
-ends at the current version.
+"""All upgrade steps by type of item, oldest first. Each step starts at the version at which the previous step ends, and
+the last step ends at the current version.
 """
 
 
 def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:
-    """Return the item in the current form of its kind, or the item itself if it already has that form.
+    """Return the item in the current form of its type. An item that already has this form is returned unchanged.
 
-    Raises ItemUnreadable for a version without an upgrade, and for an item that a step cannot convert.
+    Raises ItemUnreadable if the item has a version for which there are no steps, or if a step cannot convert the item.
     """
     current = dict(item)
     while (version := current.get("schemaVersion", UNVERSIONED)) != steps[kind][-1].after:
@@ -155,7 +157,7 @@ def _validated(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
 
 
 def read(record: type[_R], kind: Kind, item: Item) -> _R:
-    """Return the record for an item of any version. Raises ItemUnreadable for an invalid item."""
+    """Return the record for a stored item of any version. Raises ItemUnreadable if the item is invalid."""
     try:
         return record.model_validate(upgraded(kind, item))
     except ValidationError as error:

@@ -1,7 +1,7 @@
 """An evaluator that uses a model on Amazon Bedrock through the Converse API of boto3.
 
 Temporary failures (throttling, overload, timeout, lost connection) and unusable replies are retried at most twice,
-after one and after two seconds. Permanent rejections (no access, unknown model, blocked content) are not retried.
+after pauses of one and two seconds. Permanent rejections (no access, unknown model, blocked content) are not retried.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .prompt import converse_request
 from .reply import ReplyUnusable, assessment_in
 
 WAITS_S = (1.0, 2.0)
-"""Pauses in seconds before the second and the third attempt. The third attempt is the last."""
+"""Pauses before the second and the third (last) attempt, in seconds."""
 
 MAX_CONCURRENT = 20
 """Maximum number of submissions that are graded at the same time.
@@ -30,7 +30,8 @@ Each submission occupies one of the server's forty threads, which all requests s
 """
 
 PASSING_STATUSES = frozenset({408, 424, 429})
-"""HTTP statuses of temporary failures, in addition to 500 and above: model timeout, model error, throttled, not ready.
+"""HTTP status codes of temporary failures below 500: model timeout, model error, throttled, not ready. All codes from
+500 on are also temporary failures.
 
 Source: the errors of Converse in the Amazon Bedrock API reference.
 """
@@ -39,14 +40,16 @@ REFUSING_STOPS = frozenset({"guardrail_intervened", "content_filtered"})
 
 
 class ConverseClient(Protocol):
-    """The part of a `bedrock-runtime` client that the evaluator uses."""
+    """The methods of a boto3 `bedrock-runtime` client that the evaluator uses."""
 
     def converse(self, **request: Any) -> Mapping[str, Any]:
         """Send one request to a model."""
 
 
 class BedrockEvaluator:
-    """Evaluator that uses a model. `wait` is a function that pauses for a number of seconds."""
+    """Evaluator that uses a model on Amazon Bedrock. `wait` is a function that pauses for the given number
+    of seconds.
+    """
 
     def __init__(self, client: ConverseClient, model_id: str, wait: Callable[[float], None]) -> None:
         self._client = client
@@ -55,10 +58,10 @@ class BedrockEvaluator:
         self._free = threading.BoundedSemaphore(MAX_CONCURRENT)
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return the model's assessment, validated with the rubric.
+        """Return the model's assessment, after checking that it follows the rubric.
 
-        Raises EvaluationRefused for a permanent rejection, and EvaluationUnavailable after three attempts, or
-        immediately while MAX_CONCURRENT other submissions are being graded.
+        Raises EvaluationRefused if the request is permanently rejected. Raises EvaluationUnavailable if three attempts
+        failed, or immediately while MAX_CONCURRENT other submissions are being graded.
         """
         if not self._free.acquire(blocking=False):
             raise EvaluationUnavailable(f"{self._model_id} is grading {MAX_CONCURRENT} others: try again later")
@@ -94,13 +97,13 @@ class BedrockEvaluator:
 
 
 def _text(reply: Mapping[str, Any]) -> str:
-    """Return all text in the reply. Blocks of other types (reasoning, tools) are ignored."""
+    """Return all text in the model's reply. Blocks of other types, such as reasoning and tool use, are ignored."""
     content = reply.get("output", {}).get("message", {}).get("content", [])
     return "\n".join(block["text"] for block in content if "text" in block)
 
 
 def _raise_if_permanent(error: ClientError | ConnectionError | HTTPClientError, model_id: str) -> None:
-    """Raise EvaluationRefused if the error is permanent, so that repeating the request would fail too."""
+    """Raise EvaluationRefused if the error is permanent, so that a repeated request would also fail."""
     if not isinstance(error, ClientError):
         return
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
@@ -110,8 +113,8 @@ def _raise_if_permanent(error: ClientError | ConnectionError | HTTPClientError, 
 
 
 def converse_client(region: str, endpoint_url: str | None = None, timeout_s: float = 60.0) -> ConverseClient:
-    """Return a boto3 client without retries, because the evaluator itself retries. boto3 loads the credentials from its
-    usual locations.
+    """Return a boto3 client that does not retry requests, because the evaluator retries them. boto3 loads the
+    credentials from its usual locations.
     """
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=timeout_s)
     client: ConverseClient = boto3.client(

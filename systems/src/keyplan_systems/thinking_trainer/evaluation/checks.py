@@ -1,4 +1,4 @@
-"""The thirty-two checks of the rubric evaluator: four yes-or-no questions per dimension, with one point each."""
+"""The thirty-two checks of the rubric evaluator. Each dimension has four yes-or-no checks, each worth one point."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from . import lexicon
 from .features import Features
 
 ENOUGH_WORDS = 40
-"""Minimum number of words with which an answer can meet a check for the absence of something, such as
-sweeping words.
+"""Minimum number of words for checks that are met if something is absent, such as sweeping words. Shorter answers do
+not meet these checks.
 """
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check of a submission. `yes` is the reason given with the score if the check is met, and `no` if it is not."""
+    """A check of a submission. The score is explained with the text `yes` if the check is met, and with `no` if it is
+    not.
+    """
 
     dimension: Dimension
     met: Callable[[Features], bool]
@@ -221,4 +223,4 @@ CHECKS: tuple[Check, ...] = (
         "Sweeping words (always, obviously, proves) outnumber the careful ones, or there is too little text",
     ),
 )
-"""All checks, by dimension. The score of a dimension is the number of its four checks that are met."""
+"""All checks, grouped by dimension. The score of a dimension is the number of its checks that a submission meets."""

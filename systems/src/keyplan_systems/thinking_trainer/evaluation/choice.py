@@ -1,4 +1,4 @@
-"""Selection of the evaluator: a model on Amazon Bedrock if configured, or else the fixed rubric."""
+"""Selects the evaluator: a model on Amazon Bedrock if one is configured, or otherwise the fixed rubric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rubric_evaluator import RubricEvaluator
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """The settings of the evaluation. Without a model ID, the other settings are ignored."""
+    """The settings of the evaluator. If `model_id` is None, the other settings are ignored."""
 
     model_id: str | None = None
     region: str = "us-east-1"

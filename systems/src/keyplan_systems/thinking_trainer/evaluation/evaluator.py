@@ -1,4 +1,4 @@
-"""The interface of evaluators, which assess the answers to a scenario in all eight dimensions."""
+"""The interface of evaluators, which grade the answers to a scenario in all eight dimensions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..domain.scenarios import Question, Scenario
 
 @dataclass(frozen=True)
 class Submission:
-    """Answers to grade.
+    """A scenario and the answers to grade.
 
     Raises ValueError if `answers` is empty, or if an answer belongs to a question of another scenario.
     """
@@ -28,15 +28,15 @@ class Submission:
 
     @property
     def pairs(self) -> tuple[tuple[Question, str], ...]:
-        """The answered questions with their answers."""
+        """The answered questions, as pairs of a question and its answer."""
         questions = {question.question_id: question for question in self.scenario.questions}
         return tuple((questions[answer.question_id], answer.answer) for answer in self.answers)
 
 
 class Evaluator(Protocol):
-    """Interface of evaluators of submissions."""
+    """Interface for evaluators of submissions."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return the scores of all eight dimensions with reasons, and feedback. Raises EvaluationFailed if the
-        evaluation fails.
+        """Return the assessment of a submission: feedback, and a score with reasons for each of the eight dimensions.
+        Raises EvaluationFailed if the submission cannot be evaluated.
         """

@@ -1,6 +1,6 @@
 """Measurements of a submission: its words, distinct sentences, numbers, and overlap with the task.
 
-A sentence counts once however often it is repeated. Two words count as the same if their first six letters agree, which
+A repeated sentence counts only once. Two words count as the same word if their first six letters agree, which
 approximates stemming.
 """
 
@@ -26,7 +26,9 @@ _LIST_LINE = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S", re.MULTILINE)
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words and numbers in a text, case-folded. Curly apostrophes and dashes count as straight ones."""
+    """Return the case-folded words and numbers in a text. Curly apostrophes and dashes are treated as straight
+    apostrophes and hyphens.
+    """
     return tuple(_WORD.findall(_straight(text).casefold()))
 
 
@@ -36,14 +38,14 @@ def sentences_of(text: str) -> tuple[str, ...]:
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """Return the content words of a text, truncated to six letters."""
+    """Return the words of a text that are not stop words, each truncated to six letters."""
     return frozenset(
         word[:STEM_LETTERS] for word in words_of(text) if len(word) > 2 and word not in STOP_WORDS and word[0].isalpha()
     )
 
 
 def figures_of(text: str) -> tuple[str, ...]:
-    """Return the numbers in a text, without thousands separators."""
+    """Return the numbers in a text as strings without thousands separators."""
     return tuple(figure.replace(",", "") for figure in _FIGURE.findall(text))
 
 
@@ -53,7 +55,7 @@ def _straight(text: str) -> str:
 
 @dataclass(frozen=True)
 class Features:
-    """The measurements of one submission, each computed on first access."""
+    """The measurements of one submission. Each is computed when it is first accessed."""
 
     submission: Submission
 
@@ -69,33 +71,35 @@ class Features:
 
     @cached_property
     def _lines(self) -> tuple[str, ...]:
-        """The words of each distinct sentence in one string, with spaces around each word, to search for phrases."""
+        """The words of each distinct sentence joined to one string, with spaces around each word. Phrases are searched
+        in these strings.
+        """
         return tuple(f" {' '.join(sentence)} " for sentence in self.sentences)
 
     @cached_property
     def word_count(self) -> int:
-        """The number of words in distinct sentences."""
+        """The total number of words in all distinct sentences."""
         return sum(len(sentence) for sentence in self.sentences)
 
     @cached_property
     def words_per_sentence(self) -> float:
-        """The mean length of a sentence in words, or 0 without sentences."""
+        """The mean number of words per sentence, or 0 if the submission has no sentences."""
         return self.word_count / len(self.sentences) if self.sentences else 0.0
 
     @cached_property
     def longest_sentence(self) -> int:
-        """The number of words in the longest sentence, or 0 without sentences."""
+        """The number of words in the longest sentence, or 0 if the submission has no sentences."""
         return max(map(len, self.sentences), default=0)
 
     @cached_property
     def has_blocks(self) -> bool:
-        """Whether an answer has several paragraphs, or a list of two or more lines."""
+        """Whether an answer has several paragraphs or a list of at least two lines."""
         texts = [text for _, text in self.submission.pairs]
         return any(_has_blank_line(text) or len(_LIST_LINE.findall(text)) > 1 for text in texts)
 
     @cached_property
     def figure_count(self) -> int:
-        """The count of distinct numbers that the text contains in digits, such as 12."""
+        """The number of different numbers that are written in digits in the answers, such as 12."""
         return len(set(figures_of(self.text)))
 
     @cached_property
@@ -105,23 +109,25 @@ class Features:
 
     @cached_property
     def question_overlap(self) -> tuple[float, ...]:
-        """For each answer, the share of its question's words that it uses, from 0 to 1."""
+        """For each answer, the proportion of the question's words that the answer contains, from 0 to 1."""
         return tuple(_part(stems_of(question.text), stems_of(text)) for question, text in self.submission.pairs)
 
     @cached_property
     def scenario_words_used(self) -> int:
-        """The number of distinct words of the description that the answers use."""
+        """The number of different words in the scenario's description that the answers also contain."""
         return len(stems_of(self.submission.scenario.description) & stems_of(self.text))
 
     @cached_property
     def target_met(self) -> tuple[float, ...]:
-        """For each answer, its number of words divided by the requested number, which can be more than 1."""
+        """For each answer, its number of words divided by the requested number of words. The result can be greater than
+        1.
+        """
         return tuple(len(words_of(text)) / question.target_word_count for question, text in self.submission.pairs)
 
     @cached_property
     def uses_scenario_fact(self) -> bool:
-        """Whether the answers use a number from the scenario's description, or three consecutive significant words of
-        the description.
+        """Whether the answers contain a number from the scenario's description, or three consecutive words from it of
+        which at least two are not stop words.
         """
         description = self.submission.scenario.description
         if set(figures_of(description)) & set(figures_of(self.text)):
@@ -129,7 +135,7 @@ class Features:
         return bool(_runs(words_of(description)) & _runs(words_of(self.text)))
 
     def different(self, phrases: Iterable[str]) -> int:
-        """Return the number of distinct phrases that the answers use."""
+        """Return how many of the phrases the answers contain. Each phrase counts once."""
         return sum(any(f" {phrase} " in line for line in self._lines) for phrase in phrases)
 
     def sentences_with(self, phrases: Iterable[str]) -> int:
@@ -147,6 +153,6 @@ def _part(question_stems: frozenset[str], answered: frozenset[str]) -> float:
 
 
 def _runs(words: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """Return all sequences of three consecutive words of which at least two are not common words."""
+    """Return all sequences of three consecutive words in which at least two words are not stop words."""
     runs = zip(*(words[start:] for start in range(SHARED_RUN_WORDS)), strict=False)
     return {run for run in runs if sum(word not in STOP_WORDS for word in run) > 1}

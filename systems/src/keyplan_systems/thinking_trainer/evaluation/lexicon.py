@@ -1,4 +1,4 @@
-"""Words and phrases that the rubric evaluator searches for, in lower case. Phrases match whole words only."""
+"""Words and phrases that the rubric evaluator searches for, in lower case. Only whole words match."""
 
 from __future__ import annotations
 

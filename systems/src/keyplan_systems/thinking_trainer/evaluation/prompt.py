@@ -1,4 +1,6 @@
-"""The request to the model: the rubric as instructions, the submission as JSON, and any problem with the last reply."""
+"""Builds the request to the model: the rubric as instructions, the submission as JSON, and any problem with the
+previous reply.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parser of the model's reply, which finds the JSON object in its text and validates it with the rubric."""
+"""Parses a model's reply: finds the JSON object in the text and validates it against the rubric."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ from ..domain.rubric import (
 
 MAX_REPLY_CHARACTERS = 100_000
 MAX_OPENINGS = 200
-"""Maximum number of braces that are tried as the start of an object, so that a reply with many braces cannot stall the
-evaluator."""
+"""Maximum number of opening braces that are tried as the start of a JSON object. The limit prevents a reply with many
+braces from stalling the evaluator.
+"""
 
 
 class ReplyUnusable(Exception):  # noqa: N818 - never raised outside the evaluators
-    """Raised if a model's reply does not contain a valid assessment. The message contains the reason in words that the
-    model can use.
+    """Raised if a model's reply does not contain a valid assessment. The message describes the problem and is sent to
+    the model with the next request.
     """
 
 
 def _cut(limit: int) -> BeforeValidator:
-    """Return a validator that truncates a long value instead of rejecting the reply, because the scores matter most."""
+    """Return a validator that truncates text to `limit` characters. A long text does not invalidate the reply, because
+    the scores matter most.
+    """
     return BeforeValidator(
         lambda text: f"{text[: limit - 1]}…" if isinstance(text, str) and len(text) > limit else text
     )
@@ -53,7 +56,7 @@ class _Dimension(BaseModel):
 
 
 class _Reply(BaseModel):
-    """The model's whole reply. Additional fields such as an overall score are ignored."""
+    """A complete reply of the model. Additional fields, such as an overall score, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -62,7 +65,7 @@ class _Reply(BaseModel):
 
 
 class _Graded(BaseModel):
-    """The dimensions as the rubric requires them: all eight, each once."""
+    """The dimensions in a reply, in which each of the eight dimensions must occur exactly once."""
 
     dimensions: AllDimensions
 

@@ -25,17 +25,18 @@ from .evaluator import Submission
 from .features import Features
 
 MODEL_ID = "keyplan-rubric-1"
-"""Model ID that each evaluation by the rubric contains. Its number increases when a check, a threshold or a list of
-words changes.
+"""Model ID in each evaluation by the rubric. The number in the ID is incremented when a check, a threshold or a word
+list changes.
 """
 
 
 class RubricEvaluator:
-    """Evaluator that uses only the checks of the fixed rubric."""
+    """Evaluator that uses only the fixed checks of the rubric."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return the scores of all eight dimensions, each with the reasons for its points and for missing points. The
-        evaluation never fails.
+        """Return the assessment of a submission. Each score has the reasons for its points and for the missing points.
+
+        The evaluation never fails.
         """
         features = Features(submission)
         scores = tuple(_score(dimension, features) for dimension in DIMENSIONS)
@@ -52,8 +53,8 @@ def _score(dimension: Dimension, features: Features) -> DimensionScore:
 
 
 def _feedback(submission: Submission, scores: tuple[DimensionScore, ...]) -> str:
-    """Return feedback that names the strongest dimension, and advice on the weakest of the dimensions that the
-    questions focus on.
+    """Return feedback that names the strongest dimension and gives advice on the weakest one. The advice considers only
+    the dimensions on which the questions focus.
     """
     best = max(scores, key=lambda score: score.score)
     requested = {area for question, _ in submission.pairs for area in question.focus_areas}

@@ -1,1 +1,1 @@
-"""The seed scenarios, with one JSON file each in `data`, and their loader."""
+"""The seed scenarios, each in a JSON file in `data`, and their loader."""

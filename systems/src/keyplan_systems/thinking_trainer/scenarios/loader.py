@@ -1,4 +1,4 @@
-"""Loader of scenarios from JSON files, either the included ones or those in a folder, with validation."""
+"""Loads and validates scenarios from JSON files, which are either the included files or those in a given folder."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..domain.versions import Kind, read
 
 
 def seed_scenarios() -> tuple[Scenario, ...]:
-    """Return the twenty included scenarios, easiest first, and then by ID."""
+    """Return the twenty included scenarios, sorted by difficulty (easiest first) and then by ID."""
     return scenarios_in(resources.files(__package__) / "data")
 
 
 def scenarios_in(folder: Traversable) -> tuple[Scenario, ...]:
-    """Return all scenarios in a folder's `.json` files, easiest first, and then by ID.
+    """Return the scenarios in all `.json` files of a folder, sorted by difficulty (easiest first) and then by ID.
 
-    The folder can be a `pathlib.Path`. Files of older versions are upgraded. Raises ScenarioFileInvalid, which lists
-    every invalid file.
+    `folder` can be a `pathlib.Path`. Files of older versions are upgraded. Raises ScenarioFileInvalid if any file is
+    invalid. The error lists all invalid files.
     """
     files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".json")), key=lambda file: file.name)
     if not files:
@@ -43,9 +43,9 @@ def _loaded(files: Iterable[Traversable]) -> tuple[list[Scenario], list[str]]:
 
 
 def load_scenario(file: Traversable) -> Scenario:
-    """Return the scenario in a file that is named after its `scenarioId`.
+    """Return the scenario in a file. The name of the file must be the `scenarioId` of the scenario.
 
-    Raises ScenarioFileInvalid, whose message contains the file, the field and the rule.
+    Raises ScenarioFileInvalid if the file is invalid. The message contains the file, the field and the violated rule.
     """
     try:
         item = json.loads(file.read_text("utf-8"))
