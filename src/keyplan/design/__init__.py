@@ -1,1 +1,3 @@
-"""The design language: declarations of tables, entities, keys, access patterns, consumers and their load."""
+"""The design language: declarations of tables, entities, keys, access patterns, stream consumers and the
+expected load.
+"""

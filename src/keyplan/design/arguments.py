@@ -21,7 +21,9 @@ numbers could overflow to infinity.
 
 
 def invalid_option(option: str, value: object, what: str, fix: str) -> DesignError:
-    """Return a DesignError for an option whose value is invalid."""
+    """Return a DesignError for an option with an invalid value. `what` completes the sentence "option=value is ...",
+    and `fix` describes a valid value.
+    """
     return DesignError(f"{option}={shorten(value)} is {what}", place=calling_place(), fix=fix)
 
 
@@ -66,9 +68,9 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping
 
 
 def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
-    """Return True if a keyword argument has the same name as a positional-only parameter.
+    """Return True if a keyword argument of a call has the same name as a positional-only parameter.
 
-    Since Python 3.12, `Signature.bind` accepts such arguments.
+    Since Python 3.12, `Signature.bind` accepts such arguments. `options` are the keyword arguments.
     """
     return any(
         parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in options
@@ -119,7 +121,9 @@ def unknown_option(option: str, options: Iterable[str]) -> DesignError:
 
 
 def check_text(option: str, value: object, *, may_be_none: bool = False) -> None:
-    """Raise DesignError unless a value is a string that can be encoded as UTF-8."""
+    """Raise DesignError unless the value of an option is a string that can be encoded as UTF-8 or, with `may_be_none`,
+    None.
+    """
     if value is None and may_be_none:
         return
     if not isinstance(value, str):
@@ -131,36 +135,39 @@ def check_text(option: str, value: object, *, may_be_none: bool = False) -> None
 
 
 def check_flags(**flags: object) -> None:
-    """Raise DesignError unless every value is a bool."""
+    """Raise DesignError unless every option, passed as a keyword argument, is a bool."""
     for option, value in flags.items():
         if not isinstance(value, bool):
             raise invalid_option(option, value, "neither True nor False", f"write {option}=True, or leave it out")
 
 
 def check_numbers(**figures: object) -> None:
-    """Raise DesignError unless every value is a non-negative number or None, which stands for an unset option."""
+    """Raise DesignError unless every option, passed as a keyword argument, is a non-negative number or None. None
+    stands for an unset option.
+    """
     for option, value in figures.items():
         if value is not None and not is_number(value):
             raise invalid_option(option, value, "not a valid number", "give a number of at least 0")
 
 
 def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool:
-    """Return True if a value is a finite number within the bounds, and not a bool."""
+    """Return True if a value is a finite number from `least` to `most`, and not a bool."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number and least <= value <= most and math.isfinite(value)  # type: ignore[operator,arg-type]
 
 
 def check_count(word: str, values: int, most: int) -> None:
-    """Raise DesignError unless `values`, a number of values, is from 1 to `most`. `word` names the option in the
-    message.
+    """Raise DesignError unless the number of values, given in `values`, is between 1 and `most`. `word` is the name
+    that the message uses for the option.
     """
     if not 1 <= values <= most:
         refuse(f"{word} is given {values} values", f"give from 1 to {most} of them")
 
 
 def as_tuple(option: str, values: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
-    """Return the values of an option as a tuple, even if only one is given. Raises DesignError if a value is not of an
-    accepted type.
+    """Return the values of an option as a tuple. A single value becomes a tuple with one element.
+
+    Raises DesignError, with the text `fix`, if a value is not an instance of `kinds`.
     """
     if isinstance(values, kinds):
         return (values,)

@@ -119,7 +119,7 @@ class EntitySpec:
     """The name of the field that counts the changes to an item."""
     uniques: tuple[BoundUnique, ...]
     found_by: tuple[tuple[str, ...], ...]
-    """Fields, or combinations of fields, that the design must be able to find items by."""
+    """The fields, or combinations of fields, by which the design must be able to find items."""
     volume: Volume | None
     store_key_fields: bool | tuple[str, ...]
     """Which fields of the primary key templates are also stored as separate attributes: all, none, or the
@@ -464,9 +464,9 @@ def _check_own_fields(
 
 
 def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
-    """Raise DesignError if an index key has a condition, but all of its attributes are stored fields.
+    """Raise DesignError if an index key has a condition, but each of its attributes is a stored field.
 
-    These attributes are never removed, so an item could never leave the index.
+    Such attributes are never removed, so an item could never leave the index.
     """
     own = {stored.attribute for stored in fields.values()}
     if bound.only_if is not None and all(part.attribute in own for part in bound.attributes):

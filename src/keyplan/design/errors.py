@@ -26,7 +26,9 @@ _OWN_FRAMES = (
     str(Path(pydantic.__file__).parent) + os.sep,
     "<string>",
 )
-"""Path prefixes of files that never contain a declaration or a call. Dataclasses generate code in "<string>"."""
+"""Path prefixes of files to skip in the search for the user code that called this package. "<string>" is the file name
+of code that dataclasses generate.
+"""
 _LINES_OF_A_DECLARATION = 40
 
 
@@ -69,7 +71,10 @@ class Place:
     """The call that made the declaration. It is looked up in the source only when a message shows the location."""
 
     def at(self, text: str, offset: int = 0, width: int = 0) -> Place:
-        """Return this location with another text to mark."""
+        """Return a copy of this location that marks a different text.
+
+        `offset` and `width` select the characters of the text to mark.
+        """
         return replace(self, text=text, offset=offset, width=width)
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ from keyplan.design.parameters import Each, EveryShard, Source
 
 
 def arguments_text(fields: Mapping[str, Source]) -> str:
-    """Return fields and their values as the source text of keyword arguments."""
+    """Format field values as the source code of keyword arguments, such as `user_id=user_id, status='open'`."""
     return ", ".join(f"{name}={source!r}" for name, source in fields.items())
 
 
@@ -32,6 +32,8 @@ def refuse_truth() -> NoReturn:
 def refuse_join(word: str, other: object) -> NoReturn:
     """Raise DesignError because a pattern body combines `pk(...)` or `item(...)` with another object by an operator
     such as &.
+
+    `word` is "pk" or "item". The fix in the error depends on the type of the other object.
     """
     if isinstance(other, Condition):
         method = "filter" if word == "pk" else "condition"
@@ -45,19 +47,23 @@ def refuse_join(word: str, other: object) -> NoReturn:
 
 
 def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
-    """Raise DesignError if a value is passed as a positional argument, because only a keyword names its field."""
+    """Raise DesignError if there are positional arguments, because only a keyword argument names its field. `word` is
+    the name of the called builder.
+    """
     if unnamed:
         refuse(f"{word}(...) is called with {unnamed[0]!r} without a field name", f"write {word}(field={unnamed[0]!r})")
 
 
 def refuse_twice(twice: object, what: str) -> None:
-    """Raise DesignError if a method chain sets the same part twice."""
+    """Raise DesignError if `twice` is true, because a method chain sets the same part twice. `what` names the part."""
     if twice:
         refuse(f"the pattern states its {what} twice", "keep one of them")
 
 
 def refuse_both_forms(fields: object, words: object, what: str) -> None:
-    """Raise DesignError if a key is declared both with field values and as a string."""
+    """Raise DesignError if a key is declared both with field values and as a string. `what` names the key in the
+    message.
+    """
     if fields and words is not None:
         refuse(
             f"the pattern states its {what} both by fields and as text",
@@ -69,7 +75,7 @@ _KEY_TEXT_EXAMPLES = {"pk": 'pk.text("USER#{user_id}")', "sk": '.sk.text("=", "T
 
 
 def check_key_text(word: str, words: object) -> None:
-    """Raise DesignError if a key string is not a str."""
+    """Raise DesignError if the argument of `pk.text(...)` or `sk.text(...)` is not a string. `word` is "pk" or "sk"."""
     if not isinstance(words, str):
         refuse(
             f"{word}.text expects a string, got {words!r}",
@@ -88,7 +94,7 @@ def merge_fields(first: dict[str, Source], second: dict[str, Source]) -> dict[st
 
 
 def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
-    """Map each field name to the source location of the code that called this package."""
+    """Return the source location of the code that called this package, for each of the given field names."""
     return dict.fromkeys(names, calling_place()) if names else {}
 
 
@@ -233,7 +239,9 @@ class SortKey:
         return self._condition.with_sort(KeyCondition(range=Range("between", name, *pair), places=places))
 
     def text(self, op: TextOp, low: str, high: str | None = None) -> KeyCondition:
-        """Write the sort key condition as a string with placeholders for parameters.
+        """Return a key condition whose sort key part is a string with placeholders for parameters.
+
+        `op` is the operator. `high` is the upper bound if the operator is "between".
 
         Examples: `.sk.text("begins_with", "TASK#")` and `.sk.text("between", "TASK#", "USER#{user_id}")`.
         """
@@ -297,7 +305,9 @@ class _PartitionKey:
         return KeyCondition(partition=dict(fields), places=calling_places(fields))
 
     def text(self, words: str) -> KeyCondition:
-        """Write the partition key as a string with placeholders for parameters, such as pk.text("USER#{user_id}")."""
+        """Return a key condition whose partition key is a string with placeholders for parameters, such as
+        pk.text("USER#{user_id}").
+        """
         check_key_text("pk", words)
         return KeyCondition(partition_text=words)
 
@@ -361,7 +371,7 @@ class ItemWrite:
     places: Mapping[str, Place] = field(default_factory=dict)
     """Maps each field to the location in the source code where the pattern names it."""
     nothing_given: bool = False
-    """Whether a call provides none of the fields of a patch, and the write has no other changes."""
+    """Whether a call provides no field of a patch, and the write does not make any other changes."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set fields, or a single member of a field. A value of None removes the field."""
@@ -426,9 +436,9 @@ class ItemWrite:
         return replace(self, version=version)
 
     def assuming(self, **fields: object) -> ItemWrite:
-        """State the values that the caller expects the stored item to have in fields that are used in index keys.
+        """Declare the values that the caller expects the stored item to have in fields that are part of index keys.
 
-        The write fails if the stored values differ, which keeps the item's index keys correct.
+        The write fails if the stored values differ, so that the item's index keys stay correct.
         """
         places = {**calling_places(fields), **self.places}
         return replace(self, assumed=merge_fields(self.assumed, fields), places=places)

@@ -122,7 +122,9 @@ class Operand:
 
 
 def _choices_in(choice: object) -> tuple[object, ...]:
-    """Return the constants inside an each(...), or any other choice as a one-element tuple."""
+    """Return the values of a choice: all constants of an `each(...)` with constants, or any other choice as a
+    one-element tuple.
+    """
     return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
@@ -334,7 +336,10 @@ def _leaf_operands(condition: Condition | None) -> Iterator[Any]:
 
 
 def _check_not_list(word: str, values: tuple[object, ...]) -> None:
-    """Raise DesignError if a list is passed instead of its members, because a scalar field never equals a list."""
+    """Raise DesignError if the only value is a list, because a field that is compared with it never equals a list.
+
+    `word` is the name of the called method.
+    """
     if len(values) != 1:
         return
     (value,) = values

@@ -96,7 +96,7 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
     """Return the field values that a condition implies.
 
     These are constants from equality comparisons, and None for fields that must be absent. A field that must be absent
-    is omitted if its default is not None, because reads return its default.
+    is omitted if it has a default other than None, because reads would return the default.
     """
     if isinstance(condition, AndCondition):
         return {name: value for part in condition.parts for name, value in stated_values(part, fields).items()}
@@ -136,7 +136,11 @@ def operand_value(operand: object, values: Mapping[str, Any]) -> Any:
 
 
 def _size(value: Any) -> Any:
-    """Return the size of a value as DynamoDB counts it, in UTF-16 code units, bytes or members."""
+    """Return the size of a value as DynamoDB's `size` function computes it: the UTF-16 code units of a string, the
+    bytes of a binary, or the members of a set, list or map.
+
+    Return UNKNOWN for a value of any other type.
+    """
     ((code, content),) = encode_value(value).items()
     if code == "S":
         return len(content.encode("utf-16-le", "surrogatepass")) // 2
@@ -211,7 +215,9 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
-    """Return `accepts(left, right)` for two Strings, Numbers or Binaries. Return False for any other pair of values."""
+    """Return `accepts(left, right)` if both values are Strings, both are Numbers, or both are Binaries. Otherwise,
+    return False.
+    """
     if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
         return accepts(left, right)
     timestamps = _timestamps(left, right)

@@ -37,7 +37,7 @@ class ArgumentCheck(NamedTuple):
     expected: Any
     """The type annotation that argument values are checked against."""
     exact: frozenset[type]
-    """Types whose instances are all accepted. These types are tested first."""
+    """Classes whose instances need no further check. They are tested first, because this test is fast."""
     accepts: TypeCheck
     instance_of: type | None = None
     """The class that values must be instances of. Set for parameters that are whole items, or whose attributes the
@@ -121,7 +121,9 @@ def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
 
 
 def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentCheck:
-    """Return a check that a parameter is an instance of a class or, with `several`, an iterable of instances."""
+    """Return a check that the argument for a parameter is an instance of `model` or, with `several`, an iterable of
+    instances.
+    """
     if not several:
         return ArgumentCheck(parameter, model, frozenset({model}), _is_object(model), model)
     is_object = _is_object(model)
@@ -195,10 +197,10 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
 
 
 def _one_or_several(collection: Any, several: Any) -> Any:
-    """Return a type that accepts either one member of a list or set, or a collection of such members.
+    """Return a type that accepts either a single member of a list or set, or a collection of members.
 
-    `collection` is the type of the list or set, and `several` is the generic type of the collection of members. Return
-    `object` if the type of the members is unknown.
+    `collection` is the type of the list or set. `several` is the generic type of the accepted collection, such as
+    `list`. Return `object` if the type of the members is unknown.
     """
     bare, _ = without_none(collection)
     parts = get_args(bare)
@@ -388,7 +390,9 @@ _WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enu
 
 
 def _exact(annotation: Any) -> frozenset[type]:
-    """Return the types whose instances always have the annotated type, whatever their value."""
+    """Return the classes whose instances always satisfy the type annotation, so that their values need no further
+    check.
+    """
     bare, _ = without_none(annotation)
     parts = get_args(bare) if get_origin(bare) in {Union, types.UnionType} else (bare,)
     exact: set[type] = {type(None)}

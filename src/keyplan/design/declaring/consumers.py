@@ -74,7 +74,7 @@ EVENTS: dict[type[ItemChange[Any]], EventName] = {
 
 @dataclass(frozen=True)
 class Changed:
-    """A change filter that matches modifications in which the value of a field changed."""
+    """A change filter that matches changes to the value of one field."""
 
     field: str
     becomes: object = None
@@ -185,7 +185,7 @@ def build_consumer(
 
 
 def _check_values(function: Callable[..., Any], filter: ChangeFilter | None, entity: EntitySpec, place: Place) -> None:
-    """Raise DesignError if the filter requires a value that the field can never have."""
+    """Raise DesignError if a change filter requires a value that its field can never have."""
     if isinstance(filter, Changed):
         compared = [(filter.becomes, entity.fields[filter.field].annotation)]
     else:

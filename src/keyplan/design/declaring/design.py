@@ -1,4 +1,4 @@
-"""Designs. A design consists of the tables and transactions of a module, and everything declared on them."""
+"""A design: the tables and transactions of a module, and everything that is declared on them."""
 
 from __future__ import annotations
 
@@ -141,9 +141,10 @@ def is_file_path(target: str) -> bool:
 
 
 def _name(module: ModuleType) -> str:
-    """Return the name of the design that a module declares: the value of the module's variable `name`.
+    """Return the name of the design that a module declares.
 
-    If the module does not set it, return the name of its file, or of the folder if the file is design.py.
+    The name is the value of the module's variable `name`. Without this variable, it is the name of the module's file,
+    or the name of the folder if the file is design.py.
     """
     path, name = Path(_file(module)), getattr(module, "name", None)
     if isinstance(name, str) and name:
@@ -162,7 +163,10 @@ def _file(module: ModuleType) -> str:
 
 
 def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -> tuple[T, ...]:
-    """Return the objects in a module's variable `name`. Raises DesignError if an object is not of type `kind`."""
+    """Return the objects in a module's variable `name`.
+
+    Raises DesignError if an object is not an instance of `kind`. `example` is source code that shows a valid value.
+    """
     value = getattr(module, name, ())
     listed = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     for item_value in listed:

@@ -36,9 +36,9 @@ class ReadOptions(TypedDict, total=False):
     rate: Rate
     claims: Claims
     decides: Literal["uniqueness", "quota", "state"]
-    """What the application checks with the result. Requires `guards`."""
+    """The kind of check that the application makes with the result, such as "quota". Requires `guards`."""
     guards: str | Sequence[str]
-    """Names of the write patterns that the application calls or skips depending on the check in `decides`."""
+    """Names of the write patterns that the application calls only if the check in `decides` succeeds."""
     after: str | Sequence[str]
     """Names of write patterns whose writes must be visible to this read immediately."""
     expected_items: float
@@ -149,7 +149,7 @@ Planner = Callable[[PatternDeclaration, Any, Plan], Plan]
 
 @dataclass(frozen=True)
 class KindSpec:
-    """The properties of one kind of pattern."""
+    """The properties of one kind of pattern, such as get or query."""
 
     made: type[Pattern[..., Any]]
     operation: Operation
@@ -324,7 +324,9 @@ def _check_unset(pattern: Pattern[..., Any]) -> None:
 
 
 def _single_sources(terms: KeyCondition | ItemWrite) -> Iterator[Source]:
-    """Yield every value that cannot be each(...): values in ranges, conditions, changes, whole items and versions."""
+    """Yield every value for which each(...) is not allowed: values in ranges, conditions, changes, whole items and
+    versions.
+    """
     if isinstance(terms, KeyCondition):
         if terms.range is not None:
             yield from (terms.range.low, terms.range.high)

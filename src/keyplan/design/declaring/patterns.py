@@ -43,8 +43,8 @@ from keyplan.design.planning.sort_keys import optional_parameters, without_absen
 from keyplan.design.workload import Claim, Rate
 
 _ATTEMPTS = 100
-"""The maximum number of attempts to parse source code. Before version 3.11.8, parsing in CPython can fail while other
-threads parse.
+"""The maximum number of attempts to parse source code. In CPython before 3.11.8, parsing can fail while other threads
+are parsing.
 """
 _VARYING_NAMES = frozenset(
     {"now", "utcnow", "today", "time_ns", "uuid1", "uuid4", "uuid7", "token_bytes", "token_hex", "token_urlsafe"}
@@ -180,14 +180,14 @@ Kind = Literal[
 
 @dataclass(frozen=True, eq=False)
 class Page(Sequence[T]):
-    """A page of results, in order, with the cursor of the next page.
+    """A page of results, in order, with the cursor for the next page.
 
-    A page equals another page, list or tuple with equal items.
+    A page is equal to another page, a list or a tuple if both contain equal items in the same order.
     """
 
     items: tuple[T, ...]
     cursor: str | None = None
-    """The cursor to pass to the next call of the same pattern, with the same arguments. None on the last page."""
+    """The cursor to pass to the next call to the same pattern, with the same arguments. None on the last page."""
     deleted: int = 0
     """With `hydrate=True`, the number of index entries whose item had been deleted before it was read from
     the table.
@@ -235,7 +235,7 @@ class Facts:
     decides: str = ""
     """What the application checks with the result: "uniqueness", "quota" or "state"."""
     guards: tuple[str, ...] = ()
-    """Names of the write patterns that the application calls or skips depending on the check in `decides`."""
+    """Names of the write patterns that the application calls only if the check in `decides` succeeds."""
     after: tuple[str, ...] = ()
     """Names of write patterns whose writes must be visible to this read immediately."""
     ordered_by: str | None = None
@@ -352,7 +352,7 @@ class Pattern(Generic[P, R]):
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the pattern's requests, which is computed once."""
+        """The plan of the requests that the pattern sends. Computed on first access."""
         return self._make_plan(self, self._terms)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
@@ -441,8 +441,9 @@ class Pattern(Generic[P, R]):
 
 
 def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
-    """Generate the function that checks the arguments of a pattern and creates a call, with one test per checked
-    parameter.
+    """Generate the function that creates calls to a pattern.
+
+    The generated function tests each argument whose parameter has a type check before it creates the call.
     """
     scope: dict[str, Any] = {
         "pattern": pattern,
@@ -569,7 +570,7 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
 
 
 def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
-    """Return the parameters that do not appear in the result of the pattern's body, in order."""
+    """Return the names of the parameters that do not appear in the object that the pattern's body returns, in order."""
     terms = pattern._terms
     used = {param._name for param in params_in(terms)}
     return [name for name in pattern.parameters if name not in used and not _is_in_key_text(name, terms)]

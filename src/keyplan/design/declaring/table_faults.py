@@ -190,7 +190,7 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
 
 
 def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
-    """Yield a fault for each unique constraint whose guard items need a key type that the table does not have.
+    """Yield a fault for each unique constraint whose guard items have a key of a type other than the table's key type.
 
     A guard item reserves a unique value, and has a string key by default.
     """

@@ -126,8 +126,8 @@ class Table:
         `indexes` maps each index to its key template. An index can be omitted if its key attributes are fields.
         `version` names the int field that counts the changes to an item. `unique` lists fields whose values must be
         unique among all items. `found_by` lists fields by which the design must be able to find items. `volume` is the
-        number and size of the items. `store_key_fields` is False, or a list of field names, to control which fields of
-        the primary key template are also stored as separate attributes.
+        number and size of the items. By default, the fields of the primary key template are also stored as separate
+        attributes. If `store_key_fields` is False, none of them are; if it is a list of field names, only these are.
         """
         place = calling_place()
         if not (indexes is None or isinstance(indexes, Mapping)):

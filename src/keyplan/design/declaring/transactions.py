@@ -32,7 +32,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, eq=False)
 class TransactionStep:
-    """One write in a transaction or, if `repeated` is set, one write for each of its values."""
+    """A step of a transaction: one write or, if `repeated` is set, one write for each value of that argument."""
 
     call: WriteCall[Any]
     repeated: Each | None
@@ -76,7 +76,7 @@ class Transaction(Pattern[P, None]):
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
-        """The type checks for the arguments, derived from the transaction's annotations or from the checks of its
+        """The type checks for the transaction's arguments, derived from its annotations or from the checks of its
         steps.
         """
         expected: dict[str, Any] = {}

@@ -60,7 +60,7 @@ class FindOptions(FindCountOptions, total=False):
 
 
 class UndeclaredPattern(Pattern[..., Any]):
-    """The pattern of ad-hoc calls that differ only in their values.
+    """A generated pattern for ad-hoc calls that differ only in their values.
 
     Raises DesignError at the line of the call if DynamoDB cannot run the pattern.
     """

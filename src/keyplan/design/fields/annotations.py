@@ -153,7 +153,7 @@ def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
 
 
 def annotation_with_limits(info: FieldInfo) -> Any:
-    """Return the annotation of a model field, including its constraints, such as `max_length`."""
+    """Return the annotation of a model field together with its constraints, such as `max_length`."""
     return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
 
 
@@ -489,18 +489,22 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""Pairs of a tuple of types and another type, whose values are stored in the same way.
+"""Pairs of a tuple of types, and a type whose values are stored in the same way.
 
-If a union contains a type of the tuple and the other type, all stored values would be read back as the other type.
+In a union of such types, a stored value does not show its type, and would be read back as the second element of the
+pair.
 """
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
-"""Types of dict keys that can be restored from map keys, which are strings."""
+"""Types of dict keys that can be restored from the keys of a DynamoDB map, which are always strings."""
 _DECODING: tuple[tuple[type, str, str], ...] = (
     (EncodedBytes, "encoded bytes, as Base64Bytes, are", "use bytes, which are stored as they are"),
     (EncodedStr, "encoded text, as Base64Str, is", "use str, which is stored as it is"),
     (Json, "a Json is", "use the type of what its text holds"),
 )
-"""Types that decode their input, each with an error message and a fix. Stored values are already decoded."""
+"""Unsupported types whose validation decodes the input, each with the words for the error message and the fix.
+
+Validation would decode a stored value a second time.
+"""
 
 
 def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:

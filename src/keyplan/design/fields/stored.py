@@ -2,7 +2,7 @@
 
 Values are encoded according to their runtime type, so a value that pydantic accepted is stored unchanged. Numbers are
 exact: a Decimal keeps its digits, and a float uses its shortest representation. Timestamps are stored as strings that
-sort by time, or as whole units since 1970.
+sort by time, or as a whole number of seconds or milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
 
 
 def epoch_units(value: datetime, per_second: int) -> str:
-    """Return the number of whole units since 1970, with `per_second` units in a second, as a string.
+    """Convert a timestamp to the number of whole time units since 1970, as a string.
 
-    Raises ValueError for a timestamp without a time zone.
+    `per_second` is the number of units in a second, such as 1000 for milliseconds. Raises ValueError for a timestamp
+    without a time zone.
     """
     _check_time_zone(value)
     delta = value - _EPOCH
@@ -77,7 +78,7 @@ def epoch_units(value: datetime, per_second: int) -> str:
 
 
 def timestamp_from_epoch(number: str, per_second: int) -> datetime:
-    """Return the timestamp for a number of units since 1970, with `per_second` units in a second."""
+    """Convert a number of time units since 1970 to a timestamp. `per_second` is the number of units in a second."""
     return _EPOCH + timedelta(microseconds=int(Decimal(number) * 1_000_000 / per_second))
 
 
@@ -95,7 +96,7 @@ def round_down(stored: StoredAs | None, value: datetime) -> datetime:
 
 
 def round_up(stored: StoredAs, value: Any) -> Any:
-    """Round a timestamp up to the unit of its storage format. Return values of other types unchanged."""
+    """Round a timestamp up to the precision of its storage format. Return values of other types unchanged."""
     if not isinstance(value, datetime):
         return value
     unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
@@ -128,7 +129,8 @@ def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
 def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encoder:
     """Return a function that encodes values of a nested member of a type.
 
-    `parts` is the path of the member: names and list indexes. With `up`, timestamps are rounded up to their unit.
+    `parts` is the path of the member: names and list indexes. With `up`, timestamps are rounded up to the precision of
+    their storage format.
     """
     stored: StoredAs | None = None
     for part in parts:
@@ -391,7 +393,7 @@ def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, C
 def _absent_default(annotation: Any) -> Callable[[], Any] | None:
     """Return a function that creates the value of a field whose attribute is absent: None, or an empty set.
 
-    Return None if such a field has no value.
+    Return None if the type allows neither None nor an empty set.
     """
     if without_none(annotation)[1]:
         return lambda: None
