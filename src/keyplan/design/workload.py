@@ -69,7 +69,7 @@ class Bytes:
 @checked_call
 @dataclass(frozen=True)
 class Distinct:
-    """The number of distinct values of a field, and how unevenly the load is distributed among them."""
+    """The number of distinct values of a field, and the distribution of the load among these values."""
 
     count: int
     hottest: float | None = None
@@ -87,7 +87,7 @@ class Distinct:
 
 
 Shares = Mapping[Any, float]
-"""The share of items with each value of a field, as in {"open": 0.1, "done": 0.9}."""
+"""Maps each value of a field to the share of items that have this value, as in {"open": 0.1, "done": 0.9}."""
 
 
 @checked_call
@@ -177,8 +177,8 @@ class OnDemand:
 
     @property
     def served(self) -> tuple[int, int]:
-        """The read and write units per second that a new table can serve immediately. Never less than DynamoDB's
-        defaults.
+        """The numbers of read units and write units per second that a new table can serve immediately. They are never
+        less than DynamoDB's defaults.
         """
         return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
 
@@ -189,9 +189,9 @@ class Provisioned:
     """Provisioned capacity, charged per hour."""
 
     read: int
-    """The provisioned read capacity, in read units per second."""
+    """The provisioned read capacity, in read capacity units."""
     write: int
-    """The provisioned write capacity, in write units per second."""
+    """The provisioned write capacity, in write capacity units."""
 
     def __post_init__(self) -> None:
         _check_units(read=self.read, write=self.write)

@@ -1,1 +1,3 @@
-"""Definitions of DynamoDB itself: values, expressions, PartiQL, request shapes and messages, without I/O or a clock."""
+"""Definitions that need neither I/O nor a clock: DynamoDB's values, expressions, PartiQL, request shapes
+and messages.
+"""

@@ -426,7 +426,7 @@ class StoredField:
         return DeclaredField.of(self.name, self.info.annotation, self.info)
 
     def encode_up(self, value: Any) -> AttributeValue:
-        """Encode a value. A timestamp is rounded up to the unit of its storage format."""
+        """Encode a value. A timestamp is rounded up to the precision of its storage format."""
         return self.encode(value if self.stored is None else round_up(self.stored, value))
 
     @property
@@ -443,7 +443,9 @@ class StoredField:
 
 
 def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> StoredField:
-    """Return a model field with its storage format. `ttl` is the table's TTL attribute."""
+    """Return the StoredField for a field of a pydantic model. `ttl` is the name of the table's TTL
+    attribute, if any.
+    """
     mark = attribute_of(info)
     attribute = mark.name or name
     annotation, optional = without_none(info.annotation)
@@ -480,12 +482,16 @@ def plain_decoder(stored: StoredField) -> Callable[[Any], Any] | None:
 
 @lru_cache(maxsize=4096)
 def validator(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that validates a value as the field's model would. It raises ValueError for invalid values."""
+    """Return a function that validates a value as the field's model would. The returned function raises ValueError for
+    an invalid value.
+    """
     return _validator(stored.name, annotation_with_limits(stored.info))
 
 
 def amount_validator(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that validates an amount to add to a field. It ignores the constraints of the field."""
+    """Return a function that validates the type of an amount to add to a field. The function ignores the field's
+    constraints, such as a minimum.
+    """
     return validator(stored) if stored.stored is not None else _validator(stored.name, stored.annotation)
 
 

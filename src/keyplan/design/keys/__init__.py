@@ -1,1 +1,3 @@
-"""Key templates such as `TASK#{task_id}`, the encodings of their fields, and the overlap of two templates."""
+"""Key templates such as `TASK#{task_id}`, the encodings of their fields, and checks of whether two
+templates overlap.
+"""

@@ -1,9 +1,8 @@
 """Finite automata for regular languages, and the search for words that two automata share.
 
 A language is converted to an automaton with numbered states and without empty transitions. Two automata are explored in
-parallel, and the first shared word found is a shortest one. An automaton may accept more words than its language
-contains, because long repetitions count as unlimited, but never fewer. Therefore, if no shared word is found, none
-exists.
+parallel, and shorter shared words are found first. An automaton may accept more words than its language contains,
+because long repetitions count as unlimited, but never fewer. Therefore, if no shared word is found, none exists.
 """
 
 from __future__ import annotations
@@ -59,10 +58,11 @@ class AutomatonBuilder:
         self.add(Run(ANY, 0, None))
 
     def add_without(self, language: Language, delimiter: str, barred: CharSet) -> None:
-        """Append the words of a language that can be followed by a delimiter without ambiguity.
+        """Append the words of a language that a delimiter can follow without ambiguity.
 
-        Excluded are words that contain the delimiter or a character in `barred`, and words whose end, together with the
-        delimiter, makes a parser find the delimiter too early.
+        Two kinds of words are excluded: words that contain the delimiter or a character in `barred`, and words whose
+        last characters would form the delimiter together with its first characters, so that a parser would end the word
+        too early.
         """
         builder = AutomatonBuilder(barred | CharSet.of(delimiter) if len(delimiter) == 1 else barred)
         builder.add(language)
@@ -143,8 +143,9 @@ class AutomatonBuilder:
             self._skips[reached[text]].append(end)
 
     def _repeated(self, low: int, high: int | None, at: int, part: CharSet | Language) -> int:
-        """Append `low` to `high` repetitions of a part to the state `at`, and return the state after the last
-        repetition.
+        """Add transitions for `low` to `high` repetitions of `part`, starting at the state `at`.
+
+        Return the state after the last repetition. A `high` of None means unlimited.
         """
 
         def once(start: int) -> int:

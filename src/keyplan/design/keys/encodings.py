@@ -1,4 +1,4 @@
-"""Encodings of field values in keys: numbers, UUIDs, dates and times, and the errors that they raise.
+"""Encodings of numbers, UUIDs, dates and times as strings in keys, and the errors that encodings raise.
 
 Dates and times are encoded as strings of fixed length, so that they sort by time. A datetime must have a UTC offset.
 Values are rounded down to the unit. The units s, ms and us are `reversible`: values with that precision can be decoded.
@@ -103,8 +103,8 @@ class Encoding:
     value produces. If the encoding is not `reversible`, `decode` returns one of the values that produce the string; for
     a period, this is the first timestamp in UTC. `keeps_order` means that a greater value never produces a smaller
     string. The members of an Enum or Literal are ordered as declared. `rounds_to` is the name of the unit to which more
-    precise values are rounded down. `choices` are all possible strings, if there are few. `min_bytes` and `max_bytes`
-    are UTF-8 lengths, or None for unlimited.
+    precise values are rounded down. `choices` are all possible strings if their number is small, or None. `min_bytes`
+    and `max_bytes` are UTF-8 lengths, or None for unlimited.
 
     `language` contains the strings of all valid values. `pattern` is a regular expression that matches the strings of
     all values of the type, including invalid values, and `reachable` contains the characters of these strings. If
@@ -196,7 +196,7 @@ _UUID_PARTS = (8, 4, 4, 4, 12)
 
 
 def int_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of an int in decimal. Its strings do not sort like numbers, because "10" < "9"."""
+    """Return the encoding of an int as a decimal string. The strings do not sort like numbers, because "10" < "9"."""
 
     def encode(value: Any) -> str:
         if type(value) is not int:
@@ -213,8 +213,8 @@ def int_encoding(field: DeclaredField) -> Encoding:
 
 
 def padded_encoding(field: DeclaredField, width: int) -> Encoding:
-    """Return the encoding of a non-negative int with `width` zero-padded digits, which preserves the order
-    of numbers.
+    """Return the encoding of a non-negative int as a string of `width` digits, padded with zeros. The strings sort like
+    the numbers.
     """
     if width > _MAX_DIGITS:
         raise EncodingError(f"0{width}d is wider than a number can be", f"use at most 0{_MAX_DIGITS}d")
@@ -236,7 +236,7 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
 
 
 def uuid_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of a UUID with 36 lowercase characters, which preserves the order of UUIDs."""
+    """Return the encoding of a UUID as a string of 36 lowercase characters. The strings sort like the UUIDs."""
 
     def encode(value: Any) -> str:
         if not isinstance(value, UUID):
@@ -270,9 +270,9 @@ def _choice_of_number(field: DeclaredField, number: int) -> Any:
 
 
 def _digits_between(minimum: int | None, maximum: int | None) -> Language:
-    """Return a language that contains all ints in the range.
+    """Return a language that contains every int from `minimum` to `maximum`, in decimal notation.
 
-    It can also contain ints outside the range that have the same number of digits.
+    It can also contain ints outside this range that have the same number of digits. A bound of None means unlimited.
     """
     options: list[Language] = []
     if (minimum is None or minimum <= 0) and (maximum is None or maximum >= 0):

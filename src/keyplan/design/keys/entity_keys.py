@@ -31,7 +31,7 @@ KeyParts = KeyPart | tuple[KeyPart, ...]
 
 @dataclass(frozen=True)
 class KeySpec:
-    """A key as it is declared in source code."""
+    """A key as declared with `key(...)`, before it is bound to a table or index."""
 
     partition: tuple[KeyPart, ...]
     sort: tuple[KeyPart, ...]
@@ -67,7 +67,7 @@ def attr(field: str) -> Attr:
 
 @dataclass(frozen=True, eq=False)
 class BoundKeyAttribute:
-    """A key attribute that is built from a template or is a stored field."""
+    """A key attribute whose value comes either from a template or from a stored field."""
 
     attribute: str
     template: BoundTemplate | None = None

@@ -305,7 +305,7 @@ class _Reader:
         return options[0] if len(options) == 1 else OneOf(tuple(options))
 
     def expect_end(self) -> None:
-        """Raise an error if part of the expression has not been parsed."""
+        """Raise _NotUnderstoodError if part of the expression has not been parsed."""
         if self._at < len(self._text):
             raise _NotUnderstoodError
 

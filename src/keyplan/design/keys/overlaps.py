@@ -1,4 +1,5 @@
-"""Checks of whether two key templates can produce the same key, and which other keys a prefix or range returns.
+"""Checks of whether two key templates can produce the same key, and whether a query for the keys of one template also
+returns keys of the other.
 
 Each template is a regular language of its literal text and the strings of each field, given by the field's encoding,
 lengths, choices and pattern. A result of None proves that no valid values produce a shared key. A template that uses a
@@ -154,7 +155,9 @@ def _first_captured(
 
 
 def _values_of_prefix(parts_template: BoundTemplate, text: str) -> Mapping[str, Any] | None:
-    """Return values from which a template produces a prefix of a string, or None."""
+    """Return field values from which the template produces the first characters of `text`, or None if such values do
+    not exist.
+    """
     if not parts_template.placeholders:
         return {}
     candidates = (_values((parts_template,), (text[:end],)) for end in range(len(text) + 1))
@@ -184,10 +187,10 @@ def _first_shared(
 def _shared_values(
     left: Sequence[BoundTemplate], right: Sequence[BoundTemplate], texts: tuple[str, ...]
 ) -> Overlap | None:
-    """Return an overlap of two lists of templates, given the strings of a shared key, or None.
+    """Return the overlap of two lists of templates that is found for the strings of a shared key, or None.
 
-    The strings are decoded to values of one side, and rendered again. If both sides can produce the rendered strings,
-    the overlap has these strings, which may differ from `texts`.
+    The strings are decoded to the values of one list, and rendered again. If both lists can produce the rendered
+    strings, the overlap contains these strings, which may differ from `texts`.
     """
     for side in (left, right):
         for values in _possible_values(side, texts):
@@ -207,9 +210,10 @@ def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mappi
 
 
 def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """Yield field values from which the templates may have produced these strings.
+    """Yield mappings of field names to values from which the templates may have produced these strings.
 
-    For a repeated field, the first and the last placeholder are tried. Reversible placeholders take precedence.
+    A field can occur in several placeholders. The value decoded from the last placeholder is tried before the value
+    decoded from the first one, but a reversible placeholder always takes precedence.
     """
     decoded: list[tuple[BoundPlaceholder, Any]] = []
     for template, text in zip(templates, texts, strict=True):
@@ -294,6 +298,6 @@ def _known_parts(prefix: Prefix, known_fields: Collection[str]) -> tuple[BoundPa
 
 
 def _punctuation(parts: Iterable[BoundPart]) -> CharSet:
-    """Return the characters in literal text that are not letters or digits."""
+    """Return the characters in the literal texts of a template that are neither letters nor digits."""
     literal = "".join(part.text for part in parts if isinstance(part, Text))
     return CharSet.of("".join(character for character in literal if not character.isalnum()))

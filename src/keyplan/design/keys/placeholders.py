@@ -347,7 +347,10 @@ def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
 
 
 def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
-    """Return each string for which `string + delimiter` starts with another of the strings and the delimiter."""
+    """Return the strings that a parser could confuse with another of the strings.
+
+    A string is ambiguous if `string + delimiter` starts with another string that is followed by the delimiter.
+    """
     return {
         text
         for text in texts

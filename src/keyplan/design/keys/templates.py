@@ -63,9 +63,10 @@ def _compiled(
 def compile_key(
     parts: Sequence[tuple[str, BoundTemplate]], otherwise: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]
 ) -> Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]:
-    """Return a function that renders several String attributes.
+    """Return a function that renders several String attributes of a key.
 
-    It passes values that the generated code cannot render to `otherwise`.
+    `parts` pairs the name of each attribute with its template. The function passes values that the generated code
+    cannot render to `otherwise`.
     """
     members = ", ".join(f"{attribute!r}: {{'S': text{number}}}" for number, (attribute, _) in enumerate(parts))
     functions: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generated(

@@ -1,4 +1,4 @@
-"""Encodings of strings and of values that can be enumerated: members of an Enum or a Literal, ranks and shards."""
+"""Encodings of strings, of the members of an Enum or Literal, and of ranks and shard numbers."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ _TRIES = 200_000  # enough to find a value for each of 9,999 shards
 
 
 def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str] = str) -> Encoding:
-    """Return the encoding of an Enum or a Literal of str or int, in which `spell` converts each value to a string.
+    """Return the encoding of an Enum or a Literal whose values are str or int.
 
-    The encoding keeps the order of values if their strings sort in declaration order. It is reversible if all strings
+    `spell` converts the string of each value to its encoded string, and `name` is the name of the placeholder spec. The
+    encoding keeps the order of values if their strings sort in declaration order. It is reversible if all strings
     differ.
     """
     values = field.choices or ()
@@ -186,7 +187,9 @@ _FOLDED_CHARS = 3
 
 
 def text_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding that uses a string unchanged. Its strings sort by code point, like their UTF-8 bytes."""
+    """Return the encoding that uses a string unchanged. The strings sort by code point, which is also the order of
+    their UTF-8 bytes.
+    """
     name, may_be_empty = field.name, field.min_length == 0
 
     def encode(value: Any) -> str:
@@ -271,7 +274,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
 
 
 def _class_of(chars: CharSet) -> str:
-    """Return a regular expression that matches exactly one character of the set."""
+    """Return a regular expression that matches a single character of the set."""
     return "[" + "".join(re.escape(chr(p)) for a, b in chars.ranges for p in range(a, b + 1)) + "]"
 
 

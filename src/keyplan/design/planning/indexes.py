@@ -112,7 +112,7 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
 
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields in those attributes of an index key that exist only for the index."""
+    """Return the fields in the attributes of an index key that exist only for the index."""
     return {name for part in entity.index_only_attributes(bound) for name in part.fields}
 
 
@@ -156,9 +156,11 @@ def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before
 
 
 def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
-    """Return all possible combinations of field values: the known values with each of the listed choices.
+    """Return all possible combinations of field values.
 
-    If there are too many combinations, return only the known values.
+    `values` maps fields to their known values, and `choices` maps fields to their possible values. Each combination
+    contains the known values, and one choice for every other field. If there are too many combinations, return only the
+    known values.
     """
     open_to = {name: choices[name] for name in choices.keys() - values.keys()}
     if prod(map(len, open_to.values())) > _MOST_CASES:
@@ -289,7 +291,7 @@ def _stale_index(
 
 
 def _plural(does: str) -> str:
-    """Return a phrase that starts with a verb, such as "changes due of", with the verb in the plural."""
+    """Return a phrase that starts with a verb, such as "changes due of", with the verb in the plural form."""
     verb, _, rest = does.partition(" ")
     return f"{verb.removesuffix('s')} {rest}".rstrip()
 
@@ -416,7 +418,9 @@ def drops_expired(plan: Plan) -> bool:
 
 
 def index_holds(plan: Plan, attribute: str | None) -> bool:
-    """Return True if the index that a plan reads projects an attribute. The table itself has every attribute."""
+    """Return True if the index that a plan reads contains an attribute. The result is always True for a plan that reads
+    the table.
+    """
     return attribute is not None and (plan.index is None or plan.index.projects(attribute, plan.schema.key))
 
 
@@ -456,9 +460,10 @@ def _can_be_equal(first: KeyValue | BoundKeyAttribute, second: BoundKeyAttribute
 
 
 def range_faults(plan: Plan) -> list[Fault]:
-    """Return a list with a fault if the plan cannot distinguish the items of two entities in an index.
+    """Return a list with one fault if the plan cannot distinguish the items of two entities in an index.
 
-    The result depends on all entities of the table, so it can only be computed when all of them are declared.
+    Otherwise, return an empty list. Call this function after all entities of the table have been declared, because the
+    result depends on all of them.
     """
     index, name = plan.index, plan.schema.discriminator
     if index is None or name is None or plan.hydrated or index_holds_discriminator(plan):

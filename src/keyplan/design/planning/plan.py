@@ -44,7 +44,7 @@ class KeyValue:
     - "prefix": the prefix up to the last given field, including the literal text after it
     - "begins": a prefix that ends within the last given field
     - "lower" and "upper": bounds of all keys with these leading fields
-    - "after" and "before": the bounds just outside of these keys
+    - "after" and "before": the bounds just above and just below all keys with these leading fields
 
     For a stored field, "rounded_up" rounds a timestamp up to the field's unit.
     """
@@ -125,7 +125,7 @@ class Plan:
     """The requests that a pattern sends."""
 
     pattern: str
-    """The name of the pattern. For an ad-hoc call, its form, such as get(Task)."""
+    """The name of the pattern. For an ad-hoc call, the text of the call, such as get(Task)."""
     operation: Operation
     schema: Schema
     entities: tuple[EntitySpec, ...]
@@ -158,7 +158,7 @@ class Plan:
     version: Source = None
     """The version that the stored item must have. For a whole item, the version in that item."""
     item: Source = None
-    """The item that is put, or the list of items of a batch."""
+    """The item that is written, or the list of items of a batch."""
     actions: tuple[FieldUpdate, ...] = ()
     """The changes that an update makes to fields. A change that belongs to a patch is made only if a call provides its
     value.
@@ -185,8 +185,8 @@ class Plan:
     steps: tuple[Plan, ...] = ()
     """The plans of the writes in a transaction."""
     repeats: tuple[Source, ...] = ()
-    """For each step of a transaction, the each(...) for whose values the step is repeated, or None if the step runs
-    once.
+    """For each step of a transaction, the each(...) with the values for which the step is repeated. None for a step
+    that runs once.
     """
     faults: tuple[Fault, ...] = ()
     """Reasons why DynamoDB cannot run the pattern."""
@@ -204,7 +204,7 @@ class Plan:
 
     @property
     def reading(self) -> bool:
-        """Whether the plan reads items and writes none."""
+        """Whether the plan only reads items."""
         return self.operation in READ_OPERATIONS
 
     @property
@@ -271,7 +271,9 @@ FieldUse = Literal["key", "prefix", "compared", "set", "changed"]
 
 
 def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
-    """Yield each field that a plan uses, with the parameter or constant for its value, and how the value is used."""
+    """Yield a tuple for each use of a field in a plan: the field name, the parameter or constant that provides the
+    value, and how the value is used.
+    """
     if plan.key is not None:
         values = [
             *plan.key.partition,

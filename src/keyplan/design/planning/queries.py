@@ -1,4 +1,4 @@
-"""Planning queries and scans: the key or index, the range, and the filter."""
+"""Functions that plan queries and scans: they select the key or index, the key range and the filter."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def plan_query(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> 
 
 
 def plan_scan(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
-    """Plan a scan, which reads every item and selects the results with a filter. `draft` contains the options."""
+    """Plan a scan, which reads every item and selects the results with a filter.
+
+    `draft` contains the options that need no planning.
+    """
     _check_fields(pattern, cond)
     if cond.partition or cond.sort or cond.range or cond.partition_text or cond.sort_text:
         raise DesignError(
@@ -78,8 +81,8 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
 def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
     """Return the key selection for a query on an index that contains none of the pattern's entities.
 
-    The selection is the partition key that the pattern declares as a string. Return None for the table, and for a
-    partition key that is declared with fields.
+    The key selection consists of the partition key, which the pattern declares as a string. Return None for the table,
+    and for a partition key that is declared with fields.
     """
     if index is None or cond.partition_text is None:
         return None
@@ -200,7 +203,9 @@ def _is_sharded(bound: BoundKey, name: str) -> bool:
 
 
 def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> list[Fault]:
-    """Return faults for reads that DynamoDB would reject, and for fields that the index cannot provide."""
+    """Return a fault for each reason why DynamoDB would reject the read, and for each field that the index cannot
+    provide.
+    """
     faults = []
     if draft.consistent and index is not None and index.kind == "GSI":
         faults.append(
@@ -280,8 +285,8 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
 
 
 def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
-    """Yield notes on the effects of fields that the index does not project: for example, reads return their
-    defaults.
+    """Yield notes about fields that the index does not project. For example, a read returns the defaults of such
+    fields.
     """
     if index is None or index.kind != "GSI" or draft.hydrated:
         return

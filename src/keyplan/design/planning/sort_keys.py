@@ -1,8 +1,9 @@
-"""Planning sort key conditions: the key range in a partition that contains the requested items.
+"""Functions that plan sort key conditions: they compute the range of sort keys that contains the requested items.
 
-A condition names leading fields without gaps: equality from the left, followed by at most one range. If a template
-produces the key, the bounds are strings of that template, so that keys of other entities are excluded. If a key string
-is less precise than the field, such as a date for a timestamp, the comparison is repeated on the returned items.
+A condition names the leading fields of the sort key without gaps. Every field is compared for equality, except the last
+one, which may be compared with a range. If a template produces the key, the bounds are strings of that template, so
+that keys of other entities are excluded. If a key string is less precise than the field, such as a date for a
+timestamp, the comparison is repeated on the returned items.
 """
 
 from __future__ import annotations
@@ -179,8 +180,9 @@ def _not_leading(
 
 
 def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
-    """Return a plan with a fault if the sort keys of the entities differ in the part that the condition
-    names, or None.
+    """Return a plan with a fault if the condition selects different ranges of the sort keys of the pattern's entities.
+
+    Otherwise, return None.
     """
     text = [part.text for part in bound.sort]
     for entity in pattern.entities:
@@ -211,9 +213,9 @@ def _have_same_prefix(first: BoundKey, second: BoundKey, cond: KeyCondition) -> 
 
 
 def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
-    """Return the parts of a template before the first field that the condition gives no value for, each as text.
+    """Return the text of each template part before the first field for which the condition has no value.
 
-    Return None if the condition gives a value for every field.
+    Return None if the condition has a value for every field.
     """
     start: list[str] = []
     for part in template.parts if template is not None else ():
@@ -266,7 +268,7 @@ def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
 
 
 def _last_placeholder(template: BoundTemplate, known_fields: Sequence[str]) -> BoundPlaceholder | None:
-    """Return the last placeholder before the first one whose field is not known."""
+    """Return the last of the leading placeholders whose fields are all known, or None."""
     last = None
     for placeholder in template.placeholders:
         if placeholder.name not in known_fields:
@@ -344,7 +346,10 @@ Planned = tuple[SortCondition, Condition | None]
 
 
 def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
-    """Return True if the key starts with the field of the range, so that one bound is enough."""
+    """Return True if the sort key starts with the field that the condition compares with a range.
+
+    In this case, one bound is sufficient.
+    """
     assert part.template is not None, "the caller looked"
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 

@@ -1,4 +1,4 @@
-"""Planning reads by key, puts, deletes, checks, batches and updates."""
+"""Functions that plan reads by key, puts, deletes, condition checks, batches and updates."""
 
 from __future__ import annotations
 

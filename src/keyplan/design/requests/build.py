@@ -3,8 +3,8 @@
 Requests use the format of the boto3 client. Everything that does not depend on arguments is computed once per plan, and
 a call only fills in values. Connections send these requests, and `keyplan explain` shows them.
 
-Source of the limits: developer guide, "Quotas in Amazon DynamoDB", expression parameters: 4 KB, and 300 operators and
-functions.
+Source of the limits: developer guide, "Quotas in Amazon DynamoDB", for expression parameters (4 KB, and 300 operators
+and functions).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def range_request(plan: Plan) -> RangeRequest:
 
 
 class BatchRequest:
-    """Builder of the writes in a batch. If an item occurs several times, only the last write is sent."""
+    """Builder of the write requests in a batch. If an item occurs several times, only its last write is sent."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -155,8 +155,8 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
 
 
 def expressions(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the expressions of a plan in their longest possible form, each with its kind: "filter", "condition" or
-    "update".
+    """Yield the kind and the text of each expression of a plan. The kind is "filter", "condition" or "update", and the
+    text is the longest possible form of the expression.
     """
     if plan.filter is not None:
         yield "filter", RangeRequest(plan).filter

@@ -64,7 +64,7 @@ class ItemBuilder:
 
 
 class WrittenFields:
-    """The fields that a put computes: the version, and fields declared with Created() and Updated()."""
+    """The fields whose values a put computes: the version, and the fields declared with Created() and Updated()."""
 
     def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
         """Determine which fields of an entity a put computes.
@@ -275,10 +275,10 @@ def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, Attribu
 
 
 def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
-    """Return a function that renders a key directly from arguments, or None if this is not possible.
+    """Return a function that renders a key directly from the arguments of a call, or None.
 
-    It is possible for whole keys whose fields have the same names as the arguments. In a prefix, an argument could be
-    mistaken for a field that is not part of the prefix.
+    The arguments can be used directly only for a whole key whose fields have the same names as the arguments. In a
+    prefix, an argument could be mistaken for a field that is not part of the prefix.
     """
     if value.template is None or value.part != "whole":
         return None
@@ -287,7 +287,9 @@ def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
 
 
 def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
-    """Return a key as a tuple of Python values, so that equal Numbers, such as 1.50 and 1.5, are equal."""
+    """Return a key as a tuple of Python values, so that keys with equal Numbers, such as 1.50 and 1.5,
+    compare equal.
+    """
     return tuple(decode_value(value) for value in key.values())
 
 

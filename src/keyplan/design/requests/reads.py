@@ -71,7 +71,9 @@ def projection_members(attributes: Iterable[str] | None) -> Request:
 
 
 def hydration_members(plan: Plan) -> Request:
-    """Return the parameters, except the keys, of the request that reads the full items of a hydrated query or scan."""
+    """Return the parameters of the request that reads the full items of a hydrated query or scan. The keys are not
+    included.
+    """
     members: Request = {"ConsistentRead": True} if plan.consistent else {}
     return members | projection_members(hydration_attributes(plan))
 
@@ -230,7 +232,10 @@ class _SortExpression:
 
 
 def sort_value(value: AttributeValue) -> Any:
-    """Return a Python value for a key attribute value. Python sorts such values of one type as DynamoDB does."""
+    """Convert a key attribute value to a Python value.
+
+    Python sorts the values of one type in the same order as DynamoDB.
+    """
     ((code, content),) = value.items()
     return Decimal(content) if code == "N" else content
 

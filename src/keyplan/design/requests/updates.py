@@ -130,7 +130,10 @@ def _remove(new_writer: NewWriter, path: FieldPath, _source: Source, _encode: En
 
 
 def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Return a function that creates clauses which add to a number. To subtract, the amount is negated."""
+    """Return a function that creates clauses that add an amount to a number.
+
+    `encode_amount` encodes the amount. For clauses that subtract, it also negates the amount.
+    """
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
         writer = new_writer()
@@ -249,7 +252,7 @@ class UpdateExpression:
 
     @property
     def longest(self) -> str:
-        """The longest possible update expression, as far as it can be determined before the arguments are known."""
+        """The longest possible update expression that can be determined without the arguments of a call."""
         clauses = UpdateClauses({}, {})
         for clause in self._clauses:
             getattr(clauses, clause.part).append(clause.longest)

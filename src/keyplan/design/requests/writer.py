@@ -1,4 +1,5 @@
-"""Writer of expressions with placeholders. Expressions are built once per pattern, and values for each call.
+"""A writer of expressions with placeholders. An expression is built once per pattern, and its values are computed for
+each call.
 
 Every name is replaced by a placeholder, so reserved words are not a problem. Placeholders are named after their
 attribute or value, which keeps requests readable.
@@ -95,7 +96,10 @@ _MEMBER_NAMES = (str, int, Enum, UUID, date)
 
 @dataclass(frozen=True, slots=True)
 class ListedValues:
-    """Values in an expression whose number is known only when the pattern is called, such as those of an each(...)."""
+    """A list of values in an expression, such as the values of an each(...).
+
+    The number of values is known only when the pattern is called.
+    """
 
     place: str
     """The text in the expression that the placeholders of the values replace."""
@@ -174,7 +178,9 @@ class RequestPlaceholders:
         return self.free(":" + (_CLEAN.sub("_", called) or "v"))
 
     def values(self, called: str, number: int) -> tuple[str, ...]:
-        """Return `number` new placeholders for the values of a list. They are short, because there can be a hundred."""
+        """Return `number` new placeholders for the values of a list. The placeholders are short, because a list can
+        have up to 100 values.
+        """
         placeholder = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
         names = (f"{placeholder}_{place}" for place in count(1))
         names_used = tuple(islice((name for name in names if not self._is_taken(name)), number))
@@ -182,7 +188,7 @@ class RequestPlaceholders:
         return names_used
 
     def free(self, preferred: str) -> str:
-        """Return an unused placeholder that is similar to `preferred`."""
+        """Return an unused placeholder with a name derived from `preferred`, and mark it as used."""
         many = len(self._taken) >= _NAMED_PLACEHOLDERS
         preferred = f"{preferred[0]}{len(self._taken)}" if many else preferred[:_NAME_CHARACTERS]
         name, number = preferred, 2
@@ -269,7 +275,10 @@ class ExpressionWriter:
         return stored.encode_up if up else stored.encode
 
     def rounds(self, operand: object) -> bool:
-        """Return True if an operand is a timestamp in whole units, so that compared timestamps must be rounded."""
+        """Return True if an operand is a timestamp that is stored with less than microsecond precision.
+
+        Timestamps that are compared with the operand must be rounded.
+        """
         if not isinstance(operand, FieldPath):
             return False
         stored = self._fields[operand.field]

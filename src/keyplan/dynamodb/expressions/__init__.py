@@ -1,1 +1,4 @@
-"""Expressions: parsing, checks, compilation to closures, and application to items. `compiled` is the entry point."""
+"""DynamoDB expressions: parsers, checks, compilation to closures, and application to items.
+
+The module `compiled` is the entry point.
+"""

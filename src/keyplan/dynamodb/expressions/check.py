@@ -1,18 +1,18 @@
 """Checks of conditions and updates, in the same order as in DynamoDB.
 
 DynamoDB checks the names, values and operand types of one condition before it processes the next condition. Names are
-known when an expression is compiled, but values are known only when a request supplies them. Therefore the checks add
-steps to a `CheckPlan`, such as a value that must be defined or a type that a value must have. A problem that is found
-at compile time is raised immediately if the plan has no steps yet. Otherwise it becomes the last step. The steps run in
-order for each request.
+known when an expression is compiled, but values are known only when a request supplies them. Therefore, checks of
+values are added to a `CheckPlan` as steps, such as a check that a value is defined or that it has an allowed type. A
+problem that is found at compile time is raised immediately if the plan has no steps yet. Otherwise it becomes the last
+step. The steps run in order for each request.
 
-For a condition or filter, the whole text is checked first, from left to right: reserved words, functions and where they
-are allowed. Then each condition in it is checked: whether names and values are defined, and whether operands have the
-right number and types and are distinct.
+For a condition or filter, the whole text is checked first, from left to right, for reserved words and for functions
+that are unknown or not allowed at their position. Then each condition in it is checked: whether names and values are
+defined, and whether operands have the right number and types and are distinct.
 
-For an update, the text is checked first, from left to right and section by section. Next, the names in
-the changed paths and overlaps between these paths are checked, then all other names, then values, and finally operand
-types. Values and operand types are checked from the last action to the first.
+For an update, the text is checked first, from left to right and section by section. Next, the names in the changed
+paths and overlaps between these paths are checked, then all other names, then values, and finally operand types. Values
+and operand types are checked from the last action to the first.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ _NamesKey: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A compiled expression whose values are checked with each request."""
+    """A compiled expression whose values are checked for each request."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -108,15 +108,14 @@ class CompiledUpdate(_Checked):
     branches: dict[str, Branch]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
-    """Pairs of a top-level attribute and the type of its new value. If a placeholder determines the type, the pair
-    contains the placeholder instead.
+    """Pairs of a top-level attribute and the type of its new value, or the value placeholder that determines this type.
 
     Attributes whose new type depends on the item are not included.
     """
 
     def assigned(self, values: Values | None) -> list[tuple[str, str]]:
-        """Return pairs of a top-level attribute and its new type, except attributes whose new type depends
-        on the item.
+        """Return pairs of a top-level attribute and the type of its new value. Attributes whose new type depends on the
+        item are not included.
         """
         values_given = _NO_VALUES if values is None else values
         return [
@@ -136,7 +135,9 @@ class CompiledUpdate(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition(_Checked):
-    """A compiled key condition. `problem` is an error message if the condition does not have the required form."""
+    """A compiled key condition. `problem` is the error message if the condition does not have the form of a key
+    condition.
+    """
 
     terms: dict[str, KeyTerm]
     problem: str | None
@@ -210,7 +211,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
 
 
 def _refused(plan: CheckPlan) -> Test:
-    """Return the test for a condition that is always invalid. The test raises the error of the check that failed."""
+    """Return a test for a condition that fails a check in every request. The test raises the error of this check."""
     steps = tuple(plan.steps)
 
     def test(_item: Item, values: Values) -> bool:

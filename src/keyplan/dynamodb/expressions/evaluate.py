@@ -150,8 +150,8 @@ def _fast_unequal(attribute: str, name: str) -> Test:
 def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
     """Return a function that creates a test for an attribute name and a value placeholder.
 
-    The test compares the value of the top-level attribute with the value of the placeholder by calling `accepts`, which
-    compares two contents of the same type. The test is optimized for numbers and strings.
+    The test compares a top-level attribute of the item with the value of the placeholder. It calls `accepts` with the
+    contents of both values if they have the same type. It is optimized for numbers and strings.
     """
 
     def make(attribute: str, name: str) -> Test:
