@@ -1,9 +1,9 @@
 """Key conditions: the required form, and binding to the key of a table or index.
 
-A key condition is parsed and checked like any other condition. It must also consist of one condition per key attribute,
-joined by AND, each of which compares the attribute with values. Binding puts the conditions in the order of the key:
-equality on every partition key attribute, then equality on sort key attributes from left to right without a gap, and at
-most one range condition on the last attribute.
+A key condition is parsed and checked like any other condition. It must also consist of one condition per key attribute.
+The conditions are joined by AND, and each one compares its attribute with values. Binding puts the conditions in the
+order of the key: equality on every partition key attribute, then equality on sort key attributes from left to right
+without a gap, and at most one range condition on the last attribute.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _CLASSIC_KEY_ATTRIBUTES = 2
 
 @dataclass(frozen=True, slots=True)
 class KeyTerm:
-    """The condition on one key attribute. `values` are placeholders. BETWEEN has two."""
+    """The condition on one key attribute.
+
+    `values` contains the placeholders of the compared values: two for BETWEEN, and one for any other operator.
+    """
 
     attribute: str
     operator: SortOperator
@@ -98,7 +101,11 @@ def _operator_text(node: Condition) -> str:
 
 
 def _split(operands: Sequence[Operand], names: Names) -> tuple[str, tuple[str, ...]]:
-    """Split the operands of a condition into its single attribute and the placeholders of its values."""
+    """Return the attribute that a condition compares, and the placeholders of the values, given the operands of the
+    condition.
+
+    Raises ValidationError if the operands are not a single attribute and values.
+    """
     attribute: str | None = None
     values: list[str] = []
     for operand in operands:
@@ -157,8 +164,8 @@ def _require_equalities(
 
 
 def _require_named(terms: Mapping[str, object], partition: Sequence[str], sort: Sequence[str]) -> None:
-    """Raise ValidationError unless every partition key attribute has a condition, and no attribute outside of the key
-    does.
+    """Raise ValidationError if a partition key attribute has no condition, or if an attribute with a condition is not
+    part of the key.
     """
     for attribute in partition:
         if attribute not in terms:

@@ -203,9 +203,9 @@ def clash(paths: Sequence[ResolvedPath]) -> str | None:
 
 
 def _rival(branch: _Branch, part: str | int) -> int | None:
-    """Return the index of a path that conflicts with the path element `part`, or None.
+    """Return the index of an earlier path that conflicts with the path element `part`, or None.
 
-    A name conflicts with a list index at the same position, and vice versa.
+    A map member conflicts with a list element at the same position, and vice versa.
     """
     for other, below in branch.branches.items():
         # All parts of a branch have one kind until the first conflict.

@@ -91,7 +91,7 @@ Condition: TypeAlias = Compare | Between | In | Call | And | Or | Not
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The sum or difference of two operands. A SET action can contain one."""
+    """The sum or difference of two operands, used as the value of a SET action."""
 
     operator: str
     left: Operand
@@ -212,7 +212,7 @@ def render_path(path: Path) -> str:
 
 
 def render_projection(paths: tuple[Path, ...]) -> str:
-    """Return the projection expression for these paths."""
+    """Return the text of a projection expression that selects these paths."""
     return ", ".join(map(render_path, paths))
 
 

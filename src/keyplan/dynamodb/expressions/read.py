@@ -70,8 +70,8 @@ def size_of(value: AttributeValue) -> int | None:
     """Return the result of size() for a value, or None for types without a size.
 
     The size is the number of UTF-16 code units in a string, bytes in a binary value, or members in other values.
-    Source: developer guide, "Comparison operator and function reference". The unit for strings is that of DynamoDB
-    local.
+    Source: developer guide, "Comparison operator and function reference". UTF-16 code units are the unit that DynamoDB
+    local uses for strings.
     """
     ((type_code, content),) = value.items()
     if type_code in _UNSIZED:

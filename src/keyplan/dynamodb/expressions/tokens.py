@@ -1,4 +1,4 @@
-"""The lexer for expressions: known functions, tokens with their positions, and syntax errors.
+"""The lexer for expressions. It defines the known functions, tokens with their positions, and syntax errors.
 
 One lexer is used for every kind of expression, because DynamoDB uses the same token rules for all of them. For example,
 `set` is also a keyword in a filter. A character that cannot start a token becomes a token of kind `BAD`, which every
@@ -75,8 +75,8 @@ def tokenize(text: str) -> list[Token]:
 class Cursor:
     """A position in the tokens of one expression, with the methods that all parsers use.
 
-    `parameter` is the name of the request parameter, with which every error message starts. Expressions translated from
-    a PartiQL statement have no length limit, because the statement itself has one.
+    `parameter` is the name of the request parameter that contains the expression. Every error message starts with this
+    name. Expressions translated from a PartiQL statement have no length limit, because the statement itself has one.
     """
 
     __slots__ = ("_operators", "_unknown_function", "at", "kind", "parameter", "text", "tokens")

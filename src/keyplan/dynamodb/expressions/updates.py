@@ -223,9 +223,10 @@ def _compile_read(path: Path, names: Names) -> Read:
 
 
 def _compile_if_not_exists(call: Operand, names: Names) -> Read:
-    """Return a closure for nested if_not_exists calls.
+    """Return a closure that evaluates nested if_not_exists calls.
 
-    The closure reads the first path that exists, or else the last operand.
+    The closure returns the value at the first path that exists in the item. If none of the paths exists, it returns the
+    value of the last operand.
     """
     gets: list[Get] = []
     while isinstance(call, Call) and call.function == "if_not_exists":
@@ -272,9 +273,10 @@ _ARITHMETIC = {"+": 34, "-": 37}
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The size that DynamoDB computes for an update expression, to reject an expression that writes too much.
+    """The size that DynamoDB computes for an update expression. DynamoDB rejects an expression whose size exceeds a
+    limit.
 
-    It consists of a fixed number of bytes and, for each use of a value, the size of the value.
+    The size consists of a fixed number of bytes and, for each use of a value, the size of the value.
     """
 
     fixed: int = 0
@@ -321,8 +323,9 @@ def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
-    """Return the fixed part of the size charge for an operand and its nested operands, and count the uses of values in
-    `uses`.
+    """Return the fixed part of the size charge for an operand and its nested operands.
+
+    For each value in these operands, add the number of its uses to `uses`.
     """
     total = 0
     for node in nested_operands(operand):
@@ -337,8 +340,8 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
 
 
 def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
-    """Return pairs of a top-level attribute and the type of its new value. If a placeholder determines the type, the
-    pair contains the placeholder instead.
+    """Return pairs of a top-level attribute and the type of its new value, or the value placeholder that determines
+    this type.
 
     Attributes whose new type depends on the item are not included. DynamoDB checks these types before it reads the
     item, because an index key must not change its type.

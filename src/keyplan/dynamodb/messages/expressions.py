@@ -174,7 +174,7 @@ def key_unequal(missing: Sequence[str]) -> str:
 
 
 def key_gap(missing: Sequence[str], present: str) -> str:
-    """Return the message for a sort key condition that has no equality condition on an earlier sort key attribute."""
+    """Return the message for a sort key condition that omits an equality condition on an earlier sort key attribute."""
     return (
         f"RANGE key attributes {', '.join(missing)} must have equality conditions specified in the "
         f"query because a condition is present on key attribute {present}"

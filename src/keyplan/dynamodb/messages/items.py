@@ -132,7 +132,7 @@ start_key_problem: Template1 = (START_KEY_INVALID + ": {}").format
 
 
 def start_key_segment(segment: int, total: int) -> str:
-    """Return the message for an exclusive start key that is in another segment of a parallel scan."""
+    """Return the message for an exclusive start key that belongs to a different segment of a parallel scan."""
     return start_key_problem(
         "Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
         f"TotalSegments: {total} Segment: {segment}"

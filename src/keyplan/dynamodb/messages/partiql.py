@@ -101,7 +101,11 @@ unsupported_type: Template1 = (
 
 
 def unsupported_value(name: str, place: str, path: str = "root") -> str:
-    """Return the message for a term that is not a value, at a position where a value is required."""
+    """Return the message for a term that is not a value, although its position in the statement requires one.
+
+    `name` identifies the term, `place` is its position in the statement, and `path` is the path of the value in the
+    item.
+    """
     return f"Unsupported data type: {name} under key {path} at {place}"
 
 

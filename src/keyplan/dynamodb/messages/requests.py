@@ -56,17 +56,17 @@ pattern: Template1 = "Member must satisfy regular expression pattern: {}".format
 
 
 def enum(values: Sequence[str]) -> str:
-    """Return the text that requires a string to be one of these values."""
+    """Return the text of the constraint that a string must be one of these values."""
     return f"Member must satisfy enum value set: [{', '.join(values)}]"
 
 
 def map_keys(constraints: Sequence[str]) -> str:
-    """Return the text that requires the keys of a map to satisfy these constraints."""
+    """Return the text of the constraint that the keys of a map must satisfy the given constraints."""
     return f"Map keys must satisfy constraint: [{', '.join(constraints)}]"
 
 
 def map_values(constraints: Sequence[str]) -> str:
-    """Return the text that requires the values of a map to satisfy these constraints."""
+    """Return the text of the constraint that the values of a map must satisfy the given constraints."""
     return f"Map value must satisfy constraint: [{', '.join(constraints)}]"
 
 
@@ -75,14 +75,14 @@ front_constraint: Template2 = "Value at '{}' failed to satisfy constraint: {}".f
 
 
 def newer_enum(values: Sequence[str]) -> str:
-    """Return the message of DynamoDB's newer validation code for an invalid enum value, which does not name
-    the member.
+    """Return the message of DynamoDB's newer validation code for an invalid enum value. The message does not contain
+    the member name.
     """
     return f"Failed to satisfy constraint: {enum(values)}"
 
 
 def detected(faults: Sequence[str]) -> str:
-    """Return one message that lists all violated constraints."""
+    """Return a single message that lists all violated constraints of a request."""
     plural = "" if len(faults) == 1 else "s"
     return f"{len(faults)} validation error{plural} detected: {'; '.join(faults)}"
 

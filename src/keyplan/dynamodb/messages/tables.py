@@ -135,7 +135,9 @@ def throughput_same(index: str | None, current: tuple[int, int], requested: tupl
 
 
 def index_units_needed(indexes: Sequence[str]) -> str:
-    """Return the message for a switch to provisioned capacity that does not include units for these indexes."""
+    """Return the message for a switch to provisioned capacity that does not specify the capacity units of these
+    indexes.
+    """
     return f"{_INVALID}ProvisionedThroughput must be specified for index: {','.join(indexes)}"
 
 

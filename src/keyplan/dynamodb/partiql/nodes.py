@@ -256,7 +256,8 @@ def attributes(term: Term) -> list[str]:
 def equalities(
     term: Term | None, names: Sequence[str], *, several: bool = False
 ) -> tuple[dict[str, Term], Term | None]:
-    """Return the value that a condition requires for each of the attributes, and the rest of the condition.
+    """Return the terms that a condition requires the attributes in `names` to equal, by attribute name, and the rest of
+    the condition.
 
     Only terms joined by AND are considered. If an attribute must equal two different values, ValidationError is raised.
     If `several` is True, the first value is returned instead, and the other comparison becomes part of the rest.
@@ -277,7 +278,10 @@ def equalities(
 
 
 def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
-    """Return the terms joined by an operator, without nesting. Return any other term as a one-element tuple."""
+    """Return the terms that an operator joins, including the terms of nested operations with the same operator.
+
+    Return any other term as a one-element tuple.
+    """
     if not isinstance(term, Joined) or term.operator != operator:
         return (term,)
     return tuple(inner for part in term.terms for inner in joined(part, operator))
@@ -310,7 +314,7 @@ def single(term: Term) -> Term:
 
 
 def together(terms: Sequence[Term]) -> Term | None:
-    """Return the terms joined by AND, or None for an empty sequence."""
+    """Return a condition that joins the terms by AND, or None for an empty sequence."""
     if not terms:
         return None
     return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))

@@ -228,7 +228,9 @@ def _read_exists(cursor: StatementCursor) -> ExistsStatement:
 
 
 def _read_source(cursor: StatementCursor, missing: str) -> FromClause:
-    """Parse a table, or an index written as "table"."index". `missing` is the error detail if neither follows."""
+    """Parse a table, or an index written as "table"."index". If neither follows, `missing` is the detail of the error
+    message.
+    """
     if cursor.current.kind == STRING or cursor.current.is_sign("[", "<<", "{", "("):
         raise ValidationError(messages.UNEXPECTED_SOURCE)
     if cursor.current.kind not in (NAME, QUOTED):

@@ -48,7 +48,7 @@ _SECOND_WORDS = {"double": "precision", "character": "varying"}
 _FUNCTION_KEYWORDS = frozenset(("size", "exists", "count", "avg", "sum", "min", "max", "upper", "lower"))
 _OPERATOR_KEYWORDS = frozenset(("is", "like", "in", "between", "and", "or"))
 MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
-"""The maximum depth of nested terms. It exceeds the depth that DynamoDB accepts in values and conditions."""
+"""The maximum nesting depth of terms. It is greater than the depth that DynamoDB accepts in values and conditions."""
 _INDEX_DIGITS = 10
 """The maximum number of digits in a list index. Longer indexes are out of range."""
 
@@ -188,7 +188,7 @@ def _is_signed(cursor: StatementCursor) -> bool:
 
 
 def _sign(cursor: StatementCursor) -> str:
-    """Parse the plus and minus signs before a number. Return "-" or ""."""
+    """Parse the plus and minus signs before a number. Return "-" if the number is negated, or ""."""
     negative = False
     while sign := cursor.take_sign("-", "+"):
         negative ^= sign.text == "-"

@@ -124,7 +124,10 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
 
 
 def scale_of(number: str) -> int | None:
-    """Return the number of decimal places minus the exponent, or None if the result or the exponent exceeds 32 bits."""
+    """Return the scale of a number: the number of its decimal places minus its exponent.
+
+    Return None if the scale or the exponent exceeds 32 bits.
+    """
     digits, _, exponent = number.lower().partition("e")
     if len(exponent.lstrip("+-0")) > INT_DIGITS:
         return None
@@ -163,13 +166,17 @@ class StatementCursor:
         return token
 
     def take_keyword(self, *words: str) -> StatementToken | None:
-        """Return the current token and move to the next one if it is one of these keywords. Otherwise return None."""
+        """Return the current token and move to the next token if the current token is one of these keywords.
+
+        Otherwise, return None.
+        """
         return self.advance() if self.current.is_keyword(*words) else None
 
     def take_sign(self, *signs: str) -> StatementToken | None:
-        """Return the current token and move to the next one if it is one of these operators or punctuation characters.
+        """Return the current token and move to the next token if the current token is one of these operators or
+        punctuation characters.
 
-        Otherwise return None.
+        Otherwise, return None.
         """
         return self.advance() if self.current.is_sign(*signs) else None
 
@@ -184,7 +191,7 @@ class StatementCursor:
             raise ValidationError(messages.malformed(messages.expected_sign(name)))
 
     def finish(self) -> None:
-        """Raise ValidationError unless only a semicolon, or nothing, follows."""
+        """Raise ValidationError if tokens other than one semicolon follow."""
         self.take_sign(";")
         if self.current.kind != END:
             raise ValidationError(messages.malformed(messages.LEFT_OVER))

@@ -1,4 +1,4 @@
-"""Translation of the conditions and updates in statements to expressions.
+"""Translation of the conditions and updates in PartiQL statements to expressions.
 
 Names and values become placeholders, so that an attribute can have any name. DynamoDB's messages about an expression
 contain the name of the request parameter, but its messages about a statement do not.
@@ -55,7 +55,7 @@ _SET_FUNCTIONS = ("set_add", "set_delete")
 
 @dataclass(frozen=True, slots=True)
 class StatementCondition:
-    """A compiled condition, with the values of its placeholders and the attributes that it contains, in order."""
+    """A compiled condition, with the values of its placeholders, and the attributes in the condition, in order."""
 
     compiled: compiled.CompiledCondition
     values: Item
@@ -72,7 +72,7 @@ class StatementUpdate:
 
 @dataclass(slots=True)
 class _Placeholders:
-    """The name and value placeholders of the expression that a statement is translated to."""
+    """The placeholders for names and values in the expression that a statement is translated to."""
 
     given: Values
     names: dict[str, str] = field(default_factory=dict)

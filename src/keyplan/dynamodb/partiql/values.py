@@ -117,7 +117,11 @@ def _constant(constant: Constant, path: str) -> AttributeValue:
 
 
 def parameters(values: Sequence[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
-    """Return the parameters of a request as canonical attribute values. Raises ValidationError if one is invalid."""
+    """Return the parameters of a statement as canonical attribute values. Raises ValidationError if a parameter is
+    invalid.
+
+    If `wire` is True, binary values are base64 text. Otherwise, they are bytes or str.
+    """
     canonical: list[AttributeValue] = []
     for value in values:
         try:

@@ -1,4 +1,4 @@
-"""Compilation of shapes to checkers of requests.
+"""Compilation of shapes into functions that check requests.
 
 An acceptor is a closure that accepts only valid content. It can also reject a valid request that contains unknown
 members, deep nesting or scalars that must be converted. The slower phases then decide. An acceptor never accepts an
@@ -253,10 +253,11 @@ T = TypeVar("T")
 Request: TypeAlias = dict[str, Any]
 
 Check: TypeAlias = Callable[[dict[str, Any], bool], None]
-"""A function that checks a request in wire form (True: binary as base64 text) or Python form (False: bytes).
+"""A function that checks a request. The second argument is True for wire form, in which binary values are base64 text,
+and False for Python form, in which they are bytes.
 
-It raises SerializationError or ValidationError with DynamoDB's message. A member that is None counts as missing.
-Unknown members are ignored in wire form and rejected in Python form.
+The function raises SerializationError or ValidationError with DynamoDB's message. A member that is None counts as
+missing. Unknown members are ignored in wire form and rejected in Python form.
 """
 
 

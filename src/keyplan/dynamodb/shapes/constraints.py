@@ -146,7 +146,10 @@ class BrokenConstraint:
 
 
 def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
-    """Raise ValidationError that lists all violated constraints of a request, whose types must already be checked."""
+    """Raise a ValidationError that lists all violated constraints of a request.
+
+    The types in the request must have been checked before.
+    """
     if shape.demanded is not None:
         _check_demanded(shape, shape.demanded, request)
     if shape.layer is not Layer.OLDER and not _missing(shape, request) and not reads_older(request):
@@ -161,8 +164,8 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
 
 
 def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
-    """Raise ValidationError if the `demanded` member of the request, which is checked before all others, is missing or
-    has an invalid length.
+    """Raise ValidationError if the member `demanded`, which is checked before all other members, is missing or has an
+    invalid length.
     """
     content, member = request.get(demanded.name), shape.members[demanded.name]
     if content is None:
@@ -218,10 +221,10 @@ _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 
 
 def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
-    """Yield the constraints that a value violates, followed by those that its members or elements violate.
+    """Yield the constraints that a value violates, followed by the constraints that its members or elements violate.
 
-    `constraints` selects the constraints to check. It yields the text of each constraint that a single value violates,
-    and True for an enum constraint.
+    `constraints` is the function that checks a single value. It yields a pair for each violated constraint: the text of
+    the constraint, and whether it is an enum constraint.
     """
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):
@@ -262,7 +265,9 @@ def _hashed_members(hidden: int, names: tuple[str, ...]) -> list[str]:
 
 
 def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the text of each constraint that the value itself violates, and True for an enum constraint."""
+    """Yield a pair for each constraint that the value itself violates: the text of the constraint, and whether it is an
+    enum constraint.
+    """
     if isinstance(shape, String):
         yield from _text_constraints(shape, content)
         return
@@ -274,8 +279,8 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the text of each length or range constraint that a value violates, and False, because it is not an enum
-    constraint.
+    """Yield a pair for each length or range constraint that a value violates: the text of the constraint, and False,
+    because it is not an enum constraint.
     """
     if isinstance(shape, Integer | Long):
         if shape.min is not None and content < shape.min:
@@ -290,7 +295,8 @@ def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the text of each length constraint that a value violates, and False, because it is not an enum constraint.
+    """Yield a pair for each length constraint that a value violates: the text of the constraint, and False, because it
+    is not an enum constraint.
 
     A table ARN has no length limits.
     """
@@ -316,7 +322,7 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the text of the pattern constraint if a string violates it, and False, because it is not an enum
+    """Yield a pair if a string violates its pattern: the text of the constraint, and False, because it is not an enum
     constraint.
     """
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
@@ -324,8 +330,8 @@ def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the text of each constraint that a table name or ARN violates, and False, because it is not an enum
-    constraint.
+    """Yield a pair for each constraint that a table name or ARN violates: the text of the constraint, and False,
+    because it is not an enum constraint.
 
     The pattern comes before the length. An empty name violates only the length constraint.
     """

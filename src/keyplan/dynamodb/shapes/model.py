@@ -130,8 +130,8 @@ class Structure:
 
     `hidden` is the number of members that DynamoDB's internal class has in addition to the public model. It affects the
     order of errors (see `java.hash_order`). `alone` are members whose enum error is reported first and alone in the
-    layers FRONT and ENVELOPED. `demanded` is the member that is checked before all others. `unsupported` are members
-    that DynamoDB accepts and keyplan rejects, because ignoring them would give wrong results.
+    layers FRONT and ENVELOPED. `demanded` is the member that is checked before all other members. `unsupported` are
+    members that DynamoDB accepts and keyplan rejects, because ignoring them would give wrong results.
     """
 
     name: str
@@ -151,4 +151,4 @@ VALUE = AttributeValue()
 ITEM = Map(VALUE)
 """The shape of a map from names to values, such as an item, a key or the values of placeholders."""
 LATE_ITEM = Map(VALUE, late=True)
-"""The same shape as ITEM, for operations that check values later, when they convert them to canonical form."""
+"""The same shape as ITEM, for operations that do not check values until they convert them to canonical form."""

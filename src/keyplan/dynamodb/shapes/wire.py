@@ -64,11 +64,14 @@ VALUE_MEMBERS: dict[str, Shape] = {
     "L": VALUES,
     "M": NAMED_VALUES,
 }
-"""Maps the type codes of an attribute value to their shapes."""
+"""Maps each type code of an attribute value to the shape of the content of such a value."""
 
 
 def check_types(shape: Structure, request: Any, wire: bool) -> None:
-    """Raise SerializationError for the first value that does not have the type of the shape."""
+    """Raise SerializationError for the first value in a request whose type differs from that of the shape.
+
+    `wire` is True for a request in wire form.
+    """
     _Walk(wire).structure(shape, request, field=True)
 
 

@@ -248,8 +248,9 @@ def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]
 
 
 def canonical_binary(content: Any, *, wire: bool) -> str:
-    """Return binary data as canonical base64 text. If `wire` is True, the content is base64 text, otherwise bytes or
-    str.
+    """Return binary data as canonical base64 text.
+
+    If `wire` is True, the content is base64 text. Otherwise, it is bytes or str.
     """
     if not wire:
         _expect(content, str | bytes | bytearray | memoryview)
@@ -276,8 +277,10 @@ def item_bytes(item: Item) -> int:
 
 
 def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str]) -> int:
-    """Return the size of a canonical item in bytes, given the old item, which differs only in the attributes in
-    `names`.
+    """Return the size in bytes of the canonical item `new`.
+
+    `new` may differ from `old`, whose size is `old_bytes`, only in the attributes in `names`. Only these attributes are
+    measured.
     """
     total = old_bytes
     for name in names:

@@ -58,7 +58,7 @@ class Form(Protocol):
     wire: bool
 
     def stored(self, body: bytes) -> Any:
-        """Return one stored item, given by its body, in this form of responses."""
+        """Return a stored item, given its encoded body, in this form."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
         """Return a list of stored items in this form of responses. `decoded` are the decoded items, if they are

@@ -101,7 +101,7 @@ def unterminated(part: bytes) -> bytes:
 
 
 def joined(parts: Iterable[bytes]) -> bytes:
-    """Return several key attributes as one part, in which each attribute is escaped."""
+    """Return several key attributes as a single part of a key, in which each attribute is escaped."""
     return b"".join(map(escaped, parts))
 
 
@@ -112,9 +112,9 @@ def successor(prefix: bytes) -> bytes:
 
 
 def after_value(prefix: bytes) -> bytes:
-    """Return a bound that sorts after all keys with a value and before all keys with a greater value.
+    """Return a bound that sorts after all keys with a given value, and before all keys with a greater value.
 
-    `prefix` ends with the escaped value.
+    `prefix` is a key prefix that ends with the escaped value.
     """
     return unterminated(prefix) + _ABOVE_TERMINATOR
 

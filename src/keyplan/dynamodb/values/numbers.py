@@ -3,8 +3,8 @@
 The canonical form is decimal notation without an exponent, leading zeros or trailing zeros. For example, "1E+3" becomes
 "1000" and "-0" becomes "0". Two numbers are equal if and only if their canonical forms are equal.
 
-Source: developer guide, "Naming rules and data types", Number: up to 38 digits of precision, magnitude 1E-130 to
-9.9999999999999999999999999999999999999E+125.
+Source: developer guide, "Naming rules and data types". A Number has up to 38 digits of precision, and a magnitude from
+1E-130 to 9.9999999999999999999999999999999999999E+125.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rounding rules for capacity units, shared by the engine's metering and by cost predictions.
 
-Source: developer guide, "Read and write capacity": a read unit is one strongly consistent read of up to 4 KB,
-eventually consistent reads cost half, and transactional reads cost twice as much; a write unit is one write of up to 1
-KB, and transactional writes cost twice as much.
+Source: developer guide, "Read and write capacity": one read capacity unit is a strongly consistent read of up to 4 KB.
+Eventually consistent reads cost half as much, and transactional reads twice as much. One write capacity unit is a write
+of up to 1 KB, and transactional writes cost twice as much.
 """
 
 from __future__ import annotations
@@ -16,27 +16,31 @@ excluded.
 
 
 def read_units(size_bytes: int, *, consistent: bool) -> float:
-    """Return the read units for one item, or for one page of this total size. A missing item has size 0."""
+    """Return the read capacity units for one item, or for one page of this total size. A missing item has size 0."""
     blocks = max(1, -(-size_bytes // limits.READ_UNIT_BYTES))
     return float(blocks) if consistent else blocks / 2
 
 
 def transactional_read_units(size_bytes: int) -> float:
-    """Return the read units for one item that is read in a transaction."""
+    """Return the read capacity units for one item that is read in a transaction."""
     return TRANSACTIONAL * read_units(size_bytes, consistent=True)
 
 
 def write_units(size_bytes: int) -> float:
-    """Return the write units, at least 1, for one item. Pass the larger of its sizes before and after the write."""
+    """Return the write capacity units, at least 1, for the write of one item.
+
+    `size_bytes` is the larger of the item's sizes before and after the write.
+    """
     return float(max(1, -(-size_bytes // limits.WRITE_UNIT_BYTES)))
 
 
 def index_write_units(old_bytes: int | None, new_bytes: int | None, *, same_key: bool, same_content: bool) -> float:
-    """Return the write units that one write consumes in an index, given the sizes of the old and the new index entry.
+    """Return the write capacity units that one write consumes in an index, given the sizes of the old and the new index
+    entry.
 
     A size of None means that the entry does not exist, because the index is sparse or the item does not exist.
-    `same_key` and `same_content` compare both entries: a changed index key costs a delete and a write, and an unchanged
-    entry costs nothing.
+    `same_key` and `same_content` are True if both entries have the same key or the same content. A changed index key
+    costs a delete and a write, and an unchanged entry costs nothing.
     """
     if old_bytes is None:
         return 0.0 if new_bytes is None else write_units(new_bytes)
