@@ -75,8 +75,8 @@ SLOW = {
     "tests/testing/test_classes.py": "starts test runs",
     "tests/testing/test_plugin.py": "starts test runs",
     "tests/typing": "starts type checkers",
+    "tests/verify/test_corpus_units.py": "verifies whole designs",
     "tests/verify/test_run.py": "verifies whole designs",
-    "tests/verify/test_systems.py": "verifies whole designs",
 }
 """Files and folders of slow tests, each with the reason; single slow tests are marked. `make quick` leaves them out."""
 SERVED = {"served", "async served", "moto", "over_http"}

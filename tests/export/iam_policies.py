@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from keyplan.design.schema import Schema
@@ -73,17 +74,23 @@ def _holds(operator: str, actual: Sequence[str] | None, condition_values: Any, p
 
 
 def _like(pattern: str, value: str, variables: Mapping[str, str]) -> bool:
-    regex = ""
+    matcher = _matcher(pattern, tuple(variables.items()))
+    return matcher is not None and matcher.fullmatch(value) is not None
+
+
+@cache
+def _matcher(pattern: str, variables: tuple[tuple[str, str], ...]) -> re.Pattern[str] | None:
+    known, regex = dict(variables), ""
     for variable, sign in re.findall(r"\$\{([^{}]*)\}|(.)", pattern, re.DOTALL):
         if variable in {"*", "?", "$"}:
             regex += re.escape(variable)
         elif variable:
-            if variable not in variables:
-                return False
-            regex += re.escape(variables[variable])
+            if variable not in known:
+                return None
+            regex += re.escape(known[variable])
         else:
             regex += {"*": ".*", "?": "."}.get(sign, re.escape(sign))
-    return re.fullmatch(regex, value, re.DOTALL) is not None
+    return re.compile(regex, re.DOTALL)
 
 
 # Permissions that a request requires.
