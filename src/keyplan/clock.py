@@ -10,11 +10,11 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The interface of the engine's source of time and randomness."""
+    """The interface of a clock, which provides time and random numbers to the engine and to connections."""
 
     @property
     def random(self) -> random.Random:
-        """The source of randomness, which can be seeded for repeatable runs."""
+        """The generator of random numbers. Seed it for repeatable runs."""
 
     def now(self) -> float:
         """Return the current time in seconds since the Unix epoch."""
@@ -23,7 +23,7 @@ class Clock(Protocol):
         """Return a time in seconds that never decreases, for measuring durations."""
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait until the event is set, but at most `seconds` seconds. Return True if the event is set."""
+        """Wait for an event for at most `seconds` seconds. Return True if the event is set."""
 
 
 class SystemClock:
@@ -41,7 +41,7 @@ class SystemClock:
         return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait until the event is set, but at most `seconds` seconds. Return True if the event is set."""
+        """Wait for an event for at most `seconds` seconds. Return True if the event is set."""
         return event.wait(seconds)
 
 
@@ -57,7 +57,7 @@ class ManualClock:
         return self._now
 
     def monotonic(self) -> float:
-        """Return the same value as `now`, which never decreases because `advance` rejects negative values."""
+        """Return the same value as `now`. It never decreases, because `advance` rejects negative values."""
         return self._now
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
@@ -73,7 +73,7 @@ class ManualClock:
 
 
 def check_seconds(**delays: float) -> None:
-    """Raise ValueError for a delay that is negative, infinite or not a number."""
+    """Raise ValueError if a delay is negative, infinite or not a number. The message contains the parameter's name."""
     for name, seconds in delays.items():
         if not (isinstance(seconds, (int, float)) and 0 <= seconds < math.inf):
             raise ValueError(f"{name} is in seconds, not negative: {seconds!r}")

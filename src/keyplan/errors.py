@@ -11,11 +11,11 @@
     └── ServiceError                       an error response: code, status, message
         ├── ValidationError                and one class for every other code, below
 
-A ServiceError is sent to clients. `code` is the short name that SDKs show, and `namespace` is the prefix of `__type`.
-`status` is the HTTP status, and `retryable` tells SDKs whether to retry. `members` contains the other members of the
-response.
+The server sends a ServiceError to its client. `code` is the short name that SDKs show, and `namespace` is the prefix of
+`__type`. `status` is the HTTP status, and `retryable` tells SDKs whether to retry. `members` contains the other members
+of the response.
 
-Source: "Error handling with DynamoDB" in the developer guide, and the prefixes that the service sends on the wire.
+Source: developer guide, "Error handling with DynamoDB"; the namespaces are those in the service's responses.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ THROTTLED: Final = frozenset(
         "TooManyRequestsException",
     }
 )
-"""Codes of the errors by which DynamoDB throttles a request."""
+"""The error codes that mean that DynamoDB throttled a request."""
 CONFLICTS: Final = frozenset({"TransactionConflictException", "TransactionConflict", "TransactionInProgressException"})
-"""Codes of the errors that mean that another transaction is using the item."""
+"""The error codes that mean that another transaction is using the item."""
 
 
 class KeyplanError(Exception):
@@ -50,7 +50,7 @@ class StorageError(KeyplanError):
 
 
 class DatabaseLockedError(StorageError):
-    """Raised if another process has held the write lock for longer than the engine waits."""
+    """Raised if another process holds the write lock for longer than the engine waits."""
 
 
 class DatabaseFullError(StorageError):
@@ -66,7 +66,7 @@ class DatabaseCorruptError(StorageError):
 
 
 class DatabaseVersionError(StorageError):
-    """Raised if a newer version of keyplan wrote the file."""
+    """Raised if the database file was written by a newer version of keyplan."""
 
 
 class EngineClosedError(KeyplanError):
@@ -233,20 +233,24 @@ class ImportNotFoundError(ServiceError):
 
 
 class LimitExceededError(ServiceError):
-    """Raised if too many control plane operations are in progress, or if too many resources exist."""
+    """Raised if too many control plane operations are in progress, or if a limit on the number of resources
+    is reached.
+    """
 
     code = "LimitExceededException"
 
 
 class ConditionalCheckFailedError(ServiceError):
-    """Raised if the condition on a write is false. `members["Item"]` contains the item, if the request asks for it."""
+    """Raised if the condition of a write is false. `members["Item"]` contains the stored item if the request asks for
+    it.
+    """
 
     code = "ConditionalCheckFailedException"
 
 
 class TransactionCanceledError(ServiceError):
-    """Raised if a transaction was cancelled. `members["CancellationReasons"]` contains one reason per
-    action, in order.
+    """Raised if a transaction was cancelled. `members["CancellationReasons"]` contains a reason for each action, in
+    order.
     """
 
     code = "TransactionCanceledException"
@@ -300,7 +304,7 @@ class ThrottlingError(ServiceError):
 
 
 class ItemCollectionSizeLimitExceededError(ServiceError):
-    """Raised if an item collection of a table with local indexes would exceed 10 GB."""
+    """Raised if a write would make an item collection in a table with local secondary indexes larger than 10 GB."""
 
     code = "ItemCollectionSizeLimitExceededException"
 
@@ -318,7 +322,7 @@ class ExpiredIteratorError(ServiceError):
 
 
 class InternalServerError(ServiceError):
-    """Raised if the service failed. It is unknown whether a write was applied."""
+    """Raised if the service failed. It is unknown whether a write in the request was applied."""
 
     code = "InternalServerError"
     status = 500

@@ -1,6 +1,4 @@
-"""Runners of change consumers, which read a table's stream and pass typed changes to functions declared with
-`on_change`.
-"""
+"""Runners, which read a table's stream and call the functions declared with `on_change` for each change."""
 
 from keyplan.streams.checkpoints import Checkpoints, ConsumerState, FileCheckpoints, ShardLease
 from keyplan.streams.checkpoints_table import TableCheckpoints, checkpoint_table

@@ -1,10 +1,10 @@
-"""Checkpoints, which store the position of each consumer in each shard, and the name of the runner that reads the
+"""Checkpoints, which store the position of each consumer in each shard of a stream, and the runner that reads the
 shard.
 
 A shard lease stores the progress of one consumer through one shard. A runner acquires it for a limited time. Every
-acquisition increments the lease's fencing token, and only the holder of the current token can move the checkpoint. A
-runner that was delayed for longer than this time therefore cannot move a checkpoint after another runner has acquired
-the lease.
+acquisition increments the lease's fencing token, and only the holder of the current token can move the checkpoint. If a
+runner is delayed until its lease has expired and another runner has acquired it, the first runner can no longer move
+the checkpoint.
 """
 
 from __future__ import annotations
@@ -22,33 +22,35 @@ from keyplan.streams.errors import ChangesError, LeaseLostError
 
 @dataclass(frozen=True)
 class ShardLease:
-    """The stored progress of one consumer through one shard, and the runner that reads the shard until `until_s`."""
+    """The stored progress of one consumer through one shard, and the name of the runner that holds the shard until
+    `until_s`.
+    """
 
     consumer: str
     shard: str
-    """The key of the shard: the stream's label and the shard's ID, separated by a slash."""
+    """The key of the shard, which consists of the stream's label and the shard's ID, separated by a slash."""
     position: int | None = None
     """The sequence number of the last record that the consumer has handled, or None if it has not handled any."""
     done: bool = False
     """True if the shard has ended and the consumer has handled all its records."""
     owner: str | None = None
     until_s: float = 0.0
-    """The time at which the owner's lease on the shard expires, in epoch seconds."""
+    """The time at which the lease expires, in epoch seconds."""
     fence: int = 0
     starts: int | None = None
-    """The first sequence number of the shard when the lease was first acquired, or None if it is unknown.
+    """The first sequence number of the shard at the time of the first lease, or None if it is unknown.
 
-    If no record has been handled and the shard now starts later, records were lost.
+    If no record has been handled and the shard now starts at a later number, records were lost.
     """
 
     def is_free(self, runner: str, now_s: float) -> bool:
-        """Return True if the runner can acquire the shard lease at the time `now_s`."""
+        """Return True if the runner named `runner` can acquire the shard lease at the time `now_s`."""
         return not self.done and (self.owner is None or self.owner == runner or self.until_s <= now_s)
 
 
 @dataclass(frozen=True)
 class ConsumerState:
-    """The stored state of one consumer: its start, its progress in each shard, and its runners."""
+    """The stored state of one consumer: its start time, its progress in each shard, and its runners."""
 
     begins_at_s: float | None = None
     """The time in epoch seconds at which the consumer started, or None if it started with the oldest records.
@@ -56,41 +58,44 @@ class ConsumerState:
     Records older than this time are not delivered to the consumer.
     """
     is_known: bool = False
-    """True if the consumer has started before, so that its start is stored."""
+    """True if the consumer has been started before."""
     leases: Mapping[str, ShardLease] = field(default_factory=dict)
     """The consumer's progress in each shard, by `ShardLease.shard`."""
     runners: Mapping[str, float] = field(default_factory=dict)
-    """The time until which each runner counts as alive, in epoch seconds, by runner name."""
+    """The time until which each runner is considered alive, in epoch seconds, by runner name."""
 
 
 class Checkpoints(Protocol):
-    """The interface of checkpoint storage. Every method can raise RunError if the storage cannot be reached."""
+    """The interface of checkpoint storage. Every method raises RunError if the storage cannot be reached."""
 
     def prepare(self) -> None:
         """Create the checkpoint storage, or verify that it exists."""
 
     def state(self, consumer: str) -> ConsumerState:
-        """Return the stored state of a consumer: its start, its progress in each shard, and its runners."""
+        """Return the stored state of a consumer: its start time, its progress in each shard, and its runners."""
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer starts, and return True. If it has already started, change nothing and
-        return False.
+        """Store the start time of a new consumer, and return True.
+
+        If the consumer was started before, change nothing and return False.
         """
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> ShardLease | None:
         """Acquire a shard for a consumer until `until_s`, and return the lease. Return None if the shard is not free.
 
-        A shard is not free while another runner holds it, or if the consumer has handled all its records.
+        A shard is not free if another runner holds it, or if the consumer has handled all records in the shard.
         """
 
     def save(self, lease: ShardLease) -> None:
-        """Store the lease's position and expiry time. Raises LeaseLostError if the lease's fencing token is
-        outdated.
+        """Store the lease's position and expiry time.
+
+        Raises LeaseLostError if another runner has acquired the shard since.
         """
 
     def release(self, lease: ShardLease) -> None:
-        """Store the lease's position, and release the shard for other runners. Raises LeaseLostError if the lease's
-        fencing token is outdated.
+        """Store the lease's position, and release the shard for other runners.
+
+        Raises LeaseLostError if another runner has acquired the shard since.
         """
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
@@ -102,25 +107,23 @@ class Checkpoints(Protocol):
 
 T = TypeVar("T")
 _StoredConsumers = dict[str, dict[str, Any]]
-"""The content of a checkpoint file: for each consumer, the members `begins_at_s`, `is_known`, `leases` and
-`runners`.
-"""
+"""The content of a checkpoint file, by consumer name: the members `begins_at_s`, `is_known`, `leases` and `runners`."""
 
 
 class FileCheckpoints:
-    """Checkpoints in a JSON file, protected by the lock file `<name>.lock`."""
+    """Checkpoints in a JSON file, which is protected by the lock file `<name>.lock`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     def prepare(self) -> None:
-        """Create the folder of the checkpoint file, and check that an existing file is readable."""
+        """Create the folder of the checkpoint file. If the file exists, verify that it is readable."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             self._read()
 
     def state(self, consumer: str) -> ConsumerState:
-        """Return the stored state of a consumer: its start, its progress in each shard, and its runners."""
+        """Return the stored state of a consumer: its start time, its progress in each shard, and its runners."""
         with self._locked():
             entries = self._read().get(consumer, {})
         leases = {shard: _lease_of(consumer, shard, stored) for shard, stored in entries.get("lanes", {}).items()}
@@ -129,8 +132,9 @@ class FileCheckpoints:
         )
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer starts, and return True. If it has already started, change nothing and
-        return False.
+        """Store the start time of a new consumer, and return True.
+
+        If the consumer was started before, change nothing and return False.
         """
 
         def change(entry: dict[str, Any]) -> bool:
@@ -156,20 +160,23 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def save(self, lease: ShardLease) -> None:
-        """Store the lease's position and expiry time. Raises LeaseLostError if the lease's fencing token is
-        outdated.
+        """Store the lease's position and expiry time.
+
+        Raises LeaseLostError if another runner has acquired the shard since.
         """
         self._store(lease, lease)
 
     def release(self, lease: ShardLease) -> None:
-        """Store the lease's position, and release the shard for other runners. Raises LeaseLostError if the lease's
-        fencing token is outdated.
+        """Store the lease's position, and release the shard for other runners.
+
+        Raises LeaseLostError if another runner has acquired the shard since.
         """
         self._store(lease, replace(lease, owner=None, until_s=0.0))
 
     def _store(self, current: ShardLease, then: ShardLease) -> None:
-        """Replace the stored lease `current` with `then`. Raises LeaseLostError if another runner has
-        acquired the lease.
+        """Replace the stored lease `current` with `then`.
+
+        Raises LeaseLostError if another runner has acquired the shard since.
         """
 
         def change(entry: dict[str, Any]) -> None:
@@ -199,7 +206,8 @@ class FileCheckpoints:
     def _locked(self) -> Iterator[None]:
         """Hold the file lock during the block, so that other threads and processes wait.
 
-        The lock file is opened each time, because threads that share a file descriptor would not exclude each other.
+        The lock file is opened for each block, because threads with a common file descriptor would not exclude each
+        other.
         """
         try:
             import fcntl  # noqa: PLC0415 - not available everywhere, and not needed for checkpoints in a table

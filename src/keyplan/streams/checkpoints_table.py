@@ -1,4 +1,4 @@
-"""Tables in which runners store checkpoints and failed records, with the consumer name as partition key."""
+"""Tables in which runners store checkpoints and failed records. Their partition key is the consumer name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Item = dict[str, Any]
 
 
 class OwnTable:
-    """A table in which runners store their own data, accessed by its physical name.
+    """A table in which runners store their own data. It is accessed by its physical name.
 
     Methods raise ServiceError for rejected requests, and RunError if the database cannot be reached.
     """
@@ -39,7 +39,7 @@ class OwnTable:
         """Prepare access to a table that runners own.
 
         `declare` returns the declaration of the table with a given name. `remedy` is the advice in the error message
-        for a missing table. `create` determines whether to create a missing table. By default, a missing table is
+        for a missing table. `create` determines whether a missing table is created. By default, a missing table is
         created only for an engine in this process.
         """
         self._remedy = remedy
@@ -57,8 +57,8 @@ class OwnTable:
         self._call("DescribeTable", {"TableName": self.name})
 
     def put(self, item: Item) -> None:
-        """Put an item into the table, replacing any existing item. Raises TableMissingError if the table does not
-        exist.
+        """Put an item into the table, replacing an existing item. Raises TableMissingError if the table
+        does not exist.
         """
         self._call("PutItem", {"TableName": self.name, "Item": item})
 
@@ -95,7 +95,7 @@ _REMEDY = (
 
 
 def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
-    """Return the declaration of the checkpoint table, for designs and exports that include the table."""
+    """Return the declaration of the checkpoint table, for use in designs and exports."""
     table = Table(name, pk="consumer", sk="what", ttl="expires_at")
 
     @table.entity(name="Checkpoint")
@@ -107,7 +107,7 @@ def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableCheckpoints:
-    """Checkpoints in a table, which can be in a different database from the stream."""
+    """Checkpoints in a table, which can be in a different database than the stream."""
 
     def __init__(
         self,
@@ -119,15 +119,16 @@ class TableCheckpoints:
     ) -> None:
         """Prepare access to the checkpoint table.
 
-        `create` determines whether to create a missing table. By default, a missing table is created only for an engine
-        in this process.
+        `create` determines whether a missing table is created. By default, a missing table is created only for an
+        engine in this process.
         """
         self._table = OwnTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
         self._service, self.table = self._table.service, self._table.name
 
     def prepare(self) -> None:
-        """Create the checkpoint table, or verify that it exists. Raises TableMissingError if it does not exist and must
-        not be created.
+        """Create the checkpoint table, or verify that it exists.
+
+        Raises TableMissingError if the table does not exist and must not be created.
         """
         if self._table.creates:
             self._table.make()
@@ -135,7 +136,7 @@ class TableCheckpoints:
             self._table.check()
 
     def state(self, consumer: str) -> ConsumerState:
-        """Return the stored state of a consumer: its start, its progress in each shard, and its runners."""
+        """Return the stored state of a consumer: its start time, its progress in each shard, and its runners."""
         begins_at_s, is_known = None, False
         leases: dict[str, ShardLease] = {}
         runners: dict[str, float] = {}
@@ -151,8 +152,9 @@ class TableCheckpoints:
         return ConsumerState(begins_at_s, is_known, leases, runners)
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer starts, and return True. If it has already started, change nothing and
-        return False.
+        """Store the start time of a new consumer, and return True.
+
+        If the consumer was started before, change nothing and return False.
         """
         item = _key(consumer, "start")
         if begins_at_s is not None:
@@ -186,22 +188,23 @@ class TableCheckpoints:
         return None if answer is None else _lease_of(answer["Attributes"])
 
     def save(self, lease: ShardLease) -> None:
-        """Store the lease's position and expiry time. Raises LeaseLostError if the lease's fencing token is
-        outdated.
+        """Store the lease's position and expiry time.
+
+        Raises LeaseLostError if another runner has acquired the shard since.
         """
         self._store(lease, {"until": {"N": repr(lease.until_s)}})
 
     def release(self, lease: ShardLease) -> None:
-        """Store the lease's position, and release the shard for other runners. Raises LeaseLostError if the lease's
-        fencing token is outdated.
+        """Store the lease's position, and release the shard for other runners.
+
+        Raises LeaseLostError if another runner has acquired the shard since.
         """
         self._store(lease, {}, removed=("owner", "until"))
 
     def _store(self, lease: ShardLease, changes: Item, *, removed: tuple[str, ...] = ()) -> None:
-        """Store the attributes of a shard lease and the attributes in `changes`, and remove the attributes in
-        `removed`.
+        """Store a shard lease. Set the attributes in `changes`, and remove the attributes in `removed`.
 
-        Raises LeaseLostError if the lease's fencing token is outdated.
+        Raises LeaseLostError if another runner has acquired the shard since.
         """
         sets: Item = {"done": {"BOOL": lease.done}, **changes}
         if lease.position is not None:

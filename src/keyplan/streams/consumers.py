@@ -1,4 +1,4 @@
-"""Consumers of changes, whose filters are evaluated on entities before delivery.
+"""Change consumers that are bound to a physical table, and the filters that select the changes that they receive.
 
 The filter `changed("status")` matches a modification that changes the field, and the insertion or removal of an item
 that has a value in this field. `changed("status", "done")` matches only if "done" is the new value. A condition is
@@ -39,7 +39,7 @@ Filter = Callable[[ItemChange[Any]], bool]
 
 
 def filter_of(declared: ChangeFilter | None) -> Filter | None:
-    """Return a function that returns True if a change matches the declared filter, or None if no filter is declared.
+    """Return a function that checks whether a change matches the declared filter, or None if no filter is declared.
 
     Raises ConsumerSetupError if the filter cannot be evaluated.
     """
@@ -59,8 +59,9 @@ def filter_of(declared: ChangeFilter | None) -> Filter | None:
 
 
 def has_changed(requirement: Changed, change: ItemChange[Any]) -> bool:
-    """Return True if the field that a requirement names has changed and, if the requirement specifies a value, now has
-    this value.
+    """Return True if a change satisfies the requirement `changed(...)` of a filter.
+
+    The named field must have changed. If the requirement specifies a value, the field must now have this value.
     """
     old, new = (
         None if entity is None else absent_as_none(getattr(entity, requirement.field))
@@ -74,7 +75,7 @@ Changes = tuple[ItemChange[Any], ...]
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """A stream record, with the readers that convert its old and new image to entities.
+    """A stream record, and the readers that convert its old and new image to entities.
 
     A reader is None if the image is absent or does not belong to an entity.
     """
@@ -85,7 +86,9 @@ class Sorted:
 
 
 class RecordSorter:
-    """A lookup of the entities to which the images in a stream record belong, shared by all consumers of a table."""
+    """A lookup that determines to which entities the images in stream records belong. All consumers of a table share
+    it.
+    """
 
     def __init__(self, table: Table, entities: Sequence[EntitySpec]) -> None:
         self._reader = Sorter(entities, table.entities).reader
@@ -105,18 +108,23 @@ class RecordSorter:
 
 @dataclass(frozen=True, eq=False)
 class BoundConsumer:
-    """A declared consumer, bound to a physical table: its checkpoint name, its entities and its compiled filter."""
+    """A declared consumer that is bound to a physical table, with its checkpoint name, its entities and its compiled
+    filter.
+    """
 
     name: str
-    """The consumer's name in checkpoints: the physical table name and the consumer name, such as orders/notify."""
+    """The name under which checkpoints are stored: the physical table name and the consumer name, such as
+    orders/notify.
+    """
     declared: Consumer
     entities: frozenset[EntitySpec]
     passes: Filter | None
 
     def changes(self, sorted_record: Sorted) -> Changes:
-        """Return the changes in a stream record that the consumer receives, as new objects. The result can be empty.
+        """Return the changes in a stream record that the consumer receives. The list can be empty.
 
-        Raises RunError for an image that does not match the declaration of its entity, and the errors of the filter.
+        Each call creates new objects. Raises RunError for an image that does not match the declaration of its entity.
+        Errors that the filter raises are not caught.
         """
         record = sorted_record.record
         old = sorted_record.old if sorted_record.old is not None and sorted_record.old.spec in self.entities else None
@@ -140,7 +148,9 @@ class BoundConsumer:
         return not self.declared.needs <= IMAGES.get(view, frozenset())
 
     def call_handler(self, changes: list[ItemChange[Any]]) -> None:
-        """Call the consumer's function with the list of changes or, if it does not accept lists, with each change."""
+        """Call the consumer's function with the list of changes or, if it does not accept lists, once for
+        each change.
+        """
         function: Callable[[Any], Any] = self.declared.function
         if self.declared.takes_list:
             function(changes)
@@ -188,9 +198,11 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 
 
 def bind(table: Table, real_name: str, consumers: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
-    """Return the table's consumers with the functions or names in `consumers`, or all consumers if `consumers` is None.
+    """Return a bound consumer for each of the table's consumers in `consumers`, or for all of them if `consumers` is
+    None.
 
-    Raises ConsumerSetupError if a consumer does not exist or cannot run.
+    `consumers` contains functions or consumer names. Raises ConsumerSetupError if a consumer does not exist or cannot
+    run.
     """
     declared = table.consumers if consumers is None else [_named(table, name) for name in consumers]
     if not declared:
@@ -244,7 +256,7 @@ def _check_callable(name: str, function: Callable[..., Any]) -> None:
 
 
 def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
-    """Return a record sorter for all entities that the consumers of a table declare."""
+    """Return a record sorter for all entities whose changes the consumers of a table receive."""
     return RecordSorter(
         table, list(dict.fromkeys(spec for consumer in consumers for spec in consumer.declared.entities))
     )
@@ -270,7 +282,10 @@ def check_destinations(consumers: Sequence[BoundConsumer], destinations: Contain
 
 
 def check_views(consumer: BoundConsumer, shards: Sequence[Shard], streams: Sequence[TableStream]) -> None:
-    """Raise ConsumerSetupError if the consumer needs an image that the stream of one of the shards does not contain."""
+    """Raise ConsumerSetupError if the consumer needs an image that the stream of one of the shards does not contain.
+
+    `streams` contains the streams of the shards.
+    """
     views = {stream.arn: stream.view for stream in streams}
     for shard in shards:
         if consumer.needs_more_than(views[shard.arn]):

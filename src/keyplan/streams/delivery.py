@@ -1,9 +1,12 @@
-"""Delivery of changes to a consumer, with retries, bisection of failing batches, and a destination for failed records.
+"""Functions and classes that deliver changes to a consumer.
+
+Failed deliveries are retried, failing batches are divided into halves, and records that fail permanently are sent to a
+destination.
 
 A page of records is divided into segments: single records or, for a consumer that accepts lists, batches of records.
 Each call to `Delivery.deliver` delivers only the first segment of a shard. The consumer's position in the shard moves
-past the segment only after it has been handled. This module never sleeps. A failed segment has a time before which it
-is not retried. The caller must call `deliver` again after that time.
+past the segment only after the segment has been handled. This module never sleeps: a failed segment stores the earliest
+time for its next attempt, and the caller must call `deliver` again after that time.
 """
 
 from __future__ import annotations
@@ -24,12 +27,12 @@ from keyplan.streams.records import Failure, error_text, trace_of
 
 @dataclass(frozen=True)
 class Backoff:
-    """The delays between retries of a failed delivery. Each delay is random, uniformly between 0 and an upper bound."""
+    """The delays between retries of a failed delivery. Each delay is a random number between 0 and an upper bound."""
 
     first_s: float = 0.2
     """The upper bound of the first delay in seconds. Each later bound is twice the previous one."""
     most_s: float = 60.0
-    """The highest upper bound of a delay, in seconds."""
+    """The maximum delay, in seconds."""
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
         """Return the delay in seconds after `attempt` consecutive failures, with full jitter."""
@@ -38,7 +41,7 @@ class Backoff:
 
 @dataclass
 class Counts:
-    """Numbers of records, changes and shards that a run processed, by result."""
+    """The numbers of records, changes and shards that a run processed, by outcome."""
 
     read: int = 0
     """The number of records read from the stream. A record that several consumers receive is counted once."""
@@ -55,7 +58,7 @@ class Counts:
     gaps: int = 0
     """The number of shards whose records were trimmed before a consumer read them."""
     waiting: int = 0
-    """The number of shards in which records wait for a retry at the end of the run, counted for each consumer."""
+    """The number of shards in which records still wait for a retry when the run ends, counted for each consumer."""
 
 
 @dataclass
@@ -64,8 +67,9 @@ class Segment:
 
     records: list[Sorted]
     changes: list[Changes] | None
-    """The changes in each record of the segment, or None if they must be created again because a handler may have
-    altered them.
+    """The changes in each record of the segment, or None if they must be created again.
+
+    They must be created again after a failed attempt, because the handler may have altered the objects.
     """
     upto: int
     """The consumer's position in the shard after this segment has been handled."""
@@ -74,14 +78,14 @@ class Segment:
     attempts: int = 0
     """The number of attempts to deliver this segment."""
     before: int = 0
-    """The number of attempts to deliver these records as part of a larger segment, before it was halved."""
+    """The number of attempts to deliver these records in a larger segment, of which this segment is one half."""
     failures: list[Failure] = field(default_factory=list)
-    """The failed records to send to the destination, after the last attempt to deliver them."""
+    """The failed records to send to the destination, after the last attempt to deliver them has failed."""
 
 
 @dataclass(eq=False)
 class Track:
-    """The progress of one consumer through a shard that the runner has leased, with the records to deliver."""
+    """The progress of one consumer through a shard that the runner has leased, and the records to deliver."""
 
     consumer: BoundConsumer
     lease: ShardLease
@@ -94,18 +98,19 @@ class Track:
     unsaved: int = 0
     """The number of records handled since the last checkpoint."""
     stopped: Failure | None = None
-    """The failed record at which the consumer stops in this shard, because no destination for failed records is
-    declared, or None.
+    """The failed record at which the consumer stopped in this shard, or None.
+
+    A consumer stops at a failed record if it declares no destination for failed records.
     """
     is_lost: bool = False
     """True if another runner has acquired the shard for this consumer."""
     is_at_tip: bool = False
     """True if the last read of the shard returned no records."""
     last_at_s: float | None = None
-    """The time at which a record was written, in epoch seconds, or None if no record has been read.
+    """The write time of a record in epoch seconds, or None if no record has been read.
 
-    It is the record that is delivered now or was delivered last or, if no record of the last page has been delivered
-    yet, the last record that was read.
+    This is the record whose delivery is in progress or was the last one. If no record of the last page has been
+    delivered yet, it is the last record that was read.
     """
 
     @property
@@ -182,7 +187,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
 
 
 class Delivery:
-    """Delivery of records to consumers, with retries."""
+    """Sends records to consumers and to the destinations for failed records, and schedules retries."""
 
     def __init__(
         self, *, clock: Clock, backoff: Backoff, destinations: Mapping[str, Destination], notify: Notify
@@ -190,12 +195,13 @@ class Delivery:
         self._clock, self._backoff, self._destinations, self._notify = clock, backoff, destinations, notify
 
     def is_due(self, track: Track) -> bool:
-        """Return True if records of this shard can be delivered to the consumer now."""
+        """Return True if records of the track's shard can be delivered to the consumer now."""
         return bool(track.segments) and track.stopped is None and track.not_before_s <= self._clock.monotonic()
 
     def deliver(self, track: Track, counts: Counts) -> bool:
-        """Try to deliver the next records of a shard to a consumer. Return True if they were handled or sent to a
-        destination.
+        """Try to deliver the next segment of a shard to a consumer.
+
+        Return True if its records were handled or sent to a destination.
         """
         segment = track.segments[0]
         track.last_at_s = segment.records[0].record.at_s

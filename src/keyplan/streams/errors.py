@@ -39,4 +39,6 @@ class ConsumerStoppedError(ChangesError):
 
 
 class LeaseLostError(ChangesError):
-    """Raised if another runner has acquired a shard, so that this runner cannot store its position in the shard."""
+    """Raised if another runner has acquired a shard, so that this runner can no longer store its position
+    in the shard.
+    """

@@ -1,4 +1,4 @@
-"""Destinations of failed records (dead letters): a folder of JSON lines files, or a table.
+"""Destinations for failed records (dead letters), which are stored in a folder of JSON Lines files or in a table.
 
 A destination can receive a record twice if a runner is killed after it sends the record and before the next checkpoint.
 Duplicates have the same event ID.
@@ -24,14 +24,19 @@ from keyplan.streams.records import Failure
 
 
 class Destination(Protocol):
-    """The interface of storage for records that failed permanently."""
+    """The interface of a destination for records that failed permanently."""
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Store failed records durably, or raise an error. The records count as handled only if this method returns."""
+        """Store failed records durably, or raise an error. The records are considered handled only if this method
+        returns.
+        """
 
 
 class JsonLinesFolder:
-    """A folder with one JSON lines file for each consumer. Lines are appended and synced to disk."""
+    """A destination that stores failed records in a folder, with one JSON Lines file for each consumer.
+
+    New lines are appended and synced to disk.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -66,7 +71,7 @@ class JsonLinesFolder:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Append lines to a file and sync it. If the file ends with a truncated line, terminate that line first."""
+    """Append lines to a file and sync the file to disk. If its last line is truncated, terminate that line first."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         size = os.fstat(file).st_size
@@ -81,7 +86,7 @@ def _append(path: Path, lines: bytes) -> None:
 
 DEFAULT_NAME = "keyplan-failures"
 _MOST_BYTES = 390_000
-"""The maximum size of a failed record's JSON text in bytes. It leaves room for other attributes in an item of up to 400
+"""The maximum size of a failed record's JSON text in bytes, which leaves room for other attributes in an item of 400
 KB.
 """
 _MOST_TEXT = 4000
@@ -89,7 +94,7 @@ _REMEDY = "for failed records: create it (consumer, event_id: both String), or u
 
 
 def failure_table(name: str = DEFAULT_NAME) -> Table:
-    """Return the declaration of the failure table, for designs and exports that include the table."""
+    """Return the declaration of the table for failed records, for use in designs and exports."""
     table = Table(name, pk="consumer", sk="event_id")
 
     @table.entity(name="Failure")
@@ -101,7 +106,7 @@ def failure_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableDestination:
-    """A destination that stores each failed record as an item of a table."""
+    """A destination that stores each failed record as an item in a table."""
 
     def __init__(
         self,
@@ -113,8 +118,8 @@ class TableDestination:
     ) -> None:
         """Prepare access to the table for failed records.
 
-        `create` determines whether to create a missing table. By default, a missing table is created only for an engine
-        in this process.
+        `create` determines whether a missing table is created. By default, a missing table is created only for an
+        engine in this process.
         """
         self._table = OwnTable(db, failure_table, table, remedy=_REMEDY, create=create, clock=clock)
         self.table = self._table.name

@@ -1,8 +1,8 @@
-"""Assignment of shards to runners by leases, so that each runner reads a fair share of the shards.
+"""Shard leases, which distribute the shards of a stream evenly among the runners of a consumer.
 
-A shard lease stores the progress of one consumer through one shard. Every runner registers itself. The fair share is
-the number of readable shards divided by the number of live runners, rounded up. If another runner starts, a runner with
-more than its share releases some leases.
+A shard lease stores the progress of one consumer through one shard. Every runner registers itself, and reads at most
+its fair share of the shards: the number of readable shards divided by the number of live runners, rounded up. If
+another runner starts, a runner with more than its share releases some leases.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Leases:
         self._checkpoints.prepare()
 
     def state(self, consumer: BoundConsumer, *, latest: bool) -> tuple[ConsumerState, bool]:
-        """Return the stored state of a consumer, and True if the consumer is new.
+        """Return the stored state of a consumer, and whether the consumer is new.
 
         If `latest` is True, a new consumer does not receive older changes.
         """
@@ -58,7 +58,7 @@ class Leases:
     def settle(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
         """Acquire or release shards for the consumer, so that this runner reads its fair share.
 
-        Return the number of shards in which lost records were found.
+        Return the number of shards in which records were lost before the consumer could read them.
         """
         ready = ready_shards(streams, lambda key: key in state.leases and state.leases[key].done)
         now_s = self._clock.now()
@@ -74,8 +74,8 @@ class Leases:
     def _take(self, consumer: BoundConsumer, state: ConsumerState, ready: Sequence[Shard], count: int) -> None:
         """Acquire up to `count` free shards in `ready` for the consumer.
 
-        Shards that this runner held before are acquired first. The order of the others starts at a shard that depends
-        on the runner's name, so that runners rarely compete for the same shard.
+        Shards that this runner held before are acquired first. Among the others, the first shard to acquire depends on
+        the runner's name, so that runners rarely compete for the same shard.
         """
         shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
@@ -93,8 +93,9 @@ class Leases:
                 count -= 1
 
     def _release_unused(self, consumer: BoundConsumer, state: ConsumerState) -> None:
-        """Release shards that this runner held before a restart and does not use, so that other runners need not wait
-        until the leases expire.
+        """Release shards that a runner with this name held before a restart and that this runner does not read.
+
+        Other runners can then acquire the shards without waiting until the leases expire.
         """
         shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
         for lease in state.leases.values():
@@ -107,8 +108,7 @@ class Leases:
                     self._checkpoints.release(acquired)
 
     def _close_lost_shards(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
-        """Close the consumer's leases of shards that do not exist any longer, and report that the remaining records are
-        lost.
+        """Close the consumer's leases for shards that no longer exist, and report that their unread records are lost.
 
         Return the number of closed leases.
         """
@@ -132,7 +132,7 @@ class Leases:
         return buried
 
     def _report_trimmed(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
-        """Report acquired shards in which records were trimmed before any record of the shard was read.
+        """Report newly acquired shards in which records were trimmed before the consumer could read them.
 
         Return the number of these shards. Consumers that started with the latest changes are excluded, because the
         trimmed records may be older than their start.
@@ -153,10 +153,10 @@ class Leases:
         return acquired
 
     def keep(self, track: Track) -> None:
-        """Renew the leases of all shards that will expire soon.
+        """Renew the leases on all shards whose leases expire soon.
 
-        The leases of all shards are renewed, because the delivery of one shard's records can take a long time while the
-        other shards wait. Raises LeaseLostError if another runner has acquired the shard of `track`.
+        Not only the lease on the track's shard is renewed, because delivering its records can take a long time while
+        the other shards wait. Raises LeaseLostError if another runner has acquired the shard of `track`.
         """
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:
@@ -170,12 +170,12 @@ class Leases:
 
     @staticmethod
     def _check_not_lost(track: Track) -> None:
-        """Raise LeaseLostError if the runner already knows that another runner has acquired the track's shard."""
+        """Raise LeaseLostError if another runner is already known to have acquired the track's shard."""
         if track.is_lost:
             raise LeaseLostError(f"{track.consumer.name}: {track.lease.shard} is another runner's")
 
     def save(self, track: Track) -> None:
-        """Store the consumer's position in the shard as its checkpoint, and extend the lease.
+        """Store the consumer's position in the shard as its checkpoint, and renew the lease.
 
         Raises LeaseLostError if another runner has acquired the shard.
         """
@@ -183,13 +183,14 @@ class Leases:
         self._store_lease(track, lease, self._checkpoints.save)
 
     def finish(self, track: Track) -> None:
-        """Store that the shard has ended and all its records have been handled, and release the shard."""
+        """Record that the shard has ended and all its records have been handled, and release the shard."""
         self._store_lease(track, replace(track.lease, position=track.position, done=True), self._checkpoints.release)
         self.tracks.remove(track)
 
     def release(self, track: Track) -> None:
-        """Store the consumer's position in a shard and release the shard. If another runner has acquired the shard,
-        only stop reading it.
+        """Store the consumer's position in a shard and release the shard.
+
+        If another runner has acquired the shard, only stop reading it.
         """
         try:
             self._store_lease(track, replace(track.lease, position=track.position), self._checkpoints.release)

@@ -1,4 +1,4 @@
-"""Notices of a runner about lost records, retries, failures, and shards lost to other runners.
+"""Notices that a runner sends about lost records, retries, failures, and shards that other runners have acquired.
 
 Notices are passed to the runner's `notify` function. By default, they are logged to `keyplan.streams`.
 """
@@ -16,7 +16,7 @@ _log = logging.getLogger("keyplan.streams")
 
 @dataclass(frozen=True)
 class Gap:
-    """A notice that records were trimmed before a consumer read them. The records cannot be delivered any longer."""
+    """A notice that records were trimmed before a consumer read them. The records can no longer be delivered."""
 
     consumers: tuple[str, ...]
     arn: str
@@ -82,8 +82,8 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class LeaseLost:
-    """A notice that another runner has acquired a shard. The records after the last checkpoint are delivered again by
-    that runner.
+    """A notice that another runner has acquired a shard. The other runner delivers the records after the last
+    checkpoint again.
     """
 
     consumer: str
@@ -95,7 +95,7 @@ class LeaseLost:
 
 @dataclass(frozen=True)
 class Trouble:
-    """A notice that the service or a destination could not be reached. The runner will try to reach it again."""
+    """A notice that the service or a destination could not be reached. The runner continues to retry."""
 
     what: str
     wait_s: float

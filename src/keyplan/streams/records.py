@@ -1,4 +1,4 @@
-"""Stream records and failed records, and their conversion to and from JSON."""
+"""Stream records and failed records, and functions that convert them to and from JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ class StreamRecord:
 
 
 def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
-    """Convert a record in a GetRecords response, in which binary values are bytes."""
+    """Convert a record in a GetRecords response to a StreamRecord.
+
+    `arn` is the stream's ARN, and `shard` is the shard's ID. Binary values in the response are bytes.
+    """
     change = raw["dynamodb"]
     who = raw.get("userIdentity") or {}
     return StreamRecord(
@@ -63,7 +66,7 @@ def _seconds(time: datetime | float) -> float:
 
 
 def as_plain(record: StreamRecord) -> dict[str, Any]:
-    """Convert a record to JSON values. Binary values are base64 strings, as in DynamoDB's JSON."""
+    """Convert a record to a JSON-compatible mapping. Binary values are base64 strings, as in DynamoDB's JSON."""
     return {
         "arn": record.arn,
         "shard": record.shard,
@@ -79,7 +82,7 @@ def as_plain(record: StreamRecord) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> StreamRecord:
-    """Convert JSON values from `as_plain` to a record."""
+    """Convert a mapping from `as_plain` to a record."""
     return StreamRecord(
         plain["arn"],
         plain["shard"],
@@ -140,10 +143,12 @@ def trace_of(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Failure:
-    """A record that a consumer could not handle, with the last error."""
+    """A record that a consumer failed to handle, and the last error."""
 
     consumer: str
-    """The consumer that could not handle the record: its physical table name and its name, such as orders/notify."""
+    """The consumer that failed to handle the record: the physical table name and the consumer name, such as
+    orders/notify.
+    """
     record: StreamRecord
     error: str
     """The type and message of the error that the last attempt to handle the record raised."""
@@ -164,7 +169,7 @@ class Failure:
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:
-        """Convert the failure to JSON values."""
+        """Convert the failure to a JSON-compatible mapping."""
         return {
             "consumer": self.consumer,
             "error": self.error,
@@ -176,7 +181,7 @@ class Failure:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Failure:
-        """Convert JSON values from `as_plain` to a failure."""
+        """Convert a mapping from `as_plain` to a failure."""
         return cls(
             plain["consumer"],
             from_plain(plain["record"]),

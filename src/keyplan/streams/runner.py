@@ -1,4 +1,4 @@
-"""Runners, which read a table's stream and call its consumers, either once or until they are stopped.
+"""Runners, which read a table's stream and call its consumers, either once or continuously until they are stopped.
 
 Records are delivered at least once, and in order for each item. A checkpoint moves only past records that were handled
 or sent to a destination. If a runner is killed, records that it handled after the last checkpoint are delivered again.
@@ -43,7 +43,7 @@ from keyplan.streams.streams import ShardCursor, StreamService, TableStream, lab
 
 Start = Literal["horizon", "latest"]
 _PASSING = (ThrottledError, UnavailableError, WriteConflictError, DatabaseLockedError)
-"""Temporary errors, after which a runner waits and continues."""
+"""The exceptions for temporary errors, after which a runner waits and continues."""
 _UNLIMITED = 1 << 60
 
 
@@ -75,12 +75,13 @@ class Runner:
     ) -> None:
         """Prepare a runner. Raises ConsumerSetupError if a consumer cannot run.
 
-        `consumers` are functions or their names, by default all consumers of the table. `checkpoints` are stored by
-        default in the table keyplan-checkpoints of the same database. `destinations` maps the `on_failure` names of
-        consumers to destinations. `handlers` maps consumers to functions to call instead of the declared functions,
-        such as methods of an object with a connection. `start` determines whether a new consumer starts with the oldest
-        existing records ("horizon") or receives only later records ("latest"). `runner` is the name of this runner. A
-        runner that is restarted with the same name resumes its shards immediately.
+        `consumers` contains the functions or names of the consumers to run, by default all consumers of the table.
+        `checkpoints` are stored by default in the table keyplan-checkpoints of the same database. `destinations` maps
+        the `on_failure` names of consumers to destinations. `handlers` maps consumers to functions that are called
+        instead of the declared functions, such as methods of an object that has a connection. `start` determines
+        whether a new consumer starts with the oldest existing records ("horizon") or receives only later records
+        ("latest"). `runner` is the name of this runner. A runner that is restarted with the same name resumes its
+        shards immediately.
 
         `lease_s` is the number of seconds without a heartbeat after which other runners can acquire the shards. It must
         be longer than any single delivery takes. `poll_s` is the number of seconds between polls of an idle stream.
@@ -136,8 +137,9 @@ class Runner:
     def run_once(self, limit: int | None = None) -> Counts:
         """Deliver all existing records, or at most `limit` records, and return the counts.
 
-        The call does not wait for deliveries that must be retried later, but counts them in `waiting`. Raises
-        ConsumerStoppedError after all other work is done, and RunError if the service cannot be reached.
+        Deliveries that must be retried later are not retried in this call. Their shards are counted in `waiting`. If a
+        consumer cannot continue, ConsumerStoppedError is raised after all other work is done. Raises RunError if the
+        service cannot be reached.
         """
         return self._pass(limit, refresh=True)
 
@@ -145,7 +147,7 @@ class Runner:
         """Deliver changes as they arrive until `stop` is set, and then release the shards.
 
         If `drain` is True, changes that exist when `stop` is set are delivered first. The runner continues after
-        temporary failures of the service. Raises ConsumerStoppedError if a consumer cannot continue.
+        temporary service errors. Raises ConsumerStoppedError if a consumer cannot continue.
         """
         troubles = 0
         try:
@@ -179,8 +181,8 @@ class Runner:
     def stop(self, *, drain: bool = True) -> None:
         """Stop the thread that `start` started, after it has delivered the remaining changes.
 
-        If `drain` is False, the thread stops after the current delivery. Raises the error that ended the thread, if
-        any.
+        If `drain` is False, the thread stops after the delivery in progress. If an error ended the thread, it is
+        raised.
         """
         self._hurries = self._hurries or not drain
         self._stop.set()
@@ -225,9 +227,10 @@ class Runner:
         self.close()
 
     def lags_s(self) -> dict[str, float]:
-        """Return, for each consumer, the age in seconds of the oldest unhandled record that has been read.
+        """Return the lag of each consumer: the age in seconds of the oldest unhandled record that has been read.
 
-        The age is 0 if the consumer had handled all records at its last read of the stream.
+        The lag is 0 if the consumer has handled all records that were read, and the last read returned no further
+        records.
         """
         now_s = self.clock.now()
         lags = {consumer.name: 0.0 for consumer in self.consumers}
@@ -240,7 +243,7 @@ class Runner:
     # Within.
 
     def _pass(self, limit: int | None, *, refresh: bool) -> Counts:
-        """Deliver and read records until no more work can be done now, and return the counts.
+        """Deliver records and read more until all current work is done, and return the counts.
 
         At most `limit` records are read. If `refresh` is True, new shards and runners are looked up first. Raises
         ConsumerStoppedError if a record failed permanently and has no destination.
@@ -268,14 +271,14 @@ class Runner:
                 raise ConsumerStoppedError(track.stopped)
 
     def _rest_s(self) -> float:
-        """Return the number of seconds until the next poll or the next retry, whichever comes first."""
+        """Return the number of seconds until the next poll or retry, whichever comes first."""
         now_s = self.clock.monotonic()
         due = [track.not_before_s - now_s for track in self._claims.tracks if not track.is_idle]
         return max(0.0, min([self._poll_s, *due]))
 
     def _refresh(self, counts: Counts) -> None:
-        """Look up the table's streams, their shards and other runners, and acquire this runner's fair share
-        of shards.
+        """Look up the table's streams and shards and the other runners, and acquire this runner's fair share of the
+        shards.
         """
         if not self._is_prepared:
             self._prepare()
@@ -294,9 +297,9 @@ class Runner:
         self._refreshed_s = self.clock.monotonic()
 
     def _release_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
-        """Release shards that this runner has acquired but not started to read, and that do not exist any longer.
+        """Release shards that this runner has acquired but not started to read, and that no longer exist.
 
-        Such shards remain if the previous refresh failed after it had acquired them.
+        This can happen if the previous refresh failed after it had acquired the shards.
         """
         listed = {shard.key for stream in streams for shard in stream.shards}
         for track in self._reading.unread(consumer):
@@ -304,7 +307,7 @@ class Runner:
                 self._claims.release(track)
 
     def _read_on(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
-        """Start reading newly acquired shards at their checkpoints."""
+        """Start to read newly acquired shards from their checkpoints."""
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = self._reading.unread(consumer)
         check_views(consumer, [shards[track.lease.shard] for track in unread], streams)
@@ -336,9 +339,9 @@ def redrive(
 ) -> list[Failure]:
     """Deliver failed records again to their consumers, one by one, and return the records that fail again.
 
-    Each returned failure has the new error and one more attempt. The consumer receives the change as recorded, even if
-    the item has changed since. `db` is required if physical table names differ from the declared names, and `handlers`
-    if the runner used them. Raises ConsumerSetupError if a consumer is not declared any longer.
+    Each returned failure contains the new error, and its number of attempts is one higher. The consumer receives the
+    change as recorded, even if the item has changed since. Pass `db` if physical table names differ from the declared
+    names, and the same `handlers` as for the runner. Raises ConsumerSetupError if a consumer is no longer declared.
     """
     name = table.name if db is None else db.table_name(table)
     bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}

@@ -1,8 +1,7 @@
-"""Exactly-once effects despite repeated deliveries, using a marker item that is written together with the effects of a
-change.
+"""Marker items that prevent the effects of a change from being written twice when the change is delivered again.
 
-A handler writes the marker and the effects in one transaction. If the marker already exists, the effects have already
-been written, and the transaction writes nothing.
+A handler writes the marker item and the effects in one transaction. If the marker item already exists, the effects have
+already been written, and the transaction writes nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Transacts(Protocol):
 
 
 class Seen:
-    """Marker items, each of which records that the effects of a change have been written.
+    """Marker items, each of which records that one consumer has written the effects of a change.
 
     The items are in a separate table or in a table of the design.
     """
@@ -44,8 +43,8 @@ class Seen:
         """Declare the entity of the marker items.
 
         `table` is a table with a TTL attribute, by default the separate table keyplan-seen. `kept` is the time after
-        which a marker expires. It must be longer than the time in which a change can be delivered again. A stream keeps
-        records for a day. Declare the markers next to the tables of the design, so that `create_tables` includes their
+        which a marker expires. It must be longer than the period in which a change can be delivered again. A stream
+        retains its records for 24 hours. Create this object in the design module, so that `create_tables` includes its
         table.
         """
         self.kept = kept
@@ -60,11 +59,11 @@ class Seen:
         self._mark, self._create = _declare(self.table)
 
     def once(self, consumer: str, change: ItemChange[Any]) -> WriteCall[Any]:
-        """Return a write that creates the change's marker, for use in the same transaction as the effects of the
-        change.
+        """Return a write that creates the marker item of a change. Pass it to the same transaction as the effects of
+        the change.
 
-        `consumer` distinguishes the effects that several consumers have for the same change. If the marker exists, the
-        transaction fails, and the reason for this write is an AlreadyExistsError.
+        `consumer` is the name of the consumer, because each consumer needs a separate marker for the same change. If
+        the marker exists, the transaction fails, and the reason for this write is an AlreadyExistsError.
         """
         mark = f"{consumer}/{change.event_id}"
         # Computed from the time of the change, so that a repetition is the same write.
@@ -75,7 +74,9 @@ class Seen:
     def apply(
         self, db: Transacts, consumer: str, change: ItemChange[Any], *effects: WriteCall[Any] | TransactionCall[Any]
     ) -> bool:
-        """Write the effects of a change, unless they have already been written. Return True if this call wrote them."""
+        """Write the effects of a change and its marker item, unless the marker exists. Return True if this call wrote
+        the effects.
+        """
         mark = self.once(consumer, change)
         try:
             db.transact(mark, *effects)

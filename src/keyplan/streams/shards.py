@@ -1,7 +1,8 @@
-"""Reads of shards, which are shared by consumers at the same position and separate for consumers that lag behind.
+"""Shard readers. Consumers at the same position share the reads of a shard, and consumers that lag behind read
+separately.
 
-Consumers in a `ConsumerGroup` share a cursor (a read position) in a shard. A consumer whose delivery failed leaves its
-group with its unhandled records and a separate cursor. When it has caught up, the two groups are merged.
+Consumers in a `ConsumerGroup` share a cursor (a read position) in a shard. A consumer whose delivery failed is moved to
+a separate group, with its unhandled records and its own cursor. When it has caught up, the two groups are merged.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _LIMIT_EXCEEDED = "LimitExceededException"
 
 @dataclass(eq=False)
 class ConsumerGroup:
-    """A group of consumers at the same position in a shard, which share a cursor."""
+    """A group of consumers that are at the same position in a shard and share a cursor."""
 
     cursor: ShardCursor
     tracks: list[Track]
@@ -34,8 +35,9 @@ class ConsumerGroup:
 
     @property
     def can_read(self) -> bool:
-        """Return True if the group can read more records, because all its consumers have handled the records that it
-        has read.
+        """Return True if the group can read more records.
+
+        This requires that all its consumers have handled the records that have been read.
         """
         return all(track.is_idle for track in self.tracks)
 
@@ -51,7 +53,7 @@ class ConsumerGroup:
 
 @dataclass
 class Reading:
-    """The reader of all shards that a runner has leased, which delivers their records to consumers."""
+    """The reader for all shards that a runner has leased. It passes their records to the delivery."""
 
     claims: Leases
     sorter: RecordSorter
@@ -76,9 +78,7 @@ class Reading:
         self.groups.append(ConsumerGroup(cursor, [track]))
 
     def prune(self) -> None:
-        """Stop reading shards that the runner does not hold any longer, and merge groups of consumers at the same
-        position.
-        """
+        """Stop reading shards that the runner no longer holds, and merge groups of consumers at the same position."""
         mine = {id(track) for track in self.claims.tracks}
         by_place: dict[tuple[str, int | None, bool], ConsumerGroup] = {}
         kept_groups = []
@@ -98,9 +98,9 @@ class Reading:
         self.groups = kept_groups
 
     def turn(self, group: ConsumerGroup, counts: Counts, limit: int) -> bool:
-        """Deliver records to a group of consumers, and then read up to `limit` more records of their shard.
+        """Deliver records to a group of consumers, and then read up to `limit` more records from their shard.
 
-        Return True if more work may be possible now.
+        Return True if the group may have more work now.
         """
         group.tracks = [track for track in group.tracks if not track.is_lost]
         moved = self._work(group, counts)
@@ -151,7 +151,9 @@ class Reading:
             track.is_at_tip = not page.records
 
     def _work(self, group: ConsumerGroup, counts: Counts) -> bool:
-        """Deliver records that are due, and move checkpoints past them. Return True if any record was handled."""
+        """Deliver records that are due, and move checkpoints past them. Return True if at least one record
+        was handled.
+        """
         moved = False
         for track in list(group.tracks):
             try:

@@ -25,8 +25,8 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 
 
 class Service:
-    """Access to a database. Raises ServiceError for rejected requests, and RunError if the database cannot
-    be reached.
+    """Access to a database. Methods raise ServiceError for rejected requests, and RunError if the database cannot be
+    reached.
     """
 
     def __init__(self, db: Connection | Transport, *, clock: Clock | None = None) -> None:
@@ -66,8 +66,9 @@ class StreamService(Service):
     def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
         """Prepare access to a database and its streams.
 
-        `streams` is a boto3 dynamodbstreams client to use instead of the client derived from `db`. For an engine with
-        ShardIds of fewer than 28 characters, this client needs `Config(parameter_validation=False)`.
+        `streams` is a boto3 dynamodbstreams client to use instead of the client derived from `db`. If the database uses
+        ShardIds of fewer than 28 characters, as some engines do, create this client with
+        `Config(parameter_validation=False)`.
         """
         super().__init__(db, clock=clock)
         self._streams = _streams_transport(self._transport, streams)
@@ -78,7 +79,7 @@ class StreamService(Service):
         return self._send(self._streams if operation in STREAM_OPERATIONS else self._transport, operation, request)
 
     def close(self) -> None:
-        """Close the connections of the derived streams client. The next call opens them again."""
+        """Close the streams client that was derived from `db`. The next call opens it again."""
         if self._is_derived:
             self._streams.close()
 
@@ -92,8 +93,8 @@ def _streams_transport(transport: Transport, client: Any) -> Transport:
 def streams_client(client: Any) -> Any:
     """Return a dynamodbstreams client with the same Region, endpoint and settings as a dynamodb client.
 
-    The returned client does not validate parameters, because botocore rejects ShardIds of fewer than 28 characters,
-    which other engines use.
+    The returned client does not validate parameters, because some DynamoDB-compatible engines use ShardIds of fewer
+    than 28 characters, which botocore rejects.
     """
     import boto3  # noqa: PLC0415 - an extra, installed if this client exists
     from botocore.config import Config  # noqa: PLC0415 - comes with boto3
@@ -133,7 +134,8 @@ class Shard:
 class TableStream:
     """A stream of a table, with its shards.
 
-    If a stream is disabled and enabled again, the table has two streams, and both are readable for a day.
+    If a stream is disabled and enabled again, the table has two streams. The records of the old stream are readable for
+    24 hours.
     """
 
     arn: str
@@ -142,7 +144,7 @@ class TableStream:
 
 
 def label_of(arn: str) -> str:
-    """Return the label in a stream's ARN, which is the time at which the stream was enabled."""
+    """Return the stream label in a stream's ARN, which is the time at which the stream was enabled."""
     return arn.rpartition("/")[2]
 
 
@@ -167,7 +169,7 @@ def _arns(call: Call, table: str) -> Iterator[str]:
 
 
 def describe(call: Call, arn: str) -> TableStream | None:
-    """Return a stream with all its shards, or None if the stream does not exist any longer."""
+    """Return a stream with all its shards, or None if the stream no longer exists."""
     shards: list[Shard] = []
     request: dict[str, Any] = {"StreamArn": arn}
     while True:
@@ -198,9 +200,9 @@ def _shard(arn: str, described: dict[str, Any]) -> Shard:
 def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) -> list[Shard]:
     """Return the shards that can be read now, because all records of their predecessors have been handled.
 
-    The predecessors of a shard are its parent and all shards of earlier streams of the table. A parent that is not
-    listed any longer has been trimmed and is ignored. `done` returns True if all records of the shard with this key
-    have been handled.
+    The predecessors of a shard are its parent and all shards of earlier streams of the table. A parent that is no
+    longer listed has been trimmed and is ignored. `done` returns True for the key of a shard whose records have all
+    been handled.
     """
     for stream in streams:
         names = {shard.name: shard for shard in stream.shards}
@@ -211,9 +213,9 @@ def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) ->
 
 
 def is_removed(call: Call, arn: str, shard: str) -> bool:
-    """Return True if a shard does not exist any longer.
+    """Return True if a shard no longer exists.
 
-    The request names this shard, because a list of shards can be outdated and not contain the shard yet.
+    The request names this shard explicitly, because a list of shards can be outdated and not contain a new shard.
     """
     try:
         call("GetShardIterator", {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"})
@@ -232,12 +234,12 @@ class RecordsPage:
     ended: bool
     """True if the shard is closed and has no further records."""
     gap: bool = False
-    """True if records before this page were trimmed before they could be read."""
+    """True if records before this page were trimmed before the runner read them."""
 
 
 @dataclass
 class ShardCursor:
-    """A position in a shard from which pages are read."""
+    """A position in a shard, from which pages of records are read."""
 
     call: Call
     shard: Shard
@@ -246,7 +248,7 @@ class ShardCursor:
     from_latest: bool = False
     """True if reading starts at the end of the shard instead of at its start.
 
-    This applies only to the first iterator. An iterator that replaces an expired one must not skip newer records.
+    This applies only to the first shard iterator. An iterator that replaces an expired one must not skip newer records.
     """
     iterator: str | None = None
 
@@ -287,7 +289,7 @@ class ShardCursor:
     def _has_lost(self) -> bool:
         """Return True if records may have been trimmed before they were read.
 
-        The result is False if the shard now starts directly after the last record that was read.
+        The result is False if the oldest record in the shard directly follows the last record that was read.
         """
         stream = describe(self.call, self.shard.arn)
         for shard in stream.shards if stream is not None else ():
@@ -296,11 +298,11 @@ class ShardCursor:
         return True
 
     def _was_unread(self) -> bool:
-        """Return True if a shard that has been removed may have contained unread records."""
+        """Return True if the shard, which no longer exists, may have contained unread records."""
         return self.shard.ends is None or self.position is None or self.position < self.shard.ends
 
     def _page(self, response: dict[str, Any], *, gap: bool) -> RecordsPage:
-        """Return the new records in a GetRecords response as a page, sorted and without duplicates."""
+        """Return a page with the new records in a GetRecords response, sorted and without duplicates."""
         by_sequence: dict[int, StreamRecord] = {}
         for raw in response["Records"]:
             record = record_of(self.shard.arn, self.shard.name, raw)
