@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "json", "sarif", "github"]
 _PAUSE_S: Final = 0.3
-"""The number of seconds between two scans for changed files with `--watch`."""
+"""The number of seconds between two searches for changed files when `--watch` is used."""
 
 
 def check(
@@ -92,7 +92,7 @@ def check(
 
 
 def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
-    """Apply the fixes of findings to the source files or, if `write` is False, print them as a diff and exit.
+    """Apply the fixes of findings to the source files. If `write` is False, print the fixes as a diff instead and exit.
 
     The exit code after a diff is 1 if the diff contains changes, and 0 otherwise.
     """
@@ -113,7 +113,9 @@ def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
 
 
 def _check_again(arguments: list[str]) -> int:
-    """Run the check command in a new process, which imports the changed source files, and return its exit code."""
+    """Run the check command again in a new process and return its exit code. The process imports the changed source
+    files.
+    """
     command = [sys.executable, "-m", "keyplan", *arguments]
     result = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, encoding="utf-8")  # noqa: S603
     typer.echo(result.stdout, nl=False)
@@ -121,7 +123,7 @@ def _check_again(arguments: list[str]) -> int:
 
 
 def _watch(designs: list[str]) -> None:
-    """Run `keyplan check` in a new process, without `--watch`, each time that a source file changes."""
+    """Run `keyplan check`, without `--watch`, in a new process whenever a source file changes."""
     command = [sys.executable, "-m", "keyplan", *(part for part in sys.argv[1:] if part != "--watch")]
     folders = [_folder(target) for target in designs]
     try:
@@ -154,7 +156,7 @@ def _folder(target: str) -> Path:
 
 
 def _files(folders: list[Path]) -> dict[Path, int]:
-    """Return the Python files in these directories and their subdirectories, with modification times in nanoseconds."""
+    """Map each Python file in these directories and their subdirectories to its modification time in nanoseconds."""
     changed = {}
     for folder in folders:
         for path in folder.rglob("*.py"):
@@ -255,7 +257,10 @@ def _module_and_name(target: str) -> tuple[str, str]:
 
 
 def _is_module(name: str) -> bool:
-    """Return True if a dotted name is a module. Its parent packages are imported, and `load` reports their errors."""
+    """Return True if a dotted name is a module.
+
+    The parent packages are imported to determine this. Their errors are ignored here, because `load` reports them.
+    """
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
     try:

@@ -96,7 +96,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def _designs(module: str | None, against: list[str]) -> tuple[WatchedDesign | None, dict[str, Design]]:
-    """Return the design to show, and the designs to compare it with, by the value of `--against`."""
+    """Return the design to show, and the designs to compare it with by the names given with `--against`."""
     if module is None:
         if against:
             raise refusal("keyplan console: --against needs a design to compare with")
@@ -127,7 +127,7 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
 class Mounted:
     """The web console of `keyplan serve`.
 
-    It counts operations from the start, but imports its pages only when the first browser connects.
+    It counts operations from the start of the server, but imports its pages only when the first browser connects.
     """
 
     def __init__(self, db: str, host: str, names: list[str], token: str) -> None:

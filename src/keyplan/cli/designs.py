@@ -36,7 +36,7 @@ Prefix: TypeAlias = Annotated[
 
 
 def refusal(text: str, *, code: int = 2) -> typer.Exit:
-    """Print why a command cannot continue, and return the exception to raise, which sets the exit code."""
+    """Print why a command cannot continue, and return the exception to raise. `code` is the exit code that it sets."""
     typer.echo(text, err=True)
     return typer.Exit(code)
 
@@ -57,7 +57,7 @@ D = TypeVar("D")
 
 
 def load(target: str) -> Design:
-    """Load the design of a module or file, and exit on failure as in `load_by`."""
+    """Load the design in a module or file. If this fails, the command exits with the same codes as for `load_by`."""
     from keyplan.design.declaring.design import Design  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     return load_by(target, Design.load)
@@ -74,7 +74,8 @@ class _LoadingError(KeyplanError):
 def load_by(target: str, loader: Callable[[str], D]) -> D:
     """Return the result of `loader` for a module or file.
 
-    On failure, the command exits with 1 for an invalid declaration, and with 2 if the module or file cannot be loaded.
+    If the design contains an invalid declaration, the command exits with 1. If the module or file cannot be loaded, it
+    exits with 2.
     """
     try:
         return loaded(target, loader)
@@ -83,9 +84,9 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
 
 
 def loaded(target: str, loader: Callable[[str], D]) -> D:
-    """Return the loader's result for a module or file. Raises KeyplanError if the module or file cannot be loaded.
+    """Return the result of `loader` for a module or file. Raises KeyplanError if the module or file cannot be loaded.
 
-    Output of the module's code goes to standard error, because standard output contains only the command's output.
+    Output that the module prints is sent to standard error, because standard output contains only the command's output.
     """
     from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.design.errors import DesignError, Place, show_place  # noqa: PLC0415 - `keyplan --help` needs no designs
@@ -119,7 +120,7 @@ def loaded(target: str, loader: Callable[[str], D]) -> D:
 
 
 def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
-    """Return the pattern with this name. Exit with 2 if the design does not have it."""
+    """Return the pattern with the given name. Exit with 2 if the design does not contain it."""
     try:
         return design.pattern(name)
     except KeyError:
@@ -130,7 +131,7 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
 
 
 def _where(error: BaseException, target: str) -> str:
-    """Format the location of the line in the design's code at which an error was raised."""
+    """Return the location of the line in the design's code at which an error was raised, as text."""
     from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.design.errors import Place, show_place  # noqa: PLC0415 - `keyplan --help` needs no designs
 

@@ -63,8 +63,9 @@ def _module(target: str) -> str:
 
 
 def check_distinct(old: LoadedDesign, new: LoadedDesign, command: str = "diff") -> None:
-    """Exit with 2 if both designs import a table from the same file. Print the other files that both designs import,
-    because changes in them are not compared.
+    """Exit with 2 if both designs import a table from the same file.
+
+    Print the other files that both designs import, because changes in these files are not compared.
     """
     if old.file == new.file:
         return

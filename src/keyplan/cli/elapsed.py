@@ -1,4 +1,6 @@
-"""Progress output on standard error for a long operation, after two seconds and then every ten seconds."""
+"""Progress output on standard error for long operations. The first line is printed after two seconds, and then one line
+every ten seconds.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ def reported(
 ) -> Iterator[None]:
     """Print progress lines with the elapsed seconds while the block runs.
 
-    `step` is the text of each line, such as "keyplan snapshot: copying". `place` returns the current progress, if
-    known.
+    `step` is the text at the start of each line, such as "keyplan snapshot: copying". `place` returns a description of
+    the current progress. `say` prints a line, and `first_s` is the time until the first line in seconds.
     """
     clock = SystemClock()
     start_s = clock.monotonic()

@@ -89,8 +89,8 @@ def _resources(
 ) -> tuple[Design, list[TableResource]]:
     """Return a design and its tables. Exit with 1 if a table cannot be created as it is declared.
 
-    `refused` returns additional faults of the tables, which also prevent the export. Exit with 2 if the table names are
-    invalid with `prefix`.
+    `refused` returns additional faults in the tables, which also prevent the export. Exit with 2 if the table names
+    with `prefix` are invalid.
     """
     from keyplan.cli.designs import load  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415
@@ -105,9 +105,9 @@ def _resources(
 
 
 def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
-    """Return the design's tables and, if `checkpoints` is True, the table for consumers' checkpoints.
+    """Return the design's tables and, if `checkpoints` is True, the table for the consumers' checkpoints.
 
-    If `checkpoints` is None, the checkpoint table is included if a table of the design declares consumers.
+    If `checkpoints` is None, the checkpoint table is included if a table in the design declares consumers.
     """
     from keyplan.streams.checkpoints_table import DEFAULT_NAME, checkpoint_table  # noqa: PLC0415 - as above
 
@@ -120,7 +120,10 @@ def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
 
 
 def _print_notes(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
-    """Print notes on declared properties that the output does not contain."""
+    """Print notes on declared properties that the exported files do not contain.
+
+    `more` contains additional notes to print.
+    """
     from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
 
     for note in (*left_out(tables), *_unread_streams(tables), *more):
@@ -128,7 +131,10 @@ def _print_notes(tables: Sequence[TableResource], more: Iterable[str] = ()) -> N
 
 
 def _unread_streams(tables: Sequence[TableResource]) -> Iterable[str]:
-    """Return a note for each stream without a declared consumer, unless the checkpoint table is included."""
+    """Return a note for each table with a stream but without a declared consumer.
+
+    The result is empty if the checkpoint table is included.
+    """
     from keyplan.streams.checkpoints_table import DEFAULT_NAME  # noqa: PLC0415 - as above
 
     if any(resource.table.name == DEFAULT_NAME for resource in tables):

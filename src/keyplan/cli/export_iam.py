@@ -122,9 +122,9 @@ def _account(design: Design, prefix: str, **options: str) -> Account:
 
 
 def _selected_patterns(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
-    """Return the patterns with these names or, if `names` is empty, all patterns.
+    """Return the patterns with the given names or, if `names` is empty, all patterns.
 
-    A pattern with faults is omitted, and a note about it is printed.
+    A pattern with faults is omitted, and a note is printed.
     """
     from keyplan.cli.designs import pattern_of  # noqa: PLC0415 - as above
     from keyplan.design.planning.indexes import all_faults  # noqa: PLC0415
@@ -154,8 +154,8 @@ def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
     """Yield the permissions for patterns, and print notes on them.
 
-    If values are bound to the principal, a note lists the patterns that can access the partitions of every principal.
-    Exit with 2 if a binding is not used by any pattern.
+    If `bindings` binds fields to attributes of the principal, a note lists the patterns that can nevertheless access
+    the partitions of every principal. Exit with 2 if no pattern uses a binding.
     """
     from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 

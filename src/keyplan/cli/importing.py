@@ -132,14 +132,17 @@ def _text(name: str) -> str:
 
 
 def _notes(table: SourceTable) -> Iterator[str]:
-    """Yield notes on settings of a table that the generated design omits or guesses."""
+    """Yield notes on table settings that the generated design omits, and on assumptions that it contains."""
     yield from (*table.gaps, *table.guesses)
     for consumer in table.consumers:
         yield from (f"{consumer.name}: {gap}" for gap in consumer.gaps)
 
 
 def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, force: bool) -> None:
-    """Write or print the design generated from a source, and print which settings it omits. Exit on errors."""
+    """Write or print the design that is generated from a source, and print which settings it omits.
+
+    `read` returns the imported source. Exit with an error if the import fails.
+    """
     from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
 
     if output is not None and output.exists() and not force:

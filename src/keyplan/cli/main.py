@@ -17,22 +17,24 @@ from keyplan.cli import check, console, diff, docs, export, fsck, importing, pri
 from keyplan.cli.designs import refusal
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Error numbers of a write when the disk is full, a quota is exhausted, or the file has reached its maximum size."""
+"""The error numbers of writes that fail because the disk is full, a quota is exhausted, or the file size limit is
+reached.
+"""
 
 
 _OF_THE_SYSTEMS = frozenset({"ask-mcp", "demo", "lake", "token", "up"})
-"""Commands that the keyplan-systems distribution adds."""
+"""The names of the commands that the keyplan-systems distribution adds."""
 
 
 class _Commands(TyperGroup):
-    """Command group that handles output errors.
+    """A command group that handles output errors.
 
-    If the disk is full, a command prints a message and exits with 1. If the output pipe is closed, it exits with 1
+    If the disk is full, the command prints a message and exits with 1. If the output pipe is closed, it exits with 1
     without a message. If a file name is too long, it exits with 2.
     """
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command with this name. If it requires the keyplan-systems distribution, exit with a hint."""
+        """Return the command with the given name. If it requires the keyplan-systems distribution, exit with a hint."""
         command = super().get_command(ctx, cmd_name)
         if command is None and cmd_name in _OF_THE_SYSTEMS:
             raise refusal(f"keyplan {cmd_name}: not installed; pip install keyplan-systems")

@@ -22,7 +22,7 @@ _LOADS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 def book_of(command: str, region: str) -> PriceBook:
-    """Return the latest prices for a Region. Exit with 2 if no prices for the Region are included."""
+    """Return the latest prices for a Region. Exit with 2 if keyplan does not include prices for the Region."""
     from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415 - `keyplan --help` needs no prices
 
     try:
@@ -89,7 +89,7 @@ def price(
 
 
 def _factor(option: str, text: str) -> float:
-    """Parse the factor in the value of an option. Raises ValueError if it is invalid."""
+    """Parse a factor, which is the value of the option `option`. Raises ValueError if it is invalid."""
     try:
         factor = float(text.removesuffix("x"))
     except ValueError:
@@ -165,9 +165,9 @@ def _json(estimate: Estimate, load: Load) -> dict[str, object]:
 
 
 def _charts(estimate: Estimate, against: dict[float, float], factor: float) -> str:
-    """Return text charts of the cost per pattern, and of the cost at different loads.
+    """Return text charts of the cost of each pattern and of the total cost at different loads.
 
-    `against` contains the monthly cost by multiple of the estimated load. `factor` is the value of `--scale`.
+    `against` maps multiples of the estimated load to the monthly cost. `factor` is the value of `--scale`.
     """
     from keyplan.cost.figures import bars  # noqa: PLC0415
 

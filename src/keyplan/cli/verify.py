@@ -80,7 +80,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 def _bar() -> Iterator[tuple[OnProgress, OnProgress]]:
     """Show the progress of a verification on standard error, as a bar in a terminal and as lines otherwise.
 
-    Yield a function that reports the progress of loading data, and another for running patterns.
+    Yield two functions that report progress: one for loading data, and one for running patterns.
     """
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415

@@ -3,9 +3,8 @@
     pages = Pages("keyplan_systems.todo", "To-do", nav=(Link("Tasks", "app/"), Link("Dashboard", "app/dashboard")))
     return pages.render(request, "tasks.html.j2", tasks=tasks)
 
-Pages work offline and load files only from the server that they come from. The Content-Security-Policy does not allow
-inline scripts, inline styles or other hosts. Templates escape all output. Pages also work without scripts, so forms are
-plain HTML forms.
+Pages work offline and load files only from their own server. The Content-Security-Policy allows neither inline scripts
+and styles nor other hosts. Templates escape all output. Pages also work without scripts, so forms are plain HTML forms.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ POLICY: Final = (
 )
 """The Content-Security-Policy header of every page."""
 FLASH: Final = "keyplan_flash"
-"""The name of the cookie with a message for the next page, such as "Task deleted"."""
+"""The name of the cookie that contains a message for the next page, such as "Task deleted"."""
 _FLASH_CHARACTERS: Final = 400
 _YEAR: Final = "public, max-age=31536000, immutable"
 SCRIPT_TEXTS: Final = (
@@ -56,11 +55,13 @@ class Link:
     text: str
     path: str
     icon: str = ""
-    """The name of the link's icon, which is a symbol in templates/parts.html.j2."""
+    """The name of the link's icon, which refers to a symbol in templates/parts.html.j2."""
     role: str = ""
-    """The role that a user needs to see the link, or an empty string if everyone can see it."""
+    """The role that users need to see the link, or an empty string if all users can see it."""
     is_exact: bool = False
-    """Whether the link is highlighted only on the page itself, and not on pages below its path."""
+    """Whether the link is highlighted only on the page itself, and not on pages whose paths start with the
+    link's path.
+    """
 
 
 @dataclass(frozen=True)
@@ -70,22 +71,28 @@ class Viewer:
     name: str = ""
     """The user's display name, or an empty string if the user is not signed in."""
     csrf: Callable[[], str] = lambda: ""
-    """A function that returns the CSRF token to include in forms, or an empty string if the user has no session."""
+    """A function that returns the CSRF token to include in forms. It returns an empty string if the user has no
+    session.
+    """
     roles: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Wording:
-    """The language of a page, with translations for the shared templates and the navigation."""
+    """The language of a page, and the translations of texts in the shared templates and the navigation."""
 
     language: str = "en"
     """The language tag for the HTML attribute `lang`."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Maps English texts to translations, as in {"Sign out": "Abmelden"}. Texts without a translation stay English."""
+    """The translation of each English text, as in {"Sign out": "Abmelden"}. Texts without a translation are shown in
+    English.
+    """
 
 
 class Pages:
-    """The web pages of one application: a package with `templates/` and `static/`, a title and navigation links."""
+    """The web pages of one application, which consist of a package with `templates/` and `static/`, a title and
+    navigation links.
+    """
 
     def __init__(
         self,
@@ -102,8 +109,9 @@ class Pages:
         """Load the templates of `package`.
 
         `accent` is a color in keyplan.css: indigo, teal, rose, amber or green. `static` is the path, relative to the
-        application's root, at which `assets` is mounted. `scripts` are the names of files in the package's `static`
-        folder that every page loads. `wording` returns the language for a request.
+        application's root, at which `assets` is mounted. `scripts` are the names of script files in the package's
+        `static` folder that every page loads. `viewer` returns the user who sends a request, and `wording` returns the
+        language for a request.
         """
         self.title, self.nav, self.accent = title, tuple(nav), accent
         self._package, self._viewer, self._static, self._scripts = package, viewer, static, tuple(scripts)
@@ -122,9 +130,9 @@ class Pages:
         headers: Mapping[str, str] | None = None,
         **context: Any,
     ) -> HTMLResponse:
-        """Render a template as a page.
+        """Render a template as a page. The template can use the names in `context`.
 
-        Templates can also use `page`, with the title, navigation, viewer and file URLs.
+        It can also use `page`, which provides the title, the navigation, the viewer and file URLs.
         """
         page = PageContext(self, request, self._viewer(request))
         html = self._environment.get_template(template).render(page=page, **context)
@@ -166,8 +174,9 @@ class PageContext:
 
     @property
     def nav(self) -> list[dict[str, Any]]:
-        """The navigation links that the user's roles permit. The link with the longest path that matches the URL is
-        marked `current`.
+        """The navigation links that the user's roles permit, as dicts for the template.
+
+        Of the links whose paths match the URL, the one with the longest path is marked `current`.
         """
         links = [link for link in self._pages.nav if not link.role or link.role in self.viewer.roles]
         paths = {link.path: f"{self.here}/{link.path}" for link in links}
@@ -193,7 +202,10 @@ class PageContext:
 
     @property
     def script_words(self) -> str:
-        """A JSON object with the translations of SCRIPT_TEXTS, as a string. The string is empty on an English page."""
+        """A JSON object with the translations of SCRIPT_TEXTS, as a string.
+
+        The string is empty if none of these texts has a translation.
+        """
         words = {text: self._words[text] for text in SCRIPT_TEXTS if text in self._words}
         return json.dumps(words, ensure_ascii=False) if words else ""
 
@@ -214,14 +226,14 @@ class PageContext:
 class Assets(StaticFiles):
     """An application that serves the `static` folder of a package.
 
-    Clients cache versioned URLs for a year, and revalidate other files on each use.
+    Response headers make clients cache versioned URLs for a year, and revalidate other files on each use.
     """
 
     def __init__(self, package: str) -> None:
         super().__init__(directory=str(files(package).joinpath("static")))
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return a file, or status 304 if the client's cached copy is current."""
+        """Return a file, or a response with status 304 if the client's cached copy is current."""
         response = await super().get_response(path, scope)
         has_version = scope.get("query_string", b"").startswith(b"v=")
         response.headers["Cache-Control"] = _YEAR if has_version else "no-cache"
@@ -229,7 +241,7 @@ class Assets(StaticFiles):
 
 
 def root_of(connection: HTTPConnection) -> str:
-    """Return the root path of the outermost application in the server, without a trailing slash."""
+    """Return the root path of the outermost application on the server, without a trailing slash."""
     return str(connection.scope.get("app_root_path", connection.scope.get("root_path", "")))
 
 

@@ -17,7 +17,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
 _DIGIT: Final = 7.5
 """The width of a digit in the labels of an axis."""
 _DOTS: Final = 40
-"""In series with more points than this, only isolated points are marked."""
+"""The maximum number of points in a series for which every point is marked. In longer series, only isolated
+points are.
+"""
 _BEFORE: Final = frozenset("$€£")
 """Units that are written before the number. Other units are written after it."""
 _SERIES: Final = 6
@@ -25,7 +27,10 @@ _SERIES: Final = 6
 
 
 def bars(title: str, rows: Sequence[tuple[str, float]], *, unit: str = "", digits: int = 0) -> Markup:
-    """Return a horizontal bar chart. Each of the `rows` is a label and the value of its bar."""
+    """Return a horizontal bar chart. Each element of `rows` consists of the label and the value of a bar.
+
+    `unit` and `digits` determine how values are shown.
+    """
     most = max((value for _, value in rows), default=0) or 1
     height, label_width = 34 * len(rows) + 8, 190
     span = _WIDTH - label_width - 90
@@ -62,9 +67,11 @@ def lines(
     low: float | None = None,
     high: float | None = None,
 ) -> Markup:
-    """Return a line chart. Each series has one value per label, and a value of None leaves a gap.
+    """Return a line chart with several series. Each series is a name and one value per label. The value None leaves a
+    gap.
 
-    `low` and `high` set the range of the vertical axis. The default range is from 0 to the largest value.
+    `low` and `high` set the range of the vertical axis. The default range is from 0 to the largest value. `unit` and
+    `digits` determine how values are shown.
     """
     values = [value for _, points in series for value in points if value is not None]
     bottom = min([0.0, *values]) if low is None else low
@@ -141,7 +148,10 @@ def _grid_line(left: float, y: float, text: str) -> Markup:
 
 
 def _step(span: float, digits: int) -> float:
-    """Return the distance between grid lines: 1, 2 or 5 times a power of ten, for at most five lines."""
+    """Return the distance between grid lines on an axis that covers `span`, such that there are at most five lines.
+
+    The distance is 1, 2 or 5 times a power of ten.
+    """
     least: float = max(span / 4, 10.0**-digits)
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)

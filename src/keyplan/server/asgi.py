@@ -1,4 +1,4 @@
-"""The DynamoDB protocol as an ASGI 3 application, to run in an ASGI server or to mount in another application.
+"""The DynamoDB protocol as an ASGI 3 application. Run it in an ASGI server, or mount it in another application.
 
     app = DynamoDBApplication(engine)
 
@@ -29,7 +29,7 @@ class _DisconnectedError(Exception):
 
 
 class _Waiter:
-    """A queue that contains a single request, with a future that receives the response."""
+    """The queue of a single ASGI request, with a future that receives the response."""
 
     def __init__(self, work: ProtocolCall | Answer, loop: asyncio.AbstractEventLoop) -> None:
         self.works: deque[Work] = deque((work,))
@@ -38,7 +38,7 @@ class _Waiter:
         self.future: asyncio.Future[Answer] = loop.create_future()
 
     def answered(self, response: Answer) -> None:
-        """Set the response as the result of the future, unless the request was cancelled."""
+        """Set the response as the result of the future, unless the ASGI request was cancelled."""
         if not self.future.done():
             self.future.set_result(response)
 
@@ -46,8 +46,9 @@ class _Waiter:
 class DynamoDBApplication:
     """An ASGI application that serves one engine. The caller must close the engine.
 
-    If `signatures` is None, requests to a loopback address are accepted only if their Host and Origin headers contain a
-    loopback name or address, or one of `hosts`. See `keyplan.server.hosts`.
+    `signatures` checks the signatures of requests. If it is None, any access key is accepted. In this case, requests to
+    a loopback address must have a loopback name or address, or one of `hosts`, in their Host and Origin headers. See
+    `keyplan.server.hosts`.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class DynamoDBApplication:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve an http or lifespan scope. A websocket is closed. Raises ValueError for any other scope."""
+        """Serve an ASGI connection of type http or lifespan. A websocket is closed. Raises ValueError for
+        other types.
+        """
         if scope["type"] == "http":
             await self._serve(scope, receive, send)
         elif scope["type"] == "lifespan":
@@ -132,14 +135,14 @@ def _head_bytes(target: bytes, headers: dict[bytes, bytes]) -> int:
 
 
 def _target(scope: Message) -> bytes:
-    """Return the path and query as sent, including the mount path, because clients sign the path in this form."""
+    """Return the path and query of a request as sent, including the mount path. Clients sign the path in this form."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope.get("query_string", b"")
     return path + b"?" + query if query else path
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Read the whole body and return it, or None if it exceeds the limit."""
+    """Read the whole request body and return it, or None if it exceeds the size limit."""
     chunks: list[bytes] = []
     size = 0
     more = True

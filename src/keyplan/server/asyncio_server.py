@@ -1,4 +1,4 @@
-"""The asyncio HTTP server of `keyplan serve`, which completes requests in progress when it stops."""
+"""The asyncio HTTP server of `keyplan serve`. When it stops, it first completes the requests in progress."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WebPages(Protocol):
         """Return an asyncio protocol for a new connection."""
 
     async def stop(self) -> None:
-        """Close each connection after its current response."""
+        """Close each connection after the response in progress."""
 
 
 class Server:
@@ -44,8 +44,8 @@ class Server:
     ) -> None:
         """Create a server. `pages` serves connections whose first request is a GET or HEAD, or belongs to the console.
 
-        A connection is closed if it is idle for `idle_s` seconds, or if a request takes longer than `request_s` seconds
-        to arrive.
+        A connection is closed if it is idle for `idle_s` seconds, or if a request does not arrive completely within
+        `request_s` seconds.
         """
         self.protocol = protocol
         self.loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ class Server:
         self._date = b""
 
     async def listen(self, bound: socket.socket) -> None:
-        """Accept connections on a bound socket."""
+        """Accept connections on a socket that is already bound to an address."""
         listener = await self.loop.create_server(lambda: HttpConnection(self), sock=bound, backlog=BACKLOG)
         self._listeners.append(listener)
 
@@ -116,7 +116,7 @@ class Server:
         return None if self._pages is None else self._pages.protocol()
 
     def date(self) -> bytes:
-        """Return the current value of the Date header for responses."""
+        """Return the value of the Date header for responses that are sent now."""
         now_s = int(self._clock.now())
         if now_s != self._date_s:
             self._date_s = now_s
@@ -138,7 +138,7 @@ class Server:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to the address but not listening. Port 0 selects a free port.
+    """Return a socket that is bound to the address but not yet listening. Port 0 selects a free port.
 
     Raises OSError if the address is not available.
     """
@@ -166,7 +166,7 @@ def url_of(bound: socket.socket) -> str:
 
 
 def loop_factory() -> asyncio.AbstractEventLoop:
-    """Return a uvloop event loop if uvloop is installed, and an asyncio event loop otherwise."""
+    """Return a uvloop event loop if uvloop is installed, otherwise an asyncio event loop."""
     try:
         import uvloop  # noqa: PLC0415 - optional, and not available on Windows
     except ImportError:

@@ -1,6 +1,6 @@
-"""Protocol details of DynamoDB's operations: target prefixes, and operations without output.
+"""Protocol details of DynamoDB's operations: the prefixes of X-Amz-Target headers, and the operations without output.
 
-Source: botocore's service models of dynamodb and dynamodbstreams, version 2012-08-10; a test compares them with these
+Source: botocore's service models of dynamodb and dynamodbstreams, version 2012-08-10. A test compares them with these
 tables.
 """
 
@@ -33,5 +33,5 @@ ITEM_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGet
 
 
 def prefix_of(operation: str) -> str:
-    """Return the part of the X-Amz-Target header before the dot, for an operation."""
+    """Return the part of an operation's X-Amz-Target header before the dot, such as DynamoDB_20120810."""
     return STREAMS_PREFIX if operation in STREAM_OPERATIONS else TABLES_PREFIX

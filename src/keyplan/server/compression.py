@@ -1,8 +1,8 @@
-"""Compression of responses, and decompression of requests up to a size limit, with gzip or deflate.
+"""Functions that compress responses, and decompress requests up to a size limit, with gzip or deflate.
 
-The coding is selected as DynamoDB does, according to a public test suite. DynamoDB parses quality values leniently:
-invalid values and values above 1 count as 1, and `q` followed by a space is invalid (ScyllaDB's
-test/alternator/test_compressed_response.py, which also runs against AWS).
+The compression format of a response is selected in the same way as by DynamoDB. DynamoDB parses quality values
+leniently: invalid values and values above 1 are treated as 1, and `q` followed by a space is invalid. Source:
+ScyllaDB's test/alternator/test_compressed_response.py, which also runs against AWS.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WINDOW = {b"gzip": 31, b"deflate": 15}  # zlib's wbits: gzip or zlib wrapping
 
 
 class BadEncodingError(Exception):
-    """Raised if the body does not match its Content-Encoding, or if the coding is unknown."""
+    """Raised if the body does not match its Content-Encoding header, or if the encoding is unknown."""
 
 
 class TooLargeError(Exception):
@@ -29,17 +29,17 @@ class TooLargeError(Exception):
 
 
 def compress(body: bytes, coding: bytes) -> bytes:
-    """Compress the body with the given coding, gzip or deflate."""
+    """Compress the body in the format `coding`, which is gzip or deflate."""
     squeeze = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW[coding])
     return squeeze.compress(body) + squeeze.flush()
 
 
 @lru_cache(maxsize=256)
 def negotiate(accept: bytes) -> bytes | None:
-    """Return the coding for a response according to Accept-Encoding: gzip, deflate, or None for no compression.
+    """Return the compression format that an Accept-Encoding header requests: gzip, deflate, or None for no compression.
 
-    The coding with the highest quality is used. If several have the same quality, the first one is used. A star matches
-    codings that are not listed. `identity` is ignored, whatever its quality, as in DynamoDB.
+    The format with the highest quality is used. If several have the same quality, the first one is used. A star matches
+    formats that are not listed. `identity` is ignored regardless of its quality, as in DynamoDB.
     """
     named: list[tuple[bytes, float]] = []
     star = 0.0
@@ -57,9 +57,10 @@ def negotiate(accept: bytes) -> bytes | None:
 
 
 def _quality(parameters: bytes) -> float:
-    """Return the quality of a coding, between 0 and 1, from its first parameter.
+    """Return the quality value of a format in an Accept-Encoding header, between 0 and 1.
 
-    A coding can only have the parameter `q`. With any other parameter, its quality is 0, so it is not used.
+    `parameters` is the text after the format's name. Only the parameter `q` is valid. With any other parameter, the
+    quality is 0, so that the format is not used.
     """
     name, _, value = parameters.lstrip(b"; \t").partition(b";")[0].partition(b"=")
     if name.strip() not in {b"q", b""}:
@@ -90,7 +91,7 @@ def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, coding: bytes, limit_bytes: int) -> bytes:
-    """Decompress all members of a body. A gzip body can have several members, and a deflate body has one.
+    """Decompress all members of a body. A gzip body can have several members, but a deflate body has only one.
 
     Bytes after the last valid gzip member are ignored, as in DynamoDB.
     """

@@ -3,7 +3,7 @@
 The parser calls a method for each part of a request. The connection collects the parts, passes each complete request to
 the protocol, and queues the result (see `turns`). It stops reading while many requests are waiting, or while the client
 does not read its responses. If the input is not HTTP, is too long or arrives too slowly, the connection sends one error
-response and closes.
+response and is closed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ConnectionOwner(Protocol):
 
 
 class HttpConnection(asyncio.Protocol):
-    """The connection of one client, with the queue of the client's requests."""
+    """A client's HTTP connection, with the queue of its requests."""
 
     def __init__(self, server: ConnectionOwner) -> None:
         self._server = server
@@ -97,13 +97,13 @@ class HttpConnection(asyncio.Protocol):
     # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Register the connection of a client with the server."""
+        """Register the connection with the server."""
         self._transport = cast(asyncio.Transport, transport)
         self.since_s = self._server.loop.time()
         self._server.add(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Discard the waiting requests of a client that has disconnected."""
+        """Discard the requests that are still waiting, because the client has disconnected."""
         self.works.clear()
         self._deaf = True
         if self._linger is not None:
@@ -111,7 +111,7 @@ class HttpConnection(asyncio.Protocol):
         self._server.remove(self)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes and queue complete requests."""
+        """Parse received bytes and queue the requests that are complete."""
         if self._deaf or (self._is_new and self._hand_to_pages(data)):
             return
         idle, self._begun = self._stage == _IDLE, 0
@@ -129,8 +129,9 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _hand_to_pages(self, data: bytes) -> bool:
-        """Pass the connection to the server for browsers if its first bytes are from a browser. Return True if it was
-        passed.
+        """Pass the connection to the server for browsers if `data`, its first bytes, comes from a browser.
+
+        Return True if the connection was passed.
         """
         self._is_new = False
         pages = self._server.pages() if data.startswith(PAGES) else None
@@ -146,7 +147,7 @@ class HttpConnection(asyncio.Protocol):
     def _count_fed(self, more: int) -> None:
         """Count the bytes of an incomplete request, and reject the request if there are too many.
 
-        This is necessary because the parser collects the parts of a long header or trailer without calling a method.
+        This is necessary because the parser buffers a long header or trailer without calling a method.
         """
         self._fed_bytes += more
         if self._stage == _HEAD and self._fed_bytes > HEAD_BYTES:
@@ -155,7 +156,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(self._protocol.too_large(self._headers))
 
     def eof_received(self) -> bool:
-        """Complete the requests of a client that has stopped sending, and then close the connection."""
+        """Complete the requests of a client that has closed its sending side, and then close the connection."""
         self._deaf = True
         self._stage = _IDLE
         if not self._ways:
@@ -234,7 +235,9 @@ class HttpConnection(asyncio.Protocol):
             raise _BodyTooLongError
 
     def _continue(self) -> None:
-        """Send `100 Continue`, which the client expects, after all earlier responses have been sent."""
+        """Send the interim response `100 Continue`, for which the client waits, after all earlier responses have been
+        sent.
+        """
         if self._declared() > REQUEST_BYTES:
             raise _BodyTooLongError
         if self._ways:
@@ -243,7 +246,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(_CONTINUE)
 
     def _declared(self) -> int:
-        """Return the length of the request body according to the Content-Length header, or 0."""
+        """Return the length of the request body from the Content-Length header, or 0 without such a header."""
         declared = self._headers.get(b"content-length", b"0")
         return int(declared) if declared.isdigit() else 0
 
@@ -290,9 +293,9 @@ class HttpConnection(asyncio.Protocol):
     def _feed(self, data: bytes) -> None:
         """Pass received bytes to the parser.
 
-        If a request offers a protocol upgrade, as every request of Java's client does, the parser stops and treats the
-        following bytes as the other protocol. To decline the upgrade, the same request is parsed again without the
-        offer.
+        If a request offers a protocol upgrade, as requests from Java's HTTP client do, the parser stops and treats the
+        following bytes as part of the other protocol. To decline the upgrade, the same request is parsed again without
+        the Upgrade header.
         """
         while True:
             try:
@@ -324,7 +327,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(self._protocol.malformed(400))
 
     def _refuse(self, response: Answer) -> None:
-        """Ignore further input, and send an error response as the last response of this connection."""
+        """Ignore further input, and send an error response as the last response on this connection."""
         self._deaf = True
         self._stage = _IDLE
         self._ways.append((False, False, 0))
@@ -332,7 +335,7 @@ class HttpConnection(asyncio.Protocol):
         self._turns.enqueue(self)
 
     def answered(self, response: Answer) -> None:
-        """Send the response to the client's oldest request that has no response yet."""
+        """Send the response to the oldest request on this connection that has no response yet."""
         transport = self._transport
         if transport.is_closing() or not self._ways:
             return
@@ -357,7 +360,7 @@ class HttpConnection(asyncio.Protocol):
     def _finish(self) -> None:
         """Close the connection after its last response.
 
-        A client that may still be sending gets two seconds to read the response before the connection is aborted.
+        If the client may still be sending, it has two seconds to read the response before the connection is aborted.
         """
         self.works.clear()
         self._ways.clear()
@@ -369,7 +372,7 @@ class HttpConnection(asyncio.Protocol):
             self._linger = self._server.loop.call_later(LINGER_S, self._transport.abort)
 
     def drain(self) -> None:
-        """Close the connection as soon as the client's current requests have responses."""
+        """Close the connection as soon as all requests received so far have responses."""
         self.draining = True
         if self._stage == _IDLE and not self._ways:
             self._transport.close()

@@ -1,8 +1,8 @@
 """Checks of Host and Origin headers, for servers on a loopback address that accept any credentials.
 
-A web page can reach such a server by DNS rebinding. The name of the page's site is changed to resolve to 127.0.0.1, and
-the browser then treats the server as part of the site. The request still contains the name of the site in its Host
-header, and a cross-origin request contains it in its Origin header.
+A web page can reach such a server by DNS rebinding: the page's host name is changed to resolve to 127.0.0.1, and the
+browser then treats the server as part of the same site. However, the Host header still contains this host name, as does
+the Origin header of a cross-origin request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 class LocalHosts:
-    """A checker of Host and Origin headers that accepts loopback names and addresses, and the additional `names`."""
+    """A checker of Host and Origin headers. It accepts loopback names and addresses, and the additional `names`."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower() for name in names)

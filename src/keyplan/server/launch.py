@@ -31,8 +31,7 @@ def run_until_stopped(
     started: Callable[[], None],
     pages: Callable[[], WebPages] | None = None,
 ) -> int:
-    """Serve on a bound socket until SIGINT or SIGTERM, and return the number of connections that were aborted at the
-    end.
+    """Serve on a bound socket until SIGINT or SIGTERM. Return the number of connections that were aborted at the end.
 
     `started` is called when the server accepts connections. `pages` creates the server for browsers and is called in
     the event loop. A second signal aborts requests in progress immediately.
@@ -75,8 +74,8 @@ async def _serve(
 
 
 class _LazyPages:
-    """A server for browsers that is created when the first browser connects, because browsers never connect to most
-    servers.
+    """A server for browsers that is created only when the first browser connects, because most servers are never used
+    by one.
     """
 
     def __init__(self, create: Callable[[], WebPages]) -> None:
@@ -90,14 +89,15 @@ class _LazyPages:
         return self._pages.protocol()
 
     async def stop(self) -> None:
-        """Close each connection after its current response."""
+        """Close each connection after the response in progress."""
         if self._pages is not None:
             await self._pages.stop()
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
-    """Call `ask` in the event loop for each SIGINT and SIGTERM, even on Windows, where event loops do not support
-    signals.
+    """Call `ask` in the event loop for each SIGINT and SIGTERM.
+
+    This also works on Windows, where event loops do not support signals.
     """
     for number in _SIGNALS:
         try:
@@ -111,8 +111,8 @@ USAGE, FAILED = 2, 1  # exit codes for wrong arguments and for system errors
 
 
 class LaunchError(Exception):
-    """Raised if the server cannot start. The message contains the reason and what to do. `code` is the process's exit
-    code.
+    """Raised if the server cannot start. The message contains the reason and a fix. `code` is the process's
+    exit code.
     """
 
     def __init__(self, message: str, code: int = FAILED) -> None:
@@ -137,9 +137,10 @@ def launch(
 ) -> None:
     """Open a database and serve it until SIGINT or SIGTERM. Raises LaunchError if the server cannot start.
 
-    `say` is called with each line of output. `prepare` is called with the engine before any client connects. `hints`
-    returns additional lines to print for the server's URL. `pages` creates the server for browsers, which passes
-    requests for unknown paths to the given application.
+    `credentials` is the path of a file with access keys, and `buckets` is the folder for S3 buckets. `say` is called
+    with each line of output. `prepare` is called with the engine before any client connects. `hints` returns additional
+    lines to print, given the server's URL. `pages` creates the server for browsers, which passes requests for unknown
+    paths to the given application.
     """
     signatures = known_keys(credentials)
     if signatures is None and not force_open and not is_loopback(host):
@@ -173,7 +174,7 @@ def launch(
 
 
 def known_keys(credentials: str | None) -> Signatures | None:
-    """Return a signature checker for the keys in a credentials file, or None if no file is given.
+    """Return a signature checker for the access keys in a credentials file, or None if no file is given.
 
     Raises LaunchError if the file cannot be used.
     """
@@ -199,7 +200,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def opened(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
-    """Open a database file, or a database in memory, and return its engine.
+    """Open a database file, or a temporary database in memory, and return its engine.
 
     `buckets` is the folder for S3 buckets. Raises LaunchError if the database or this folder cannot be used.
     """

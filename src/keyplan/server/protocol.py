@@ -5,11 +5,11 @@ checks that do not need the engine and returns a `ProtocolCall` or an `Answer` (
 `render` converts the result to a response. No step raises an exception. Every error becomes a response in DynamoDB's
 format. An unexpected exception is logged with its traceback and becomes an InternalServerError.
 
-Requests are checked in the order of the service: method, path and content type, JSON, target, signature, and then the
-operation. If Host and Origin are checked, this happens first (see `hosts`).
+The checks have the same order as in the service: method, path and content type, JSON, target, signature, and operation.
+If the Host and Origin headers are checked, this happens first (see `hosts`).
 
-Source: responses of the service recorded by public test suites. For other paths and for headers over 16 KB: ScyllaDB's
-pull request 23442 and issue 23438, tests that also run against AWS.
+Source: responses of the service that public test suites recorded. The responses for other paths and for headers over 16
+KB are from ScyllaDB's pull request 23442 and issue 23438, whose tests also run against AWS.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ADAPTED_OPERATIONS = SILENT_OPERATIONS | {_DESCRIBE_ENDPOINTS}
 
 
 class ServedEngine(Protocol):
-    """The interface of an engine that servers use."""
+    """The interface of an engine, as used by the servers."""
 
     region: str
 
@@ -67,8 +67,8 @@ class ServedEngine(Protocol):
         """Return the names of the operations that the engine supports."""
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the response to a request that is parsed JSON. Raises ServiceError where DynamoDB would return an
-        error.
+        """Run a request, given as parsed JSON, and return its response. Raises ServiceError where DynamoDB would return
+        an error.
         """
 
     @property
@@ -76,11 +76,11 @@ class ServedEngine(Protocol):
         """Return True if commits are written to disk before they are acknowledged."""
 
     def group(self) -> AbstractContextManager[Any]:
-        """Return a context manager that commits all writes of the block together at the end of the block."""
+        """Return a context manager that commits all writes in the block together when the block ends."""
 
 
 class ProtocolCall(NamedTuple):
-    """A call to an operation, from a request that has passed all checks that do not need the engine."""
+    """A call to an operation. Its request has passed all checks that do not need the engine."""
 
     operation: str
     request: dict[str, Any]
@@ -91,8 +91,8 @@ class ProtocolCall(NamedTuple):
 class DynamoDBProtocol:
     """The DynamoDB protocol for one engine.
 
-    `signatures` checks the signatures of requests. By default, any access key is accepted. `hosts`, if given, checks
-    the Host and Origin headers.
+    `signatures` checks the signatures of requests. By default, any access key is accepted. `hosts` checks the Host and
+    Origin headers. By default, these headers are not checked.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class DynamoDBProtocol:
         return self.finish(self.read(request))
 
     def read(self, request: Request) -> ProtocolCall | Answer:
-        """Run all checks that do not need the engine.
+        """Run all checks on a request that do not need the engine.
 
         Return a call to run, or the response if the request is invalid or does not call an operation.
         """
@@ -154,7 +154,7 @@ class DynamoDBProtocol:
         return ProtocolCall(operation, parsed, content_type, headers)
 
     def finish(self, work: ProtocolCall | Answer) -> Answer:
-        """Return the response for a result of `read`. If the result is a call, run the call first."""
+        """Return the response for a result of `read`. If the result is a call, run it first."""
         return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
@@ -193,7 +193,7 @@ class DynamoDBProtocol:
         return InternalServerError(texts.INTERNAL)
 
     def too_large(self, headers: dict[bytes, bytes]) -> Answer:
-        """Return the response for a body over 16 MB, which has status 413 and no Content-Length, as in DynamoDB."""
+        """Return the response for a body over 16 MB. It has status 413 and no Content-Length, as in DynamoDB."""
         return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
 
     def forbidden(self, reason: str) -> Answer:
@@ -212,15 +212,15 @@ class DynamoDBProtocol:
         return operation
 
     def _host(self, headers: dict[bytes, bytes]) -> str:
-        """Return the host and port to which the client sent the request, or DynamoDB's host name if the Host header is
-        missing.
+        """Return the host and port from the Host header of a request, or DynamoDB's host name if the header
+        is missing.
         """
         return headers[b"host"].decode("latin-1") if headers.get(b"host") else self._region_host
 
     def _reachable(self, result: dict[str, Any], headers: dict[bytes, bytes]) -> dict[str, Any]:
-        """Return the result of DescribeEndpoints with the address of this server.
+        """Return a copy of a DescribeEndpoints result that contains the address of this server.
 
-        A client that uses endpoint discovery sends all later requests to this address.
+        Clients that use endpoint discovery send all later requests to this address.
         """
         host = self._host(headers)
         return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
@@ -266,7 +266,7 @@ class DynamoDBProtocol:
 
 
 def error_body(error: ServiceError) -> bytes:
-    """Return the JSON body for an error: its type, its members and, if it has one, its message."""
+    """Return the JSON body for an error, with its type, its members and, if it has one, its message."""
     members: dict[str, Any] = {"__type": error.wire_type, **error.members}
     if error.message:
         members["Message" if error.code in CAPITAL_MESSAGE else "message"] = error.message

@@ -1,12 +1,12 @@
-"""Checks of AWS Signature Version 4.
+"""Functions and classes that check AWS Signature Version 4.
 
-`WellFormed` requires only a complete signature, for local servers whose clients sign with arbitrary keys. `Verified`
-recomputes the signature from the known keys. Both use DynamoDB's error messages and its order of checks: parts, date,
-signed host, algorithm, credential, scope, key, signature, token.
+`WellFormed` requires only that a signature is complete, for local servers whose clients sign with arbitrary keys.
+`Verified` recomputes the signature with the known keys. Both use DynamoDB's error messages and its order of checks:
+parts, date, signed host, algorithm, credential, scope, key, signature, token.
 
-Sources: "Signature Version 4 signing process" in the IAM guide; the order and messages are from service responses
-recorded by public test suites. The service tolerates a clock difference of 15 minutes ("Signature expired: ... - 15
-min." in its own responses).
+Sources: IAM User Guide, "Signature Version 4 signing process"; the order and messages are from service responses that
+public test suites recorded. The service tolerates a clock difference of 15 minutes (its error message is "Signature
+expired: ... - 15 min.").
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Signatures(Protocol):
     """The interface of signature checkers."""
 
     def check(self, request: Request) -> None:
-        """Raise the error that DynamoDB would return, unless the request is authorized."""
+        """Raise the error that DynamoDB would return if the request is not authorized. Otherwise, do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,12 @@ class Signature:
 
 
 class WellFormed:
-    """A signature checker that requires all parts of a signature, but accepts any key and any signature value."""
+    """A signature checker that requires a complete signature, but accepts any key and any signature value."""
 
     def check(self, request: Request) -> None:
-        """Raise MissingAuthenticationTokenError, IncompleteSignatureError or InvalidSignatureError for an incomplete
-        signature.
+        """Raise the error that DynamoDB would return if the signature is missing, incomplete or malformed.
+
+        The error is a MissingAuthenticationTokenError, IncompleteSignatureError or InvalidSignatureError.
         """
         headers = request.headers
         beginning, _, value = headers.get(b"authorization", b"").rpartition(b"Signature=")
@@ -105,7 +106,7 @@ class WellFormed:
 def _is_usual(beginning: bytes) -> bool:
     """Return True if the start of an Authorization header has the form that SDKs use.
 
-    The result is cached, because each client sends the same start for a day.
+    The result is cached, because the headers of a client have the same start for a whole day.
     """
     return _USUAL.fullmatch(beginning) is not None
 
@@ -118,7 +119,9 @@ class Verified:
         self._clock = clock
 
     def check(self, request: Request) -> None:
-        """Raise the error that DynamoDB would return, unless the request has a valid signature with a known key."""
+        """Raise the error that DynamoDB would return if the request does not have a valid signature with a
+        known key.
+        """
         signature = read_signature(request)
         signed_at, stamp = _parsed_date(signature.date)
         self._check_age(signature, signed_at, stamp)
@@ -152,7 +155,7 @@ class Verified:
 
 
 def _seconds(expires: str) -> int:
-    """Return the lifetime of a presigned request in seconds, or 0 if `expires` is not a number.
+    """Return the validity period of a presigned request in seconds, or 0 if `expires` is not a number.
 
     The result is limited to the range of supported dates.
     """
@@ -166,7 +169,7 @@ def read_signature(request: Request) -> Signature:
     """Return the signature of a request, from its Authorization header or its query string.
 
     Raises MissingAuthenticationTokenError if the request has no signature, IncompleteSignatureError if a part is
-    missing, and InvalidSignatureError if the request has both forms.
+    missing, and InvalidSignatureError if the request contains both an Authorization header and a signed query string.
     """
     authorization = request.headers.get(b"authorization")
     query = _query(request.target)
@@ -220,7 +223,7 @@ def _from_query(query: Mapping[str, str]) -> Signature:
 
 
 def _query(target: bytes) -> list[tuple[str, str]]:
-    """Return the decoded names and values of the query string's parameters, in order."""
+    """Return the names and values of the parameters in the query string, decoded and in order."""
     pairs = []
     for part in target.partition(b"?")[2].split(b"&"):
         if part:
@@ -234,9 +237,9 @@ def _decoded(text: bytes) -> str:
 
 
 def _parsed_date(date: str) -> tuple[float, str]:
-    """Return a date as epoch seconds and in ISO 8601 basic format.
+    """Convert the date of a request to a pair of epoch seconds and a string in ISO 8601 basic format.
 
-    The date must be in ISO 8601 basic format or in HTTP format. Otherwise, IncompleteSignatureError is raised.
+    Raises IncompleteSignatureError if the date is neither in ISO 8601 basic format nor in HTTP format.
     """
     try:
         if _BASIC_DATE.fullmatch(date):
@@ -316,7 +319,7 @@ def canonical_request(request: Request, signature: Signature) -> bytes:
 
 
 def _canonical_path(path: bytes) -> str:
-    """Return the normalized path, URL-encoded once more than the client sent it."""
+    """Return the path in normalized form. It is URL-encoded once more, in addition to the client's own encoding."""
     segments: list[bytes] = []
     for part in path.split(b"/"):
         if part == b"..":
@@ -328,7 +331,7 @@ def _canonical_path(path: bytes) -> str:
 
 
 def _canonical_query(target: bytes, presigned: bool) -> str:
-    """Return the query parameters in sorted and encoded form, excluding the signature of a presigned request."""
+    """Return the query parameters, sorted and encoded. The signature of a presigned request is excluded."""
     pairs = [
         (_encoded(name), _encoded(value))
         for name, value in _query(target)

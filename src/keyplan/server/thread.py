@@ -70,8 +70,9 @@ class ThreadedServer:
         self.stop()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Complete the requests in progress, for at most `grace_s` seconds, and stop the server. Stopping it again has
-        no effect.
+        """Stop the server after the requests in progress, or after `grace_s` seconds.
+
+        Calling this method again has no effect.
         """
         if self._loop is not None and self._stopping is not None and self._thread.is_alive():
             self._grace_s = grace_s

@@ -1,11 +1,11 @@
-"""Processing requests from all connections together, once per iteration of the event loop.
+"""Scheduler that processes the requests of all connections together, once per iteration of the event loop.
 
-Each connection or ASGI request has a queue, whose requests get their responses in the order of arrival. Requests that
-arrive while the event loop polls its sockets run in the next iteration, one request of each queue at a time. Reads run
-first, and their responses are sent together. Writes then share one `engine.group()`, which means a single commit, and
-their responses are sent after the commit. If the commit fails, the responses contain the error. A read after a write in
-the same queue waits for the commit. Operations on tables run alone, because they may wait for other threads of the
-engine.
+Each connection or ASGI request has a queue. The requests in a queue get their responses in the order of arrival.
+Requests that arrive while the event loop polls its sockets run in the next iteration, one request of each queue at a
+time. Reads run first, and their responses are sent together. Writes then share one `engine.group()` and therefore a
+single commit. Their responses are sent after the commit. If the commit fails, the responses contain the error. A read
+after a write in the same queue waits for the commit. Operations on tables run alone, because they may wait for other
+threads of the engine.
 
 If commits must be on disk before they are acknowledged, the event loop itself waits for the disk. A separate thread
 would lose more time to GIL switches than the event loop would gain. Therefore as many writes as possible should share a
@@ -30,18 +30,20 @@ LOOKS_IN_VAIN = 4  # polls without new requests, after which a turn starts
 
 
 class TurnQueue(Protocol):
-    """A queue of requests from one source, to which the responses are sent."""
+    """A queue of requests from one connection or ASGI request. It receives the responses."""
 
     works: deque[Work]
     queued: bool  # True if the queue is waiting for a turn
     stalled: bool  # True if the client does not accept responses now, so that its requests wait
 
     def answered(self, response: Answer) -> None:
-        """Send the response to the oldest request that has no response yet."""
+        """Send the response to the oldest request in the queue that has no response yet."""
 
 
 Work: TypeAlias = ProtocolCall | Answer | Request
-"""A call to run, a response to send, or a request that is parsed later because the waiting requests are large."""
+"""A call to run, a response to send, or a request that is parsed later because the waiting requests are
+already large.
+"""
 Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Answer]
 
 
@@ -90,7 +92,7 @@ class Turns:
             self._loop.call_soon(self._turn)
 
     def _expects_more(self) -> bool:
-        """Return True if polling the sockets again is likely to yield more writes for the same commit."""
+        """Return True if another poll of the sockets is likely to yield more writes for the same commit."""
         length = len(self._line)
         if length < self._company:
             self._vain = 0 if length > self._seen else self._vain + 1
@@ -101,7 +103,9 @@ class Turns:
         return False
 
     def _take(self) -> list[Entry]:
-        """Remove the requests of this iteration from the queues, one request per queue at a time, and return them."""
+        """Remove the requests of this iteration from the queues and return them. The queues are served in turn, one
+        request each.
+        """
         line = self._line
         batch: list[Entry] = []
         large: list[TurnQueue] = []
@@ -125,7 +129,7 @@ class Turns:
     def _singly(self, entries: list[Entry]) -> None:
         """Run the requests one by one. Each write has a separate commit.
 
-        The responses are sent together, so that a client wakes up once and not for each response.
+        The responses are sent together, so that a client wakes up only once.
         """
         protocol = self._protocol
         done: list[tuple[TurnQueue, Answer]] = []
@@ -140,7 +144,7 @@ class Turns:
         _send(done)
 
     def _together(self, entries: list[Entry]) -> None:
-        """Run the requests in one group, and send the responses after the commit."""
+        """Run the requests in one engine group, and send the responses after the commit."""
         protocol = self._protocol
         if self._waits_for_disk:
             self._company = max(self._company, len(entries))
@@ -163,7 +167,8 @@ def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
 
 
 def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
-    """Return the requests, starting at the index `start`, whose writes can share one commit (`engine.group()`).
+    """Return the requests in `batch`, starting at the index `start`, whose writes can share one commit
+    (`engine.group()`).
 
     The result consists of the index after these requests, the requests to run before the group, and the requests in the
     group. An entry that is already a response is in the group if a write of the same queue precedes it, so that each

@@ -67,7 +67,7 @@ class Request:
 
     @property
     def path(self) -> bytes:
-        """Return the path without mount path, query, scheme and host (RFC 9112, 3.2.2)."""
+        """Return the path of the request, without mount path, query, scheme and host (RFC 9112, 3.2.2)."""
         path = self.target.partition(b"?")[0]
         if not path.startswith(b"/") and b"://" in path:
             path = b"".join(path.partition(b"://")[2].partition(b"/")[1:])
@@ -91,8 +91,9 @@ class Answer:
         return zlib.crc32(self.body)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return all headers except Connection, Date and Server, for servers that add these three headers
-        themselves.
+        """Return all headers of the response except Connection, Date and Server.
+
+        Some servers add these three headers themselves.
         """
         pairs = [(b"content-type", self.content_type)]
         if not self.unsized:
@@ -104,7 +105,7 @@ class Answer:
 
 
 class RequestIds:
-    """A pool of request IDs in DynamoDB's format, 52 characters of A-Z and 0-9, which are generated in bulk."""
+    """A pool of request IDs in DynamoDB's format of 52 characters from A-Z and 0-9. The IDs are generated in bulk."""
 
     def __init__(self, source: random.Random) -> None:
         self._source = source
@@ -122,7 +123,7 @@ class RequestIds:
 
 
 def head(response: Answer, date: bytes, keep_alive: bool) -> bytes:
-    """Return the status line and headers of an HTTP/1.1 response, including the empty line at the end."""
+    """Return the status line and headers of an HTTP/1.1 response, including the empty line after them."""
     length = b"Transfer-Encoding: chunked" if response.unsized else b"Content-Length: %d" % len(response.body)
     extra = b"".join([b"%b: %b\r\n" % pair for pair in response.extra]) if response.extra else b""
     return _HEAD % (

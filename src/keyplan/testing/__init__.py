@@ -1,4 +1,6 @@
-"""Test support for programs that use DynamoDB: an engine that answers boto3 without sockets, and pytest fixtures."""
+"""Test support for programs that use DynamoDB: pytest fixtures, and an engine that answers boto3's calls without
+sockets.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ __all__ = ["answered_by", "attach", "detach"]
 def __getattr__(name: str) -> Any:
     """Import a public name on first use.
 
-    Until then, botocore is not imported, because pytest loads this package in every run.
+    pytest loads this package in every run, so botocore must not be imported before it is needed.
     """
     if name in __all__:
         from keyplan.testing import boto  # noqa: PLC0415 - see above

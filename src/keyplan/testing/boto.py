@@ -78,8 +78,9 @@ def detach(client: Any) -> None:
 
 
 class _Block:
-    """A `with` block in which an engine answers DynamoDB clients. `outer` is the enclosing block of the same thread or
-    task.
+    """A `with` block in which an engine answers the calls of DynamoDB clients.
+
+    `outer` is the enclosing block in the same thread or task.
     """
 
     def __init__(self, engine: Answering, outer: _Block | None) -> None:
@@ -127,8 +128,9 @@ class AnsweredBy:
                 _restore_classes()
 
     def __call__(self, decorated: D) -> D:
-        """Decorate a function, a coroutine function or a test class, so that the engine answers DynamoDB clients while
-        the function or a test runs.
+        """Decorate a function, a coroutine function or a test class.
+
+        The engine answers DynamoDB clients while the function or a test of the class runs.
         """
         if inspect.isclass(decorated):
             decorate_class(decorated, self._engine, AnsweredBy)
@@ -173,7 +175,7 @@ async def _answer_async(client: Any, engine: Answering, name: str, params: dict[
 
 
 def _operation(client: Any, name: str) -> Operation:
-    """Return the compiled operation with this name, which is cached in the client's service model."""
+    """Return the compiled operation with the given name, which is cached in the client's service model."""
     model = client.meta.service_model
     operations = vars(model).setdefault("_keyplan_operations", {})
     operation: Operation | None = operations.get(name)
@@ -183,9 +185,9 @@ def _operation(client: Any, name: str) -> Operation:
 
 
 def _patch_classes() -> None:
-    """Patch the client classes that have been imported.
+    """Patch the client classes of botocore and aiobotocore that have been imported.
 
-    aiobotocore may be imported inside a block, so the creation of each client calls this function again.
+    aiobotocore may be imported inside a block, so this function is called again whenever a client is created.
     """
     if BaseClient not in _originals:
         _replace(BaseClient, "__init__", _constructor(BaseClient.__init__))
@@ -201,7 +203,7 @@ def _replace(patched: type, name: str, method: Any) -> None:
 
 
 def _restore_classes() -> None:
-    """Restore the original methods, except those that other code has patched since."""
+    """Restore the original methods of the client classes, except those that other code has patched since."""
     for patched, methods in _originals.items():
         for name, (original, ours) in methods.items():
             if vars(patched)[name] is ours:
@@ -243,7 +245,10 @@ def _asynchronous(original: Any) -> Any:
 
 
 def _aio_client_class() -> type | None:
-    """Return the client class of aiobotocore, which overrides the blocking method, or None if it is not imported."""
+    """Return aiobotocore's client class, or None if aiobotocore is not imported.
+
+    It must be patched separately, because it overrides the patched method of botocore's client class.
+    """
     module = sys.modules.get("aiobotocore.client")
     return None if module is None else getattr(module, "AioBaseClient", None)
 

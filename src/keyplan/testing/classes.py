@@ -1,9 +1,9 @@
-"""Decoration of pytest and unittest test classes, so that an engine answers the calls in each test.
+"""Decorator for pytest and unittest test classes. An engine answers the calls in each test.
 
-The class itself is not replaced, so test runners still collect it. A copy of the engine answers in each test, and in
-`setUp`, `setup_method` and other methods that run for the test. Therefore no test reads what another test wrote, and
-tests do not change the engine itself. `setUpClass` and `setup_class` do change it, and each copy starts with what they
-wrote. moto isolates tests in a similar way: each test of a class starts with an empty state.
+The class itself is not replaced, so that test runners still collect it. A copy of the engine answers in each test, and
+in `setUp`, `setup_method` and other methods that run for the test. Therefore, tests do not see each other's writes, and
+do not change the engine itself. Only `setUpClass` and `setup_class` write to the engine, and each copy contains their
+items. moto isolates tests in a similar way: each test of a class starts with an empty state.
 
 pytest fixtures are not methods of a test, so the engine does not answer in them. Use the fixture `dynamodb_answered`
 for them.
@@ -26,16 +26,14 @@ Block = Callable[[Answering], AbstractContextManager[Any]]
 
 _FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
 _COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
-"""Methods for which pytest counts the parameters, to decide whether to pass the test method as an argument."""
+"""Methods whose parameters pytest counts in order to decide whether to pass the test method as an argument."""
 _RUNNERS = ("run", "debug")
 _KEPT = "_keyplan_answering"
 _MARK = "_keyplan_answered"
 
 
 def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
-    """Wrap each method of a test class, including inherited methods, so that each test uses a separate copy of the
-    engine.
-    """
+    """Wrap each method of a test class, including inherited methods. Each test uses a separate copy of the engine."""
     copies = _Copies(engine, block)
     for name, member in list(_members(decorated)):
         if isinstance(member, classmethod) and name in _FOR_ALL_TESTS:
@@ -52,13 +50,13 @@ def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
 
 
 class _Copies:
-    """The copies of an engine, one for each instance of a test class and therefore one for each test."""
+    """The copies of an engine. Each instance of a test class, and therefore each test, has one."""
 
     def __init__(self, engine: Answering, block: Block) -> None:
         self._engine, self._block = engine, block
 
     def of(self, args: tuple[Any, ...]) -> AbstractContextManager[Any]:
-        """Return the context manager for a block in which a test's copy of the engine answers DynamoDB clients.
+        """Return the context manager for a block in which the engine copy of a test answers DynamoDB clients.
 
         The test instance is the first element of `args`. The copy is created on first use and closed when the instance
         is deleted.
@@ -73,9 +71,7 @@ class _Copies:
 
     @contextmanager
     def once(self) -> Iterator[Answering]:
-        """Enter a block in which a new copy of the engine answers DynamoDB clients. The copy is closed at the end of
-        the block.
-        """
+        """Enter a block in which a new copy of the engine answers DynamoDB clients. The copy is closed at the end."""
         engine, close = self._make()
         try:
             with self._block(engine):
@@ -85,9 +81,9 @@ class _Copies:
 
     @contextmanager
     def whole(self, args: tuple[Any, ...]) -> Iterator[None]:
-        """Enter a block in which one copy of the engine answers everything that unittest runs for a test.
+        """Enter a block for everything that unittest runs for a test, including cleanup functions.
 
-        This includes cleanup functions.
+        In the block, one copy of the engine answers DynamoDB clients.
         """
         with self.once() as engine:
             vars(args[0])[_KEPT] = (self, engine)
@@ -133,8 +129,8 @@ def _wrapped(
 ) -> Callable[..., Any]:
     """Return a function that runs `function` in a block. For a coroutine function, return a coroutine function.
 
-    `entered` is called with the arguments of each call and returns the context manager of the block. If a decorated
-    base class has already wrapped the function, the earlier block is replaced.
+    `entered` is called with the arguments of each call and returns the context manager for the block. If the function
+    was already wrapped for a base class, the earlier block is replaced.
     """
     inner = function.__wrapped__ if getattr(function, _MARK, None) is function else function
     wrapper: Callable[..., Any]

@@ -12,7 +12,7 @@ from keyplan.server.thread import ThreadedServer
 @contextmanager
 def serving(engine: ServedEngine) -> Iterator[str]:
     """Serve an engine over HTTP on a free port of this machine, and yield the URL. The engine is not closed
-    at the end.
+    afterwards.
     """
     with ThreadedServer(engine) as server:
         yield server.url

@@ -1,4 +1,4 @@
-"""API calls of a botocore client, which an engine answers with the same order of events but without I/O.
+"""API calls of a botocore client that an engine answers. The events have the same order as in an unmodified client.
 
 An unmodified client's `_make_api_call` emits events, serializes the request, signs and sends it, parses the response,
 possibly retries, and finally returns or raises an exception. Here, an engine call replaces the steps from serialization
@@ -118,8 +118,8 @@ def _stubbed(
 ) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
     """Emit botocore's event before-call.
 
-    If a listener answers the request, as Stubber does, return its pair of an HTTP response and a parsed response.
-    Otherwise, return None.
+    If an event handler such as botocore's Stubber answers the request, return its pair of an HTTP response and a parsed
+    response. Otherwise, return None.
     """
     request = client._serializer.serialize_to_request(params, operation.model)
     prepare_request_dict(request, endpoint_url=client.meta.endpoint_url, context=context)
@@ -175,7 +175,7 @@ def _answered(
 
 
 def _http_response(client: Any, parsed: Parsed) -> AWSResponse:
-    """Return an HTTP response with an empty body, for use in event handlers."""
+    """Return an HTTP response with an empty body for the parsed response. Event handlers receive it."""
     metadata = parsed["ResponseMetadata"]
     return AWSResponse(
         client.meta.endpoint_url,
@@ -189,5 +189,5 @@ class _NoBody(io.BytesIO):
     """An empty response body that supports streaming, as in urllib3."""
 
     def stream(self) -> list[bytes]:
-        """Return an empty list of chunks."""
+        """Return an empty list, because the body has no chunks."""
         return []

@@ -1,4 +1,7 @@
-"""Operations in botocore's service model: conversion of requests for the engine, and of its responses for botocore."""
+"""Operations in botocore's service model.
+
+They convert requests to the form that the engine accepts, and the engine's responses to the form that botocore returns.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class Answering(Protocol):
 
 
 class Event:
-    """A botocore event of an operation, which is emitted only if a registered handler might have an effect."""
+    """A botocore event of an operation. It is emitted only if a registered handler might have an effect."""
 
     def __init__(self, name: str, idle: frozenset[Any]) -> None:
         self.name = name
@@ -47,8 +50,8 @@ class Event:
     def has_active_handlers(self, emitter: Any) -> bool:
         """Return True if a registered handler might have an effect. Handlers that are known to do nothing are ignored.
 
-        botocore caches the handlers of an event name in a list, which it replaces with every registration. The result
-        is therefore valid as long as the cached list is the same object.
+        botocore caches the handlers of an event name in a list, and replaces the list when a handler is registered.
+        Therefore, the result is cached as long as this list is the same object.
         """
         inner = getattr(emitter, "_emitter", emitter)
         handlers = inner._lookup_cache.get(self.name)
@@ -63,7 +66,7 @@ class Event:
 
 
 class Operation:
-    """An operation of a service model, compiled once for all clients and calls."""
+    """An operation in a service model, compiled once for all clients and calls."""
 
     def __init__(self, service_model: ServiceModel, name: str) -> None:
         self.name = name
@@ -96,8 +99,8 @@ class Operation:
     def answer(self, client: Any, engine: Answering, params: dict[str, Any]) -> dict[str, Any]:
         """Return the engine's response or error in the format of botocore's parser.
 
-        Raises ParamValidationError where an unmodified client would raise it. A request that is not clearly valid is
-        validated before the engine runs it. A request that the engine rejects as invalid is validated afterwards.
+        Raises ParamValidationError where an unmodified client would raise it. A request that is not obviously valid is
+        validated before the engine runs it. Other requests are validated only if the engine rejects them as invalid.
         """
         sound = self._is_sound(params)
         try:
@@ -129,7 +132,9 @@ class Operation:
         return {**response, "ResponseMetadata": _metadata(200)}
 
     def _failure(self, error: ServiceError) -> dict[str, Any]:
-        """Convert an error to a parsed error response, with the members that the service model defines for it."""
+        """Convert an error to a parsed error response, including the members that the service model defines for the
+        error.
+        """
         shape = self.service_model.shape_for_error_code(error.code)
         members = dict(error.members)
         if error.message:

@@ -1,4 +1,4 @@
-"""The pytest plugin, which provides a new database for every test, and clients that use it.
+"""The pytest plugin, which provides a new database and clients for every test.
 
 | fixture                  | what it is                                                            |
 | ------------------------ | --------------------------------------------------------------------- |
@@ -52,10 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def engine_template() -> Engine | None:
-    """Return the engine that is copied for every test. By default, return None, and every test starts with an empty
-    engine.
+    """Return the engine that is copied for every test, or None if every test starts with an empty engine.
 
-    Override this fixture to start with tables and data.
+    By default, return None. Override this fixture to start with tables and data.
     """
     return None
 
@@ -104,7 +103,7 @@ def dynamodb_resource(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """Yield the test's engine while it answers the calls of every DynamoDB client in this process.
+    """Yield the test's engine, which answers the calls of every DynamoDB client in this process during the test.
 
     A Region and credentials are set in the environment for code that creates clients.
     """
@@ -120,7 +119,7 @@ def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def dynamodb_endpoint(keyplan_engine: Engine) -> Iterator[str]:
-    """Yield the URL of an HTTP server for the test's engine, for clients in any language."""
+    """Yield the URL of an HTTP server for the test's engine. Clients in any language can use it."""
     from keyplan.testing.endpoint import serving
 
     with serving(keyplan_engine) as url:

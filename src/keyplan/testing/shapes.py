@@ -26,7 +26,9 @@ Reader = Callable[[Any], Any]
 
 
 class _NeverPlain:
-    """A type without instances. It stands for members that always need the serializer: timestamps and unknown types."""
+    """A type without instances. It represents the types that always need botocore's serializer: timestamps and unknown
+    types.
+    """
 
 
 _PLAIN_TYPES: dict[str, type] = {
@@ -44,15 +46,16 @@ _PLAIN_TYPES: dict[str, type] = {
 
 
 def request_check(shape: Shape | None) -> Check:
-    """Return a test that accepts only valid requests that botocore would send unchanged."""
+    """Return a test for requests. It accepts only valid requests that botocore would send unchanged."""
     if shape is None:
         return _is_empty
     return _check(shape, ()) or _is_dict
 
 
 def blob_reader(shape: Shape | None) -> Reader | None:
-    """Return a function that decodes base64 text in a serialized request, or None if requests have no
-    binary members.
+    """Return a function that decodes the base64 text in a serialized request.
+
+    Return None if requests with this shape have no binary members.
     """
     if shape is None or not _holds(shape, "blob"):
         return None
@@ -60,10 +63,10 @@ def blob_reader(shape: Shape | None) -> Reader | None:
 
 
 def time_reader(shape: Shape | None) -> Reader | None:
-    """Return a function that converts epoch seconds in a response to datetimes, or None if responses have no
-    timestamps.
+    """Return a function that converts epoch seconds in a response to datetimes.
 
-    Like botocore's parser, the function removes members that the service model does not contain.
+    Return None if responses with this shape have no timestamps. Like botocore's parser, the function removes members
+    that the service model does not contain.
     """
     if shape is None or not _holds(shape, "timestamp"):
         return None
@@ -79,10 +82,10 @@ def _is_dict(value: Any) -> bool:
 
 
 def _are_single(values: Iterable[Any]) -> bool:
-    """Return True if each attribute value, including nested values, has exactly one member.
+    """Return True if each of the attribute values, including nested values, has exactly one member, such as {"S": "x"}.
 
-    The engine rejects a single unknown member and content of a wrong type. Unlike botocore, it accepts additional
-    unknown members and None.
+    The engine rejects a single unknown member, and values of a wrong type. However, it accepts additional unknown
+    members and None, which botocore rejects.
     """
     try:
         for value in values:
@@ -109,10 +112,9 @@ def _are_named(values: Any) -> bool:
 
 
 def _check(shape: Shape, above: tuple[str, ...]) -> Check | None:
-    """Return a test for a value whose Python type is already known to be correct.
+    """Return a test for a value whose Python type has already been checked. Return None if no further test is needed.
 
-    Return None if the value has no other requirements. `above` contains the names of the enclosing shapes. A shape that
-    contains itself is not checked again.
+    `above` contains the names of the enclosing shapes. A shape that contains itself is not checked again.
     """
     if shape.name == "AttributeValue":
         return lambda value: _are_single((value,))
@@ -189,7 +191,10 @@ def _list_check(shape: ListShape, above: tuple[str, ...]) -> Check:
 
 
 def _holds(shape: Shape, kind: str, above: tuple[str, ...] = ()) -> bool:
-    """Return True if a shape contains a scalar of the type `kind` at any depth."""
+    """Return True if a shape contains a scalar of the botocore type `kind` at any depth.
+
+    `above` contains the names of the enclosing shapes.
+    """
     if shape.type_name == kind:
         return True
     if shape.name in above:
@@ -205,8 +210,8 @@ def _holds(shape: Shape, kind: str, above: tuple[str, ...] = ()) -> bool:
 def _reader(shape: Shape, kind: str, convert: Reader, readers: dict[str, Reader]) -> Reader:
     """Return a function that copies a value and converts every scalar of the type `kind`.
 
-    A value that does not match the shape is returned unchanged. If botocore's validation is turned off, a request can
-    contain any value, and the engine rejects it.
+    A value that does not match the shape is returned unchanged. Requests can contain such values if botocore's
+    validation is turned off, and the engine then rejects them.
     """
     if shape.type_name == kind:
         return convert
