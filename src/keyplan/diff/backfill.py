@@ -1,4 +1,4 @@
-"""Estimates of backfills (items, capacity units, price and duration) from declared numbers and rates."""
+"""Estimates the items, capacity units, price and duration of backfills from declared item counts and rates."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ from keyplan.diff.fields import Entities
 from keyplan.dynamodb.values.units import TRANSACTIONAL, index_write_units, read_units, write_units
 
 _SENTINEL_BYTES = 200
-"""The approximate size of an item that reserves a unique value. It contains two keys, and writing it costs one unit."""
+"""The approximate size of an item that reserves a unique value. The item consists of its key and the key of the item
+that owns the value. Writing it uses one write unit.
+"""
 
 
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
 ) -> float | None:
-    """Return how many seconds a table and its indexes need for a number of write units, or None if one of them has no
-    spare capacity.
+    """Return how many seconds a table and its indexes need for a number of write units. Return None if one of them has
+    no spare capacity.
 
-    `written` is the number of units on the table, and `indexes` contains the units on each index. Local indexes use the
-    capacity of the table. `month` contains the declared load, which reduces the spare capacity. `before` is the table
-    in the old design, whose provisioned capacity is used if it is higher.
+    `written` is the number of write units on the table. `indexes` contains the write units on each index, by index
+    name. Local indexes use the capacity of the table. `month` contains the declared load, which reduces the spare
+    capacity. `before` is the table in the old design, whose provisioned capacity is used if it is higher.
     """
     of_table, of_indexes = written, {}
     for name, units in indexes.items():
@@ -80,7 +82,9 @@ def _write_capacity(schema: Schema, index: str | None) -> float:
 
 
 def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> float:
-    """Return the on-demand price of read and write units in dollars, or 0 for a table with provisioned capacity."""
+    """Return the on-demand price of `written` write units and `read` read units in dollars. Return 0 for a table with
+    provisioned capacity.
+    """
     if schema.provisioned:
         return 0.0
     return book.on_demand(read, written, schema.table_class)
@@ -88,10 +92,12 @@ def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> fl
 
 @dataclass(frozen=True)
 class Backfill:
-    """An estimate for one pass over stored items: what is read and written, how long it takes, and what it costs."""
+    """An estimate for one pass over stored items: the items that are read and written, the capacity units, the duration
+    and the price.
+    """
 
     by: str
-    """What performs the backfill: "the service" or "a program"."""
+    """The performer of the backfill: "the service" or "a program"."""
     what: str
     """The index to fill, the entity to rewrite or the table to copy."""
     table: str
@@ -105,7 +111,9 @@ class Backfill:
     checks: float = 0.0
     """The write units of the condition checks on the original items if a table is copied, otherwise 0."""
     seconds: float | None = None
-    """The duration of the backfill in seconds if it uses the table's spare capacity, or None without spare capacity."""
+    """The duration of the backfill in seconds if it uses only spare capacity, or None if a table or index has no spare
+    capacity.
+    """
     price: float = 0.0
     """The on-demand price of the backfill in dollars, or 0 for a table with provisioned capacity."""
     unknown: tuple[str, ...] = ()
@@ -212,7 +220,7 @@ def _share(works: Iterable[Rewrite]) -> float:
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
-    """Return the entity in the new design, or None if none of the changes has one, because they only delete items."""
+    """Return the entity in the new design, or None if all changes delete its items, so that no new entity exists."""
     return next((work.new for work in works if work.new is not None), None)
 
 
@@ -229,7 +237,9 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
 
 
 def _changes_in_index(works: list[Rewrite], name: str) -> list[Rewrite]:
-    """Return the changes that write an entity's items in the index `name`. If none of them does, return all changes."""
+    """Return the changes that write an entity's items in the index `name`. If none of the changes does this, return all
+    of them.
+    """
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"
@@ -273,8 +283,8 @@ def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | N
 
 
 def _entry_figures(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
-    """Return three figures of an entity in an index: the share of its items that are in the index, and the write units
-    and bytes of one item there.
+    """Return three figures of an entity in an index: the share of its items that are in the index, the write units for
+    writing one of them there, and its size in bytes.
 
     All are 0 if `bound` is None, because the entity has no key in the index.
     """
@@ -289,8 +299,8 @@ def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
 
 
 def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
-    """Estimate the backfill that copies a table. Each item is put into the new table and checked in the old table in
-    one transaction.
+    """Estimate the backfill that copies a table. One transaction per item puts it into the new table and checks that it
+    still exists in the old table.
     """
     written, checks, items, scanned, unknown = 0.0, 0.0, 0, 0, []
     indexes: dict[str, float] = {}

@@ -52,7 +52,7 @@ Kind = Literal[
     "pattern changed",
     "consumer changed",
 ]
-"""The kind of a change. Rules select changes by their kind."""
+"""The kind of a change, such as "index added". Rules select changes by their kind."""
 
 Phase = Literal["prepare", "accept", "write", "backfill", "switch", "read", "remove"]
 """The phase of a rollout.
@@ -74,7 +74,7 @@ class RolloutStep:
     operation: str = ""
     """The DynamoDB operation that performs the step, or an empty string for other steps, such as deployments."""
     request: Mapping[str, object] | None = field(default=None, compare=False)
-    """The request of the operation, or None if the two designs do not determine it."""
+    """The request of the operation, or None if it cannot be derived from the two designs."""
     is_first: bool = False
     """True if the step must be completed before other steps of the same phase."""
 
@@ -111,7 +111,7 @@ class Rewrite:
     items: bool = True
     """True if the items are written, and False if only the items that reserve their unique values are written."""
     share: float = 1.0
-    """The share of the entity's items to rewrite, according to the declared numbers."""
+    """The share of the entity's items to rewrite, according to the declared shares of values."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class DesignChange:
     work: Rewrite | Build | Move | None = None
     steps: tuple[RolloutStep, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
-    """Additional values for rules, such as the name of a removed pattern and its uses."""
+    """Additional details for rules, such as the name of a removed pattern and its uses."""
 
 
 def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
@@ -187,7 +187,8 @@ def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
 
 
 def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
-    """Return the UpdateTable request that adds a global index to a table, under the name `name` if it is given.
+    """Return the UpdateTable request that adds a global index to a table. If `name` is given, it replaces the declared
+    name of the index.
 
     `types` contains the types of key attributes, by name. The default is String.
     """

@@ -30,7 +30,7 @@ _PHASES: dict[Phase, str] = {
 }
 """The title of each phase of a rollout, in order."""
 _SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
-"""The kinds of changes that need separate steps even if the table is copied. A copy includes all other changes."""
+"""The kinds of changes that need separate steps even if the table is copied. All other changes are made by the copy."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Comparison:
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
 
     def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
-        """Return a copy of the comparison that also contains the places in programs where removed or renamed patterns
-        are used.
+        """Return a copy of the comparison that also contains the uses of removed or renamed patterns in the given
+        programs.
 
         `module` is the name of the design's module. The files in `without` are not searched. Raises
         UnreadableProgramError if a file cannot be searched.

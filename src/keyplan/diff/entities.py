@@ -25,7 +25,9 @@ _WHOLE_ITEMS = ("put", "replace", "batch_put")
 
 
 def match_entities(old: Table, new: Table) -> Matched[EntitySpec]:
-    """Match the entities of a table in two designs by name, and the remaining entities by equal keys and attributes."""
+    """Match the entities of a table in two designs by name, and the remaining entities by identical keys and
+    attributes.
+    """
     return matched(old.entities, new.entities, _shape)
 
 
@@ -63,8 +65,8 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
-    """Return two texts about an added entity: that it was added, and how this affects stored items and the old version
-    of the program.
+    """Return two sentences about an added entity: the first says that it was added, and the second describes the
+    effects on stored items and on the old version of the program.
 
     `like` is a removed entity with the same key or fields, or None.
     """
@@ -294,8 +296,8 @@ def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tu
 
 
 def already_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Return True if stored items already have the key attributes of an index: all items that belong in the index, and
-    no others.
+    """Return True if exactly those stored items that belong in an index already have the attributes of its
+    key `bound`.
     """
     return all(_is_stored(pair, bound, part) for part in bound.attributes)
 
@@ -334,11 +336,10 @@ def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
 
 
 def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
-    """Yield the attributes that stored items have for their fields, primary key and index keys, each as a key
-    attribute.
+    """Yield the attributes that stored items of an entity have for their fields, primary key and index keys.
 
-    Keys of indexes are included only if they have the same condition as `bound`. If `bound` has a condition, fields and
-    the primary key are omitted.
+    Keys of indexes are included only if they have the same condition as the index key `bound`. If `bound` has a
+    condition, fields and the primary key are omitted.
     """
     condition = condition_form(bound.only_if)
     if condition is None:
@@ -356,9 +357,7 @@ def never_stored(pair: Entities, bound: BoundKey) -> bool:
 
 
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the attributes of an index key that the new design uses for nothing else: neither for a field nor for
-    another key.
-    """
+    """Return the attributes of an index key that the new design uses neither for a field nor for another key."""
     attributes = {stored.attribute for stored in _attributes(pair.new)}
     attributes |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in attributes]
@@ -453,6 +452,6 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
-    """Return the names of those of the given attributes that no change to a field rewrites, separated by commas."""
+    """Return the names of the given attributes that are not rewritten by a change to a field, separated by commas."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

@@ -22,7 +22,7 @@ def present_share(spec: EntitySpec, field: str) -> float:
 
 
 def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
-    """Return the share of items in which a required field, or a required attribute of a map in it, is missing.
+    """Return the share of items that do not have a required field, or in whose map a required attribute is missing.
 
     `count` is the number of required attributes that can be missing, including the field itself.
     """
@@ -36,7 +36,8 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 def removed_share(spec: EntitySpec, field: str, field_losses: Sequence[Loss]) -> float | None:
     """Return the share of items whose value in a field is no longer accepted, or None if it is unknown.
 
-    `field_losses` contain the values that were removed from the choices of the field.
+    `field_losses` are the reasons why values are not accepted. They contain the values that were removed from the
+    choices of the field.
     """
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in field_losses):
@@ -99,7 +100,8 @@ def rewritten_attributes(pair: Entities) -> set[str]:
 
 
 def _lookalikes(pair: Entities) -> dict[str, StoredField]:
-    """Map the name of each added field to the removed field of the same type, if exactly one exists.
+    """Return, by the name of each added field, the removed field of the same type. Fields without exactly one such
+    counterpart are omitted.
 
     Key fields that were only renamed are not included.
     """
@@ -143,8 +145,8 @@ def _field_changes(pair: Entities, old: StoredField, new: StoredField) -> Iterat
 
 
 def _parts(old: StoredField, new: StoredField) -> str:
-    """Return a message that lists the attributes that were added to or removed from maps within a field, or an empty
-    string.
+    """Return a message that lists the attributes that were added to or removed from the maps within a field. Return an
+    empty string if none were.
     """
     was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))
     texts = {

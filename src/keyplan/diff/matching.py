@@ -1,4 +1,4 @@
-"""Matching the declarations in two designs by name, and bringing keys, conditions and plans into a comparable form."""
+"""Matches the declarations of two designs by name, and converts keys, conditions and plans to a comparable form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from keyplan.design.planning.plan import KeySelection, KeyValue, Plan
 
 Form = Hashable
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-"""The memory address in a default repr. It is removed, because it differs between the two designs."""
+"""A regular expression for the memory address in a default repr. The address is removed, because it differs between the
+two designs.
+"""
 KeyForm = tuple[object, ...]
 _KINDS: tuple[type, ...] = (bool, datetime, time, timedelta, bytes, float)
 """The types whose encoding in keys differs from that of str, int, date and IDs.
@@ -43,7 +45,7 @@ N = TypeVar("N", bound=Named)
 
 @dataclass(frozen=True)
 class Matched(Generic[N]):
-    """The result of matching the declarations of one kind in two designs."""
+    """The result of matching the declarations in two designs, such as their tables or entities."""
 
     kept: tuple[tuple[N, N], ...]
     """Pairs of an old and a new declaration with the same name."""
@@ -79,16 +81,16 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
 
 
 def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
-    """Map the name of each added declaration to the removed declaration for which `shape` returns the same value.
+    """Return, by the name of each added declaration, the removed declaration for which `shape` returns the same value.
 
-    Values that `shape` returns for several removed or several added declarations are ignored.
+    A value that `shape` returns for several removed or several added declarations is ignored.
     """
     return {after.name: before for before, after in _renamed(old, new, shape)}
 
 
 def _by_name(several: Iterable[N]) -> dict[str, N]:
-    """Return the declarations by name, with only the first of several declarations that have the same name. A rule
-    reports equal names.
+    """Return the declarations by name. If several have the same name, only the first is included, because a rule
+    reports duplicate names.
     """
     by_name: dict[str, N] = {}
     for named in several:
@@ -139,7 +141,9 @@ def value_form(value: object) -> Form:
 
 
 def plan_form(plan: Plan) -> dict[str, Form]:
-    """Return the comparable form of each part of a plan, by the name of the part in messages."""
+    """Return a comparable form of a plan, as a mapping from the name of each part in messages, such as "filter", to its
+    comparable form.
+    """
     return {
         "operation": (plan.operation, plan.select),
         "entities": tuple(sorted(spec.name for spec in plan.entities)),
@@ -163,9 +167,9 @@ def plan_form(plan: Plan) -> dict[str, Form]:
 
 
 def partition_form(plan: Plan) -> Form:
-    """Return the properties of a plan that must not change for its cursors to stay valid.
+    """Return the properties of a plan that must stay the same for its cursors to remain valid.
 
-    They are the index, the direction and the partition key.
+    These are the index, the direction and the partition key.
     """
     partition = () if plan.key is None else tuple(_value(part) for part in plan.key.partition)
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
@@ -234,8 +238,8 @@ def _format(field: StoredField) -> Format:
 
 
 def kind_of(annotation: Any) -> str:
-    """Return the name of the type that determines how values are encoded in keys, or "plain" for types such as str and
-    int.
+    """Return the name of the type that determines how values are encoded in keys, or "plain" for types with the default
+    encoding, such as str and int.
     """
     bare, _ = without_none(annotation)
     if not isinstance(bare, type):

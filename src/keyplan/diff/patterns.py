@@ -93,6 +93,8 @@ def _rate(pattern: Pattern[..., Any]) -> str:
 def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bool = False) -> str:
     """Return a sentence for messages if the new version rejects cursors that the running version has returned.
     Otherwise, return an empty string.
+
+    `renamed` is True if the pattern has a different name in the new design.
     """
     if before.kind not in _PAGED or after.kind not in _PAGED:
         return ""

@@ -1,4 +1,4 @@
-"""Loading two versions of a design in one process, and searching programs for uses of patterns.
+"""Loads two versions of a design in one process, and searches programs for uses of patterns.
 
 Python loads only one module with a given name. Without isolation, two versions of a file, or packages with the same
 name in two folders, would become one design or a mixture of both. Therefore, modules that are not libraries are
@@ -132,7 +132,9 @@ def _is_own(name: str, module: ModuleType | None, target: str) -> bool:
 
 @cache
 def _real_path(path: str) -> str:
-    """Return the path without symbolic links. Cached, because all loaded modules are tested several times."""
+    """Return the path without symbolic links. Results are cached, because the paths of all loaded modules are compared
+    several times.
+    """
     return os.path.realpath(path)
 
 
@@ -149,7 +151,7 @@ class UnreadableProgramError(KeyplanError):
 
 @dataclass(frozen=True)
 class NameUse:
-    """A place in a program that uses a name from the module of a design."""
+    """A location in a program where a name from the module of a design is used."""
 
     name: str
     place: Place
@@ -158,7 +160,7 @@ class NameUse:
 def uses_of(
     module: str, names: Iterable[str], paths: Iterable[Path], without: Iterable[Path] = ()
 ) -> tuple[NameUse, ...]:
-    """Return the places in Python files and folders that use one of these names from a module.
+    """Return the locations in Python files and folders where one of the given names from a module is used.
 
     `module` is the last part of the module's name, such as "design". The files in `without`, which declare the designs,
     are skipped. Raises UnreadableProgramError if a file is missing, unreadable or not valid Python.

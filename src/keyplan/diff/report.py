@@ -1,4 +1,4 @@
-"""Output of a comparison as text and JSON: changes by verdict, the rollout in order, and prices."""
+"""Formats a comparison as text and JSON: changes by verdict, the rollout in order, and prices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _change(comparison: Comparison, change: DesignChange) -> str:
 
 
 def backfill_text(backfill: Backfill) -> str:
-    """Format the items, units, duration and price of a backfill as one line."""
+    """Format the number of items, the capacity units, the duration and the price of a backfill as one line."""
     if backfill.unknown and not backfill.items:
         return f"the number of {', '.join(backfill.unknown)} items is unknown: declare volume=Volume(count=...)"
     parts = [_counted_items(backfill), f"{number(backfill.written)} write units"]
@@ -75,8 +75,8 @@ def _time(backfill: Backfill) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in days, hours, minutes or seconds, such as "2.5 hours". The largest unit of which it has at
-    least two is used.
+    """Format a duration in days, hours, minutes or seconds, such as "2.5 hours". The unit is the largest of these of
+    which the duration has at least two.
     """
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
@@ -109,7 +109,9 @@ def _sentence(text: str) -> str:
 
 
 def _wrapped(text: str, indent: int, sign: str = "") -> str:
-    """Wrap text. `sign` is printed before the first line, and continuation lines are aligned with the text after it."""
+    """Wrap text. `sign` is printed before the first line, and continuation lines are aligned with the text after the
+    sign.
+    """
     first, later = " " * indent + sign, " " * (indent + len(sign))
     return fill(
         text, _WIDTH, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False

@@ -274,7 +274,9 @@ def _expiry(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
-    """Yield a change if the discriminator of a table is removed. Other changes are reported for each entity."""
+    """Yield a change if the discriminator of a table is removed. Other changes to the discriminator are reported for
+    each entity.
+    """
     was = old.discriminator
     if was is not None and new.discriminator is None:
         what, how = (

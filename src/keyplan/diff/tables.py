@@ -40,8 +40,8 @@ from keyplan.diff.settings import setting_changes
 
 
 def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Table]:
-    """Match the tables of two designs by name, and the remaining tables by equal key attributes and similar
-    entities.
+    """Match the tables of two designs by name. Match the remaining tables if they have the same key attributes, and
+    most of their entities have the same names.
     """
     matches = matched(old, new)
     pairs = [(before, after) for before in matches.removed for after in matches.added if _is_same_table(before, after)]
@@ -241,7 +241,9 @@ def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _lookalikes(before: Mapping[str, Index], after: Mapping[str, Index]) -> Mapping[str, Index]:
-    """Map the name of each new index to the removed index with the same key and projection, if exactly one exists."""
+    """Return, by the name of each new index, the removed index with the same key and projection. Indexes without
+    exactly one such counterpart are omitted.
+    """
     removed = [index for name, index in before.items() if name not in after]
     come = [index for name, index in after.items() if name not in before]
     return lookalikes(removed, come, lambda index: (index.kind, index.partition, index.sort, projected(index)))
@@ -262,7 +264,7 @@ def projected(index: Index) -> tuple[str, ...] | str:
 
 
 def key_types(table: Table) -> Mapping[str, str]:
-    """Return the types of the key attributes, as determined by the keys of the entities."""
+    """Return the type of each key attribute of a table, by name. The keys of the entities determine the types."""
     return {
         part.attribute: part.type_code
         for spec in table.entities
@@ -272,7 +274,9 @@ def key_types(table: Table) -> Mapping[str, str]:
 
 
 def attribute_types(table: Table) -> Mapping[str, str]:
-    """Return the types of all attributes that can be used in a key, as determined by fields and keys."""
+    """Return the type of each attribute that can be used in a key, by name. The fields and keys of the entities
+    determine the types.
+    """
     fields = {stored.attribute: stored.type_code for spec in table.entities for stored in spec.fields.values()}
     return {**fields, **key_types(table)}
 
@@ -325,8 +329,8 @@ def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator
 
 
 def _stored_and_incomplete(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
-    """Return two lists for a new index: the entities whose stored items already have its key attributes, and the
-    entities whose stored items must be rewritten to have them.
+    """Return two lists of the entities in a new index: those whose stored items already have its key attributes, and
+    those whose stored items must be rewritten to have them.
     """
     stored, incomplete = [], []
     for before, after in match_entities(old, new).pairs:

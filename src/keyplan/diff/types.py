@@ -1,4 +1,4 @@
-"""Comparison of field types: whether values of one type can be read as another type, and which values cannot."""
+"""Compares field types: whether stored values of one type can be read as another type, and which values cannot."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _SHOWN = 6
 LossKind = Literal["type", "gone", "narrowed", "missing"]
 """The reason why stored values might be unreadable.
 
-"type": the attribute type or format differs. "gone": values were removed. "narrowed": values can violate new limits.
-"missing": a required attribute can be missing.
+"type": the attribute type or format differs. "gone": values were removed from the choices. "narrowed": values can
+violate new limits. "missing": a required attribute can be missing.
 """
 
 
@@ -49,7 +49,7 @@ def name_of(kind: Any) -> str:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Format the first values of a sequence, and the number of remaining ones."""
+    """Format up to six values of a sequence, followed by the number of remaining values."""
     values_text = ", ".join(repr(value) for value in values[:_SHOWN])
     return values_text if len(values) <= _SHOWN else f"{values_text} and {len(values) - _SHOWN} more"
 
@@ -228,7 +228,9 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def parts_of(annotation: Any, within: str = "", visited: frozenset[type] = frozenset()) -> Iterator[str]:
-    """Yield the path of each field of a model within a type, such as `city` or, for a list of models, `steps.at`."""
+    """Yield the paths of the fields of all models that a type contains, such as `city` or, for a list of models,
+    `steps.at`.
+    """
     kind, _ = without_none(annotation)
     if _is_model(kind) and kind not in visited:
         for label, (name, info) in _fields_of(kind).items():
@@ -239,7 +241,9 @@ def parts_of(annotation: Any, within: str = "", visited: frozenset[type] = froze
 
 
 def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
-    """Return the name and declaration of each field of a model, by the name in the stored map."""
+    """Return the fields of a model by their name in the stored map. Each is a pair of the name in the model and the
+    declaration.
+    """
     return {attribute_of(info).name or name: (name, info) for name, info in model.model_fields.items()}
 
 
@@ -279,8 +283,8 @@ def _scalars(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def _family(kind: type) -> type:
-    """Return the base type, such as str for a subclass of str, that determines how values of a type are stored and
-    read.
+    """Return the base type that determines how values of a type are stored and read, such as str for a
+    subclass of str.
     """
     families = (bool, datetime, date, time, timedelta, UUID, bytes, str, int, float, Decimal)
     return next((family for family in families if issubclass(kind, family)), kind)
