@@ -1,4 +1,4 @@
-"""Verification of a design by running its patterns on generated data and checking their results and costs."""
+"""Verifies a design by running its patterns on generated data and checking their results and costs."""
 
 from keyplan.verify.report import VerificationReport
 from keyplan.verify.run import verify

@@ -32,7 +32,9 @@ _SHOWN = 3
 
 
 def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool | None:
-    """Return True if a condition is true for field values, False if not, and None if it cannot be evaluated."""
+    """Return True if a condition is true for the field values `values`, and False if it is not. Return None if the
+    condition cannot be evaluated.
+    """
     try:
         return holds(condition, values)
     except (TypeError, ValueError):
@@ -48,9 +50,9 @@ class KeyTest:
     low: Source
     high: Source = None
     encoded: BoundPlaceholder | None = None
-    """The placeholder with which both sides of the comparison are encoded. If None, unencoded values are compared."""
+    """The placeholder with which both sides of the comparison are encoded. None if unencoded values are compared."""
     written: BoundPlaceholder | None = None
-    """The placeholder of the compared parameter in a key that a pattern specifies as text, or None for other keys."""
+    """The placeholder of the compared parameter, if the pattern specifies the key as text. None for other keys."""
 
     def text(self, arguments: Arguments) -> str:
         """Return a description of the comparison that contains the argument values of a call."""
@@ -72,13 +74,13 @@ class ReadMeaning:
     plan: Plan
     key_tests: tuple[KeyTest, ...]
     unlike: tuple[str, ...]
-    """Keys that the pattern specifies as text and that do not match any key of the entity.
+    """The keys that the pattern specifies as text but that do not match any key of the entity.
 
     If such keys exist, the expected result is unknown.
     """
 
     def key_tests_of(self, spec: EntitySpec) -> tuple[KeyTest, ...]:
-        """Return the comparisons that the key condition consists of, with the field names of the given entity."""
+        """Return the comparisons in the key condition, with the field names of the given entity."""
         return _key_tests_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
@@ -117,7 +119,7 @@ class ReadMeaning:
         ]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-        """Return True if a read of the pattern's table or index can find an entity object.
+        """Return True if reads of the pattern's table or index can return an entity object.
 
         The result is False if the object is not in the index, or if reads omit it because its expiry time has passed.
         """
@@ -169,10 +171,10 @@ def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]
 
 @lru_cache(maxsize=4096)
 def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
-    """Map the field names of the other entities in a plan to the entity's own name for the same attribute.
+    """Return, by the field names of the other entities in a plan, this entity's name for the same attribute.
 
     A condition compares attributes, which entities can store under different field names. The name is "" if the entity
-    does not store the attribute: the condition is then false.
+    does not store the attribute. The condition is then false.
     """
     own = {stored.attribute: name for name, stored in spec.fields.items()}
     return {
@@ -211,8 +213,8 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _partial_encodings(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return, by field, the placeholders of the key condition that encode only a part of a value, such as the month of
-    a date.
+    """Return the placeholders of the key condition that encode only a part of a value, such as the month of a date, by
+    field.
     """
     if plan.key is None:
         return {}
@@ -241,8 +243,8 @@ def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return, by field, the placeholders with the format `rank`, which encode a value as its position among the
-    choices.
+    """Return the placeholders with the format `rank`, by field. They encode a value as its position among
+    the choices.
     """
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
     placeholders = [
@@ -252,9 +254,8 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
-    """Return the comparisons that follow from keys that the pattern specifies as text.
-
-    Also return the texts that do not match any key of the entity.
+    """Return the comparisons that follow from keys that a pattern specifies as text, and the texts that do not match
+    any key of the entity.
     """
     key_tests: list[KeyTest] = []
     unlike: list[str] = []
@@ -442,8 +443,8 @@ def _name(spec: EntitySpec, entity: ReadModel) -> str:
 
 
 def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) -> str:
-    """Return a description of what all missing results have in common, to append to an error message, or an empty
-    string.
+    """Return a description of a property that all missing results share, to append to an error message. Return an empty
+    string if none is found.
     """
     for number, key_test in enumerate(meaning.key_tests):
         if key_test.op != "between" or not missing:

@@ -1,6 +1,4 @@
-"""Generation of arguments for calls to patterns. They are derived from a chosen item, so that the call matches the
-item.
-"""
+"""Generates arguments for calls to patterns. They are derived from a chosen item, so that the call matches the item."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ class ArgumentGenerator:
     ) -> None:
         """Create a generator.
 
-        `add` stores an entity object. It is called if no stored item is suitable, or if an item must be changed.
+        `add` stores an entity object. It is called if no stored item is suitable, or to store a changed item.
         """
         self._stored_entities, self._value_generator = stored_entities, value_generator
         self._targets = WriteTargets(stored_entities, entity_generators, value_generator, add)
@@ -78,9 +76,7 @@ class ArgumentGenerator:
         raise _no_match_error(pattern, unfit)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-        """Replace some arguments with UNSET if the pattern uses `.patch(...)`, because callers can omit
-        these fields.
-        """
+        """Replace some of the arguments that callers can omit with UNSET, if the pattern uses `.patch(...)`."""
         for name, param in pattern.parameters.items():
             if may_be_unset(param) and self._chance.random() < _UNSET_SHARE:
                 arguments[name] = UNSET
@@ -113,10 +109,10 @@ class ArgumentGenerator:
         return chosen
 
     def _read_with_filter(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """Return arguments for a read whose filter rejects the stored items.
+        """Return arguments for a read with a filter.
 
-        A stored item that matches the key condition is changed so that it passes the filter. If this is not possible,
-        the arguments are still valid, but the read returns nothing.
+        If no stored item passes the filter, an item that matches the key condition is changed so that it does. If this
+        is not possible, the arguments are still valid, but the read returns nothing.
         """
         binding, now_s = Binding(), int(self._value_generator.now_s)
         item = self._chosen_item(pattern, binding)
@@ -151,10 +147,11 @@ class ArgumentGenerator:
     # Writes.
 
     def _step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
-        """Choose arguments for one step of a transaction, and bind the parameters of the transaction to them.
+        """Choose arguments for one step of a transaction, and bind the parameters of the transaction to them. Return
+        False if no suitable arguments were found.
 
-        Returns False if no suitable arguments were found. If the step is repeated for a list parameter (`repeated`),
-        several elements are chosen.
+        If the step is repeated for a list parameter (`repeated`), arguments are chosen for several elements of the
+        list.
         """
         pattern = call.pattern
         if repeated is None or not isinstance(repeated.values, Param):
@@ -226,10 +223,10 @@ class ArgumentGenerator:
         )
 
     def _can_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if a put of an item can succeed. The item that is stored under the same key is changed if
-        necessary.
+        """Return True if a put of an item can succeed.
 
-        Return False if the stored item does not satisfy the pattern's condition and cannot be changed so that it does.
+        If an item with the same key is stored and does not satisfy the pattern's condition, this method tries to change
+        the stored item. It returns False if this is not possible.
         """
         stored = self._stored_entities.at(pattern.plan.entity, item)
         return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
@@ -305,7 +302,7 @@ def _no_match_error(pattern: Pattern[..., Any], step: TransactionStep | None) ->
 
 
 def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
-    """Return an object that has the given values. Each key of `parts` is an attribute path, such as ("address",
+    """Return an object with the given attribute values. Each key of `parts` is an attribute path, such as ("address",
     "city").
     """
     root = SimpleNamespace()

@@ -1,4 +1,4 @@
-"""Parsing performance claims, and comparing them with measurements and prices."""
+"""Compares performance claims with measurements and prices."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class MeasuredPattern:
     items: float
     """The average number of items that a call reads or writes."""
     split: str
-    """The average units of a call for the table and each index, as text."""
+    """The average capacity units of a call for the table and each index, as text."""
     at_scale: float | None
-    """The estimated read units of a call with the declared numbers of items, or None if they do not depend on the
-    number of items.
+    """The estimated read units of a call for the declared item counts, or None if they do not depend on the number of
+    items.
     """
     pages: float
-    """The number of consecutive 1 MB requests that a call makes with the declared numbers of items."""
+    """The number of consecutive 1 MB requests that a call makes for the declared item counts."""
     assumed: tuple[str, ...] = ()
-    """Assumptions about numbers that are not declared, on which these figures are based."""
+    """Assumptions about undeclared numbers on which these figures are based."""
 
 
 def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
@@ -161,7 +161,9 @@ _OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimat
 
 
 def undeclared_numbers(guesses: Sequence[str]) -> tuple[str, ...]:
-    """Return the assumptions about numbers that are not declared. Results based on them do not prove a claim."""
+    """Return the assumptions about numbers that are not declared. Results that are based on them do not
+    prove a claim.
+    """
     return tuple(guess for guess in guesses if "not declared" in guess)
 
 

@@ -1,4 +1,4 @@
-"""Generation of entity objects with the declared value shares, distinct values, optional fields and sizes."""
+"""Generates entity objects that have the declared value shares, distinct values, optional fields and sizes."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class EntityGenerator:
         self._keys: set[str] = set()
 
     def refer_to(self, others: Sequence[Keys]) -> None:
-        """Use existing keys of other entities as the values of the fields that refer to these entities. `others`
-        contains the keys.
+        """Use the keys in `others`, which belong to other entities, as the values of the fields that refer to these
+        entities.
         """
         fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
         self._references = References(self.spec, others, fixed, self.value_generator.random)
@@ -80,16 +80,16 @@ class EntityGenerator:
         raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {why}")
 
     def value(self, name: str) -> Any:
-        """Return a generated value for a field of a new object. If the field is optional, the value is None in some
-        calls.
+        """Return a generated value for a field of a new object. The value of an optional field is None in
+        some calls.
         """
         number = self._made
         self._made += 1
         return self._columns[name](number)
 
     def some(self, name: str) -> Any:
-        """Return a generated value for a field of a new object, which is not None even if most objects have no value in
-        the field.
+        """Return a generated value for a field of a new object. The value is never None, even if most objects have no
+        value in the field.
         """
         number = self._made
         self._made += 1
@@ -163,10 +163,10 @@ class EntityGenerator:
         return lambda number: make(number) if settled.get(number, lot(number) < share) else None
 
     def _draw_of(self, name: str) -> Callable[[int], float]:
-        """Return a function that returns a random number for each item, which decides whether the item has a value in
-        an optional field.
+        """Return a function that draws a random number for an item. The number determines whether the item has a value
+        in an optional field.
 
-        All optional fields of an index key use the same random number.
+        All optional fields of an index key use the same random number, so that they are present in the same items.
         """
         chance, fields = self.value_generator.random, self.spec.fields
         for bound in self.spec.indexes:
@@ -192,8 +192,8 @@ class EntityGenerator:
         return column
 
     def _distinctive_field(self, names: Sequence[str]) -> str:
-        """Return the field of a unique constraint that gets a different value in each item. `names` are the
-        constraint's fields.
+        """Return the field that gets a different value in each item, so that a unique constraint on the fields `names`
+        is satisfied.
 
         This is the last field without declared values or choices or, if all fields have them, the last field.
         """
@@ -221,9 +221,8 @@ class EntityGenerator:
         return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
-        """Return a generator of different values for a field. If the type has too few values, values are repeated.
-
-        In this case, the other fields of the key distinguish the items.
+        """Return a generator of different values for a field. If the type has too few values, values are repeated, and
+        other key fields distinguish the items.
         """
         row, fits = self._value_sequence(name), self._encoding_test(name)
         return lambda number: self.value_generator.up_to(*row, number, fits)
@@ -231,8 +230,8 @@ class EntityGenerator:
     def _value_sequence(self, name: str) -> tuple[type[BaseModel], str]:
         """Return the model and the field that identify the sequence from which a field's values are generated.
 
-        If the field refers to the key field of another entity under a different name, they are that entity's model and
-        key field, so that the values are equal.
+        If the field refers to a key field of another entity that has a different name, these are the other entity's
+        model and key field. The generated values are then equal.
         """
         owner = self._owners.get(name)
         if owner is None or name in owner[0].fields or not same_type(owner[0], self.spec.fields[name]):
@@ -316,8 +315,9 @@ class EntityGenerator:
         return shuffled
 
     def _by_key(self, name: str) -> Column | None:
-        """Return a generator of values for a field that is part of a key or refers to another entity. Return None for
-        other fields and for fields with choices.
+        """Return a generator of values for a field that is part of a key or refers to another entity.
+
+        Return None for other fields, and for fields whose type has a fixed set of values.
         """
         stored = self.spec.fields[name]
         if has_choices(stored):
@@ -339,7 +339,7 @@ class EntityGenerator:
 
 
 def has_choices(stored: StoredField) -> bool:
-    """Return True if the type of a field is bool, Literal or Enum."""
+    """Return True if the type of a field is bool, Literal or Enum, so that it has a fixed set of values."""
     kind = stored.annotation
     return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
 
@@ -353,8 +353,8 @@ def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
 def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
     """Return the key field that gets a different value in each item, or None if no field is suitable.
 
-    The last key field is preferred. Fields with choices, fields with a declared number of values, and fields that refer
-    to other entities are not suitable, unless the key has only one field. `owners` contains these references.
+    The last suitable key field is chosen. Fields with choices, fields with a declared number of values, and fields that
+    refer to other entities (`owners`) are not suitable, unless the key has only one field.
     """
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]

@@ -47,7 +47,7 @@ class Entry:
 
 
 def canonical(item: Mapping[str, Any]) -> Item:
-    """Return an item, or some attributes of an item, in the form in which the engine compares and sorts attribute
+    """Return an item, or some attributes of an item, in the form that the engine uses to compare and sort attribute
     values.
     """
     return normalise_item(item, wire=False)[0]
@@ -127,22 +127,22 @@ class RecordedWrite:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request with its response, the items that it wrote, and the units that it used."""
+    """A request with its response, the items that it wrote, and the capacity units that it used."""
 
     operation: str
     request: Request
     answer: Mapping[str, Any]
     written: tuple[RecordedWrite, ...]
     held: tuple[tuple[str, bool, Item | None], ...]
-    """One entry for each key that the request reads: the table name, True for a consistent read, and the item that was
-    stored before the request.
+    """The item that was stored under each key before the request read it, as a tuple of the table name, True for a
+    consistent read, and the item.
     """
     spent: ConsumedUnits
     """The capacity units in the response."""
 
 
 class Recorder:
-    """Wrapper around an engine that records requests and applies their writes to the model tables."""
+    """Wrapper around an engine that records requests and makes the same writes to the model tables."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -270,7 +270,7 @@ class StoredEntities:
         return self.having(spec, fields, [getattr(entity, name) for name in fields])
 
     def having(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
-        """Return all objects of an entity that have these values in these fields."""
+        """Return all objects of an entity that have the values `values` in the fields `fields`, in the same order."""
         if not fields:
             return self.all(spec)
         groups = self._groups.get((spec, fields))

@@ -1,4 +1,4 @@
-"""Choice of values for the parameters of a pattern, so that a chosen item matches the call."""
+"""Chooses values for the parameters of a pattern, so that the call matches a chosen item."""
 
 from __future__ import annotations
 
@@ -37,11 +37,17 @@ Role = Literal[
 ]
 """The relation of a parameter to the value of a field in the chosen item.
 
-- equal: the value, or a new value if it is None; own: the value, even if it is None
-- many: values to look up; listed: values that the field may have
-- low, high: a bound that is at most, or at least, the value; below, above: a bound that is less, or greater
-- prefix: the start of the value; part: a substring of a string, a member of a collection or a map key
-- version: the version of the item; new: another value for the field; amount: a number to add
+- equal: the value, or a generated value if it is None
+- own: the value, even if it is None
+- many: a list of values to look up
+- listed: a list of values that the field is allowed to have
+- low, high: a bound that is less than or equal to the value, or greater than or equal to it
+- above, below: a bound that is greater than the value, or less than it
+- prefix: the start of the value
+- part: a substring of a string, a member of a collection or a map key
+- version: the version of the item
+- new: another value for the field
+- amount: a number to add
 """
 MANY = 10
 """The number of keys or items in a batch if the design does not declare it."""
@@ -66,7 +72,7 @@ class Binding:
         return other
 
     def adopt(self, other: Binding, but: str) -> None:
-        """Copy the chosen values of all parameters except `but` from `other`."""
+        """Copy the chosen values of all parameters from `other`, except the value of the parameter `but`."""
         self.whole.update({name: value for name, value in other.whole.items() if name != but})
         self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
 
@@ -75,8 +81,8 @@ class Binding:
         return source._name in self.whole or source._name in self.parts
 
     def find(self, source: Source) -> tuple[bool, Any]:
-        """Return True and the value of a parameter, of a parameter's attribute, or of a constant. Return False and None
-        if no value has been chosen.
+        """Return True and the chosen value of a parameter or of a parameter's attribute. Return False and None if no
+        value has been chosen. For a constant, return True and the constant.
         """
         if not isinstance(source, Param):
             return True, source
@@ -115,8 +121,8 @@ class ParameterUse:
     nested: bool = False
     """True if the parameter is compared with, or stored as, a value within the field, not the whole field."""
     within: tuple[object, ...] = ()
-    """The path from the field to the value within it that the parameter is used for: names, list positions, or
-    parameters.
+    """The path from the field to the nested value for which the parameter is used. It consists of names, list positions
+    and parameters.
     """
     certain: bool = False
     """True if the field must equal the parameter in every requested item. `uses_of` returns such uses also for
@@ -325,10 +331,11 @@ class ParameterValues:
         return value if self._is_accepted(spec, use, value) else self._within(spec, target, use, fits)
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
-        """Return a bound for a range that both the parameter and the field accept as a value.
+        """Return a bound for a range, which is valid for both the parameter and the field.
 
-        The bound is one of `fits` if possible. Otherwise, values are generated, and one is preferred for which the
-        range contains the value in the item `target`.
+        The bound is the first valid one of `fits`. If none is valid, values are generated, and the first one is
+        returned for which the range contains the value in the item `target`. If no such value is generated, return any
+        of them.
         """
         accepted = next((value for value in fits if self._is_accepted(spec, use, value)), None)
         if accepted is not None:
@@ -390,8 +397,8 @@ class ParameterValues:
         return 1
 
     def any(self, annotation: Any, name: str) -> Any:
-        """Generate a value of the type `annotation`, or a word if it is None. `name` is the name of the parameter or
-        field.
+        """Generate a value of the type `annotation`, or a word if `annotation` is None. `name` is the name of the
+        parameter or field.
         """
         return self._value_generator.word() if annotation is None else self._value_generator.of_type(annotation, name)
 

@@ -1,6 +1,6 @@
-"""Choice of the number of items to generate, and of keys through which items refer to each other.
+"""Chooses the number of items to generate, and the keys through which items refer to each other.
 
-The cost of a query depends on how many items have the same partition key, so this number is preserved when fewer items
+The cost of a query depends on how many items have the same partition key, so this number stays the same if fewer items
 are generated than declared. A million tasks of 10,000 users become 5,000 tasks of 50 users, and each user still has 100
 tasks. Fields that are not part of a partition key have the declared number of values.
 
@@ -38,7 +38,7 @@ AT_LEAST = 50
 """The minimum number of items to generate for an entity, unless the design declares fewer."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
-"""The entity to which each field of an entity refers, by field name, with the number of items of the referenced entity.
+"""The entity to which each field of an entity refers, and the number of its items, by field name.
 
 The key of a referenced entity consists of only one field.
 """
@@ -50,7 +50,7 @@ _TRIES = 60
 
 @dataclass(frozen=True)
 class Amount:
-    """The number of items of one entity to generate, with the declared number."""
+    """The number of items to generate for one entity, and the declared number."""
 
     count: int
     declared: int | None
@@ -94,9 +94,10 @@ def _possible(spec: EntitySpec) -> int:
 
 
 def _implied_count(spec: EntitySpec, design: Design) -> int | None:
-    """Return the number of an entity's items that other entities imply, or None if they imply none.
+    """Return the number of an entity's items that the declarations of other entities imply, or None if they do not
+    imply any.
 
-    For example, 10,000 values of user_id in another entity imply 10,000 users.
+    For example, 10,000 distinct values of user_id in another entity imply 10,000 users.
     """
     if len(spec.key.fields) != 1:
         return None
@@ -110,10 +111,9 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _with_referenced_counts(amounts_by_entity: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Replace the undeclared numbers of items in `amounts_by_entity`, and return the mapping.
+    """Replace the item counts in `amounts_by_entity` that are not declared, and return the mapping.
 
-    The new number of an entity's items is the largest number of distinct values that another entity generates for the
-    key field.
+    The new count is the largest number of distinct values that another entity generates for the entity's key field.
     """
     for spec, amount in amounts_by_entity.items():
         if amount.declared is None and len(spec.key.fields) == 1:
@@ -162,11 +162,11 @@ def same_type(owner: EntitySpec, stored: StoredField) -> bool:
 
 
 def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners:
-    """Return the entities to which the fields of an entity refer, by field name. They are called owners.
+    """Return the owners of an entity's fields, by field name. An owner is the entity to which a field refers.
 
-    An owner has a key with one field. A field refers to it if it has the same name as this key field, or if it is at
-    the same position of a partition key with the same text. For example, with `TXN#{id}` and `TXN#{transaction_id}`,
-    transaction_id refers to id, even if the entity has another field named `id`.
+    The key of an owner consists of one field. A field refers to the owner if it has the same name as this key field, or
+    if it is at the same position of a partition key template that is otherwise the same. For example, with `TXN#{id}`
+    and `TXN#{transaction_id}`, transaction_id refers to id, even if the entity has another field named `id`.
     """
     single = {owner: amount.count for owner, amount in by_owner.items() if len(owner.key.fields) == 1}
     owners = {owner.key.fields[0]: (owner, count) for owner, count in single.items()}
@@ -181,7 +181,7 @@ def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners
 def _renamed_references(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
     """Yield each field of an entity that refers to the key field of `owner` but has a different name.
 
-    The two fields must be at the same position of equal partition key templates.
+    The two fields are at the same position of partition key templates that are otherwise the same.
     """
     if spec is owner or spec.schema is not owner.schema:
         return
@@ -231,9 +231,7 @@ class Keys:
             return None
 
     def _having(self, name: str | None) -> Mapping[Any, Sequence[Values]]:
-        """Return all keys in a mapping from the value of the field `name` to the keys with this value. If `name` is
-        None, the mapping has a single entry with all keys.
-        """
+        """Return all keys, grouped by the value of the field `name`. If `name` is None, all keys are in one group."""
         by_value = defaultdict(list)
         number = 0
         while (key := self.find(number)) is not None:
@@ -257,11 +255,11 @@ class References:
         self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
     def resolve(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
-        """Return field values for an item, in which the fields that refer to other entities are replaced with existing
+        """Return field values for an item in which the fields that refer to other entities are replaced with existing
         keys.
 
-        `values` are the values so far, and `number` is the number of the item. The values of the fields `settled` do
-        not change.
+        `values` are the generated values, and `number` is the number of the item. The values of the fields `settled`
+        are not changed.
         """
         settled = set(settled)
         own = set(self._spec.key.fields)
@@ -296,8 +294,8 @@ class References:
         """Return the field whose value in the item must not change when a key of `target` is chosen, or None if any key
         can be chosen.
 
-        This is a field with declared shares of values, otherwise the last key field if its number of values is
-        declared.
+        This is the first key field with declared shares of values. If none exists, it is the last key field, provided
+        that its number of values is declared.
         """
         declared = {} if self._spec.volume is None else self._spec.volume.distinct
         shared = [name for name in target.names if _has_shares(declared.get(name))]
@@ -309,7 +307,7 @@ def _has_shares(declared: object) -> bool:
 
 
 def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
-    """Return, for each entity, the entities with a composite key to whose items it refers.
+    """Return, for each entity, the entities with composite keys to which its items refer.
 
     If two entities could refer to each other, only the references to the entity with fewer items are used.
     """
@@ -407,8 +405,8 @@ class _Alignment:
         return bool(self._written) or not self._own
 
     def _letters(self, own: str, written: str) -> bool:
-        """Compare a literal text in the template with one in the key. If one starts with the other, skip the characters
-        that they share and return True. Otherwise, return False.
+        """Compare a literal text in the template with one in the key. If one starts with the other, skip the common
+        characters in both and return True. Otherwise, return False.
         """
         length = min(len(own), len(written))
         if own[:length] != written[:length]:
@@ -418,8 +416,8 @@ class _Alignment:
         return True
 
     def _literal(self, placeholder: BoundPlaceholder, written: str) -> AlignedPart | None:
-        """Return the field of a placeholder with the literal characters that the key has at its position, or None if
-        there are none.
+        """Return the field of a placeholder with the literal characters at its position in the key, or None if the key
+        has no characters there.
 
         The characters end at the delimiter that follows the placeholder in the template.
         """

@@ -1,4 +1,4 @@
-"""Prediction of the units of a request, from the items before and after a write or from the items that a read
+"""Predicts the capacity units of a request from the items before and after a write, or from the items that a read
 evaluates.
 """
 
@@ -18,7 +18,7 @@ from keyplan.verify.model import Entry, Exchange, ModelTable, Request, canonical
 
 @dataclass(frozen=True)
 class Predicted:
-    """The predicted units and items of one request."""
+    """The predicted capacity units and item count of one request."""
 
     spent: ConsumedUnits
     evaluated: int = 0
@@ -28,7 +28,9 @@ class Predicted:
 
 
 def predict(exchange: Exchange, plan: Plan, model_tables: Mapping[str, ModelTable]) -> Predicted:
-    """Predict the units of one request of a call. Reads are evaluated on the current items of the model tables."""
+    """Predict the capacity units of one request of a call. Reads are evaluated on the current items of the model
+    tables.
+    """
     if exchange.operation in {"Query", "Scan"}:
         return _range(exchange, plan, model_tables[exchange.request["TableName"]])
     if exchange.operation in {"GetItem", "BatchGetItem"}:
@@ -91,8 +93,8 @@ def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence
 
 
 def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
-    """Return the first items of `rest` that one request evaluates, up to the limit or to the item with which their size
-    reaches 1 MB.
+    """Return the first items of `rest` that one request evaluates. The last is the item at which their number reaches
+    `limit` or their total size reaches 1 MB.
     """
     size = 0
     for number, entry in enumerate(rest):
@@ -105,7 +107,7 @@ def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
 def _more(page: Sequence[Entry], rest: Sequence[Entry], limit: int | None) -> bool:
     """Return True if the response to a request should contain a LastEvaluatedKey.
 
-    DynamoDB returns it if items are left, and also if the number of evaluated items reaches the limit.
+    DynamoDB returns it if items remain, and also if the number of evaluated items reaches the limit.
     """
     return len(page) == limit or len(page) < len(rest)
 

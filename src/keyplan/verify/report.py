@@ -34,7 +34,7 @@ class TableResult:
 
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]
-    """The name of each entity, the number of its loaded items, and their declared number."""
+    """The name of each entity, the number of its loaded items, and their declared number or None."""
     problems: tuple[Discrepancy, ...] = ()
 
 
@@ -51,7 +51,7 @@ class PatternResult:
     """The average number of items that a call reads or writes."""
     returned: float
     predicted: tuple[ConsumedUnits, ...]
-    """The predicted units of each call."""
+    """The predicted capacity units of each call."""
     measured: tuple[ConsumedUnits, ...]
     claims: tuple[JudgedClaim, ...]
     problems: tuple[Discrepancy, ...]
@@ -75,7 +75,9 @@ class VerificationReport:
     """The claims about the whole design, with the verdicts on them."""
     notes: tuple[str, ...]
     incomplete: str = ""
-    """A sentence about what was skipped because of the time limit, or "" if everything was verified."""
+    """A sentence about the items and calls that were skipped because of the time limit, or "" if everything was
+    verified.
+    """
 
     @property
     def problems(self) -> Iterator[tuple[str, Discrepancy]]:
@@ -188,8 +190,8 @@ def _row(result: PatternResult) -> tuple[str, ...]:
 
 
 def _units(calls: tuple[ConsumedUnits, ...]) -> str:
-    """Format the average read and write units of several calls, such as "2 WCU (1)". The units in parentheses are those
-    of indexes, which are included in the total.
+    """Format the average read and write units of several calls, such as "2 WCU (1)". The number in parentheses is the
+    part of the total that indexes use.
     """
     if not calls:
         return ""

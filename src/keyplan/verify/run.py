@@ -1,4 +1,4 @@
-"""Execution of a design's patterns on generated data, and comparison of their results and units with predictions."""
+"""Runs a design's patterns on generated data, and compares their results and capacity units with predictions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ ITEMS = 4000
 READS, WRITES, SCANS = 20, 10, 2
 """The number of calls of each pattern that reads, writes or scans."""
 MOST_ITEMS = 10_000
-"""The maximum number of items in all calls to one pattern. A pattern with many items per call is called fewer times."""
+"""The maximum total number of items in all calls to one pattern. Patterns with many items per call are called fewer
+times.
+"""
 START_S = 1_767_225_600.0
 """The current time in the engine and in the generated data: the start of 2026 in UTC, in epoch seconds."""
 _CLOCK = SystemClock()
@@ -59,7 +61,7 @@ _CLOCK = SystemClock()
 
 @dataclass(frozen=True)
 class LoadedTables:
-    """The tables that were created, and for every table the result of loading items into it."""
+    """The tables that were created, and the result of loading items into each declared table."""
 
     schemas: Mapping[str, Schema]
     """The schemas of the created tables, by table name."""
@@ -184,11 +186,12 @@ def verify(
     running: Progress = ignore_progress,
     seconds: float | None = None,
 ) -> VerificationReport:
-    """Run the patterns of a design on generated data, and compare results and units with the declarations.
+    """Run the patterns of a design on generated data, and compare their results and capacity units with the
+    declarations.
 
     `items` is the approximate total number of items to generate. The same `seed` generates the same items and calls.
     `pattern` is the name of the only pattern to run, and KeyError is raised if it is unknown. `book` contains the
-    prices to which claims are compared. By default, they are the prices included with keyplan. `progress` is called
+    prices with which claims are compared. The default is the newest prices included with keyplan. `progress` is called
     while items are loaded. `running` is called before each call with the name of the pattern, the number of calls made
     and the total number of calls. After `seconds`, loading stops and no more calls are started. Patterns that were not
     called are reported as not run, and the report's `incomplete` lists them.
@@ -221,8 +224,8 @@ def verify(
 
 
 def _turn(pattern: Pattern[..., Any]) -> int:
-    """Return the group by which patterns are sorted before they run: reads first, because writes change the generated
-    data, and deletes last.
+    """Return the position of a pattern's group in the order in which patterns run: reads, then writes that change the
+    generated data, then deletes.
     """
     if pattern.plan.reading:
         return 0
@@ -373,8 +376,9 @@ class _Run:
                 call_result.defect = f"{exchange.operation} ended a page at an unexpected item"
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
-        """Update the stored objects with the writes of recorded requests. Return a message if a written item has key
-        attributes that do not follow from its fields, otherwise None.
+        """Update the stored objects with the writes of recorded requests.
+
+        Return a message if the key attributes of a written item do not match its fields, otherwise None.
         """
         for spec, item, entity in self.stored_entities.apply(exchanges, self.loaded.schemas):
             expected, stored = canonical(item_builder(spec).item(entity)), canonical(item)
@@ -471,10 +475,11 @@ def _grows(pattern: Pattern[..., Any]) -> bool:
 
 
 def _first_problem(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
-    """Return a list with one discrepancy for the first text that is not None, or an empty list.
+    """Return a list with a discrepancy for the first text that is not None. If all texts are None, return an empty
+    list.
 
-    Each text describes the problem of one call. If `calls` is greater than 1, the message includes how many calls have
-    a problem.
+    Each text describes the problem of one call. If `calls` is greater than 1, the message includes the number of calls
+    with a problem.
     """
     problems = [text for text in texts if text is not None]
     if not problems:

@@ -1,4 +1,4 @@
-"""Choice of a size for each item, and adjustment of strings and collections so that items have this size."""
+"""Chooses a size for each item, and adjusts strings and collections so that items have this size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILLER = "lorem ipsum dolor sit amet "
 
 
 def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
-    """Return `count` item sizes in bytes, in a log-normal distribution with the declared average and 99th
+    """Return `count` item sizes in bytes, drawn from a log-normal distribution with the declared average and 99th
     percentile.
     """
     sigma = _sigma(declared)
@@ -57,10 +57,10 @@ def _sigma(declared: Bytes) -> float:
 
 
 def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:
-    """Make a string longer, or shorter if `by` is negative, by about `by` bytes. In a list or model, change the first
+    """Make a string longer by about `by` bytes, or shorter if `by` is negative. In a list or model, change the first
     suitable string.
 
-    Return the new value and the actual difference in bytes. It is 0 if nothing could be changed.
+    Return the new value and the actual difference in bytes, which is 0 if nothing could be changed.
     """
     plain, _ = without_none(annotation)
     if plain is str and isinstance(value, str):
@@ -109,7 +109,7 @@ def stretched(model: BaseModel, names: Sequence[str], by: int) -> tuple[dict[str
     """Return new values for some of the fields `names`, which together make an object larger by `by` bytes, or smaller
     if `by` is negative.
 
-    Also return the part of `by` that is left because the fields do not allow a larger change.
+    Also return the remaining difference in bytes, which is not 0 if the fields do not allow a change of this size.
     """
     changes: dict[str, Any] = {}
     left = by
@@ -160,10 +160,11 @@ class SizeAdjuster:
         return entity
 
     def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> tuple[dict[str, Any], None]:
-        """Return a longer list for one of the fields `names`, which adds about `by` bytes to an object.
+        """Return a change that makes the list in one of the fields `names` longer, and adds about `by` bytes to an
+        object.
 
-        If the model has examples, or none of the fields is a list, the change is empty. The second member of the result
-        is None, because the remaining number of bytes is not known.
+        The change maps the name of the field to the new list. It is empty if the model has examples or none of the
+        fields is a list. The second member of the result is None, because the remaining number of bytes is not known.
         """
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)
@@ -202,8 +203,8 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
 
 
 def _compared_fields(plan: Plan) -> Iterator[FieldPath]:
-    """Yield the fields that the conditions of a pattern compare. The size adjustment changes their length only if no
-    other field is available.
+    """Yield the fields that the conditions of a pattern compare. The size adjustment changes the length of these fields
+    only if no other field is available.
     """
     for condition in (plan.filter, plan.condition, plan.replaceable):
         yield from paths_of(condition)

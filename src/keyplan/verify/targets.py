@@ -1,4 +1,4 @@
-"""Choice of an item for a write: a stored or a new item, which is changed if a condition requires it."""
+"""Chooses an item for a write: a stored item or a new one. The item is changed if a condition requires it."""
 
 from __future__ import annotations
 
@@ -161,8 +161,8 @@ def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
 def adjacent_value(value: Any, by: int) -> Any:
     """Return a slightly larger value if `by` is 1, or a slightly smaller one if `by` is -1.
 
-    A number differs by 1, a datetime by one second, a date by one day, and a string by one character. Other values are
-    returned unchanged, and also any value if `by` is 0.
+    A number differs by 1, a datetime by one second, a date by one day, and a string by one character. Values of other
+    types are returned unchanged. If `by` is 0, any value is returned unchanged.
     """
     if not by or isinstance(value, (bool, Enum)):
         return value
@@ -197,7 +197,7 @@ class WriteTargets:
         self._used: set[tuple[str, bytes]] = set()
 
     def start(self) -> None:
-        """Start a new call, in which no item is used yet."""
+        """Start a new call. No items are marked as used in it yet."""
         self._used.clear()
 
     def use(self, spec: EntitySpec, entity: Entity) -> bool:
@@ -248,13 +248,14 @@ class WriteTargets:
         return entity
 
     def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return a random sample of the entity objects that the call does not use yet."""
+        """Return a random sample of the entity objects that are not yet used in the call."""
         chosen = self._value_generator.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
         return [entity for entity in chosen if (spec.schema.name, place_of(spec, entity)) not in self._used]
 
     def item(self, plan: Plan, *, changes: bool) -> Entity:
-        """Return an item for a put. By default, it is a new item. If `changes` is True, it is a copy of a stored item
-        with up to two changed fields.
+        """Return an item for a put. If `changes` is False, it is a new item. If `changes` is True, it is a copy of a
+        stored item with up to two changed fields. If no item is stored and the put does not require one, it is a new
+        item.
         """
         spec, generator = plan.entity, self._entity_generators[plan.entity]
         candidates = self._some(spec, self._stored_entities.all(spec)) if changes else ()
@@ -303,10 +304,10 @@ class WriteTargets:
 
 
 def _as_new(plan: Plan, entity: Entity) -> Entity:
-    """Return a copy of a new item in which the fields that determine whether it is in an index have their default
-    values, so that it is in the index.
+    """Return a copy of a new item with the default values that put it into its indexes.
 
-    The cost estimate of a create makes the same assumption.
+    The defaults are used only for fields that determine whether an item is in an index. The cost estimate of a create
+    makes the same assumption.
     """
     for defaults in filter(None, (index_defaults(plan, bound) for bound in plan.entity.indexes)):
         entity = _with(plan.entity, entity, defaults) or entity
@@ -338,8 +339,8 @@ def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> En
 
 
 def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
-    """Return a copy of an entity object without the required fields `names`, like an item that an older version of the
-    program wrote.
+    """Return a copy of an entity object without the required fields `names`, as an older version of the program might
+    have written it.
 
     Return None if the model cannot read such an item, or if its key would change.
     """

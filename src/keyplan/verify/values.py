@@ -1,8 +1,8 @@
-"""Generation of values for types and fields from a random seed, with polyfactory.
+"""Generates values for types and fields from a random seed, with polyfactory.
 
 Each type is analyzed once, so that generating many values is fast. Collections, unions, models, and common kinds of
 strings and numbers are generated in this module, and other values by polyfactory. If the constraints of the type reject
-a value, another one is generated: a string may match a pattern but have the wrong length, for example. Examples of
+a value, another one is generated. For example, a string can match a pattern but have the wrong length. Examples of
 pydantic fields and models take precedence over generated values.
 """
 
@@ -94,7 +94,7 @@ def has_examples(model: type[BaseModel]) -> bool:
 
 
 def leaves_out(model: type[BaseModel], names: Iterable[str]) -> bool:
-    """Return True if an example of a model has none of these fields, which shows that stored items can omit them."""
+    """Return True if an example of a model has none of these fields. This shows that stored items can omit them."""
     fields = {name: model.model_fields[name] for name in names}
     aliases = [alias for field in fields.values() for alias in (field.alias, field.validation_alias)]
     known_names = {*fields, *(alias for alias in aliases if isinstance(alias, str))}
@@ -190,7 +190,7 @@ class TypeGenerators:
         expression is not simple.
 
         A simple expression consists of character classes and characters, each with an optional quantifier. `+` and `*`
-        produce as many characters as a generated word has, or as the declared lengths require.
+        produce as many characters as a generated word has, or as many as the declared lengths require.
         """
         patterns = _constraints(marks, "pattern")
         parts = _parts(patterns[0]) if len(patterns) == 1 and isinstance(patterns[0], str) else None
@@ -350,8 +350,8 @@ def checked_choice(
 ) -> MakeValue:
     """Return a function that returns one of the examples of a field or type at random.
 
-    The examples are first validated against the type. Raises SampleError if one of them is invalid. `what` names the
-    field in its message.
+    The examples are first validated against the type. Raises SampleError if one of them is invalid. `what` is the
+    description of the field in the error message.
     """
     reads = _holder(annotation, metadata)
     fitting = []
@@ -364,17 +364,17 @@ def checked_choice(
 
 
 def _constraints(marks: Sequence[Any], name: str) -> list[Any]:
-    """Return the values that constraints such as Field(ge=1) give for the keyword `name`. `marks` is the metadata of a
-    type.
+    """Return the values of the attribute `name`, such as "ge", in the constraints of a type. `marks` is the metadata of
+    the type.
     """
     return [value for mark in marks if (value := getattr(mark, name, None)) is not None]
 
 
 def _lengths(marks: Sequence[Any], spread: int) -> tuple[int, int]:
-    """Return the minimum and maximum length of the values to generate. The maximum exceeds the minimum by at most
-    `spread`.
+    """Return the minimum and maximum length of the values to generate. The maximum is greater than the minimum by at
+    most `spread`.
 
-    Both are at least 1, unless the maximum length of the type is 0.
+    Both are at least 1, unless the type has a maximum length of 0.
     """
     least = max([1, *_constraints(marks, "min_length")])
     most = min([least + spread, *_constraints(marks, "max_length")])
@@ -487,8 +487,8 @@ class ValueGenerator:
         return pool[number]
 
     def up_to(self, model: type[BaseModel], name: str, number: int, fits: Fits = _accept_any) -> Any:
-        """Return the value at the position `number` of the sequence of `nth`. If the sequence has fewer values, return
-        one of them.
+        """Return the value at the position `number` of the sequence that `nth` uses. If the sequence has fewer values,
+        return one of them.
         """
         try:
             return self.nth(model, name, number, fits)
@@ -527,7 +527,8 @@ class ValueGenerator:
     def _values(self, model: type[BaseModel], fields: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
         """Return generated values for the fields of a model that are not in `fields`.
 
-        Optional fields are omitted at random. If `whole` is True, they are omitted only in deeply nested models.
+        Optional fields are omitted at random, and always in deeply nested models. If `whole` is True, they are omitted
+        only in deeply nested models.
         """
         self._depth += 1
         try:
