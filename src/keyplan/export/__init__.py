@@ -1,1 +1,1 @@
-"""Exports of designs: explanations of plans, documentation, infrastructure templates and IAM policies."""
+"""Exports of designs: explanations of patterns, documentation, infrastructure templates and IAM policies."""

@@ -1,4 +1,4 @@
-"""Export of a design as dynamodb_data_model.json, the data model of the AWS DynamoDB MCP server.
+"""Exports a design as dynamodb_data_model.json, the data model of the AWS DynamoDB MCP server.
 
 The server's `generate_resources` tool generates a CDK app for the tables of the model. Its
 `dynamodb_data_model_validation` tool creates them, puts the items and runs the commands of the access patterns.
@@ -67,9 +67,10 @@ def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
 
 
 def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
-    """Yield a fault for each table whose variable in the CDK app would have the same name as that of another table.
+    """Yield a fault for each table whose variable in the CDK app would have the same name as the variable of another
+    table.
 
-    The generator rejects such models.
+    The generator rejects data models with such tables.
     """
     names: dict[str, Table] = {}
     for table in tables:
@@ -87,7 +88,9 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def _variable(name: str) -> str:
-    """Return the name of a table's variable in the CDK app, as cdk_generator/generator.py derives it."""
+    """Return the name of a table's variable in the CDK app, derived in the same way as in
+    cdk_generator/generator.py.
+    """
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[-_.]", " ", name)).split() or ["table"]
     joined = words[0].lower() + "".join(word.capitalize() for word in words[1:])
     return f"table{joined}" if joined[0].isdigit() else joined
@@ -101,7 +104,7 @@ _UNREAD = {
     "TableClass": "the table class",
     "DeletionProtectionEnabled": "deletion protection",
 }
-"""Descriptions of the settings that the generated app ignores, by the name of their member in the file."""
+"""Descriptions of the settings that the generated app ignores, by the name of the setting in the file."""
 
 
 def unread(tables: Sequence[TableResource]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Export of a design's tables as an AWS CloudFormation template.
+"""Exports a design's tables as an AWS CloudFormation template.
 
 Sources: CloudFormation template reference, AWS::DynamoDB::Table (properties, return values, DependsOn); user guide,
-"CloudFormation template sections" (logical ids, length of a description), "DeletionPolicy attribute" and
+"CloudFormation template sections" (logical IDs, length of the description), "DeletionPolicy attribute" and
 "UpdateReplacePolicy attribute".
 """
 
@@ -19,7 +19,7 @@ _JOINED = "Table"
 """The suffix that is appended to a logical ID if the table name consists of several words."""
 _SAME = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
-"""The members of a CreateTable request that are properties with the same name and format in a template."""
+"""The members of a CreateTable request that have the same name and format as a property in a template."""
 
 
 def template(design: Design, tables: Sequence[TableResource]) -> str:
@@ -48,8 +48,8 @@ def _joined(name: str) -> str:
 
 
 def _split(candidate: str) -> str:
-    """Return the table name from which a logical ID was derived, assuming lowercase words that are joined
-    by hyphens.
+    """Return the table name from which a logical ID was derived. The name is assumed to consist of lowercase words
+    joined by hyphens.
     """
     if not candidate.endswith(_JOINED):
         return candidate

@@ -1,4 +1,4 @@
-"""Formatting key conditions and other conditions, such as PK = USER#{user_id}, SK begins_with TASK#."""
+"""Formats key conditions and other conditions as text, such as PK = USER#{user_id}, SK begins_with TASK#."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keyplan.design.parameters import CALL_SOURCES, Param
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
 _UNFIT = (KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
-"""The errors raised for a constant that cannot be stored. Checks report patterns with such constants."""
+"""The errors that are raised for a constant that cannot be stored. A rule reports patterns with such constants."""
 
 
 def key_condition(plan: Plan) -> str:
@@ -67,7 +67,9 @@ def _text(value: KeyValue) -> str:
 
 
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
-    """Yield the text of each part of a key template, and stop before the first field whose value is unknown."""
+    """Yield the parts of a key template as text, up to the first field whose value is unknown. This field is not
+    included.
+    """
     for part in _within_text(value, template):
         if not isinstance(part, BoundPlaceholder):
             yield part.text
@@ -135,7 +137,7 @@ def written_only_if(plan: Plan) -> str:
 
 
 def _condition_of(plan: Plan) -> Condition | None:
-    """Return the condition of a write, including its checks of expected field values and of the version, or None."""
+    """Return the condition of a write, or None. It includes the checks of expected field values and of the version."""
     equal = dict(plan.assumed)
     if plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version

@@ -1,5 +1,5 @@
-"""Diagrams of a design: entities with their keys and indexes, patterns with their tables, and consumers with their
-tables.
+"""Draws diagrams of a design: entities with their keys and indexes, patterns with their tables, and consumers with
+their tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from keyplan.export.conditions import condition
 from keyplan.export.svg import LINE, PAD, Drawing, Line, Rect, height_of, listed, width_of, wrapped
 
 _MOST = 64
-"""The maximum number of characters in a line of a box."""
+"""The maximum number of characters per line in a box."""
 _GAP = 14
 _LANE = 14
 _PITCH = LINE + PAD + 4
@@ -32,7 +32,7 @@ _COLOURS = 6
 
 @dataclass(frozen=True)
 class _Section:
-    """A group of lines in the box of an entity: about one index, or about the entity itself."""
+    """A group of lines in the box of an entity. They describe either one index or the entity itself."""
 
     index: Index | None
     lines: list[Line]
@@ -87,7 +87,9 @@ def _lines(text: str, style: str) -> list[Line]:
 def _entity(
     drawing: Drawing, x: float, y: float, width: float, parts: Sequence[_Section]
 ) -> tuple[Rect, list[tuple[Index, float]]]:
-    """Draw the box of an entity. Return the box, and each index with the vertical position of its section."""
+    """Draw the box of an entity. Return the rectangle of the box, and each index of the entity with the vertical
+    position of its section.
+    """
     lines = [line for part in parts for line in part.lines]
     box = drawing.box(Rect(x, y, width, 0), lines, "entity")
     places: list[tuple[Index, float]] = []
@@ -105,7 +107,7 @@ def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[
     """Draw the indexes on the right, each near its entities, and connect them to these entities.
 
     `ports` contains, by index name, the points at which lines from the entities start. The lines of different indexes
-    run side by side, so that they do not overlap.
+    have different horizontal positions, so that they do not overlap.
     """
     indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))
     lanes = {index.name: number for number, index in enumerate(indexes)}
@@ -206,7 +208,7 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
 
 
 def _pattern_boxes(drawing: Drawing, readers: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
-    """Draw a box for each pattern, below each other.
+    """Draw the boxes of patterns one below the other.
 
     An arrow points from `box`, a table or index, to each pattern that reads, and from each pattern that writes to
     `box`. If `right` is not 0, the right edges of the boxes are at `right`. Otherwise, their left edges are at `x`.

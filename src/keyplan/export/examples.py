@@ -1,7 +1,7 @@
 """Example values for the parameters of patterns, and requests with these values.
 
-Examples satisfy declared bounds, multiples, lengths and regular expressions if possible. If no request can be built,
-the reason is returned.
+Examples satisfy declared bounds, multiples, lengths and regular expressions if possible. Functions that cannot build a
+request or an item return the reason as a string.
 """
 
 from __future__ import annotations
@@ -67,13 +67,15 @@ _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: 
 _NOW_S = int(EXAMPLE_TIMESTAMP.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
 _VARIETY = 8
-"""Fields with the same regular expression have at most this many different values in an example with all fields."""
+"""The maximum number of different values for fields with the same regular expression, in an example with all fields."""
 _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """The errors raised if an example value is not valid."""
 
 
 def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
-    """Return the bounds and the multiple that a number must have, by their names in pydantic, such as "ge"."""
+    """Return the bounds of a number, and the number of which it must be a multiple, by their names in pydantic, such as
+    "ge".
+    """
     return dict(_bounds([*unwrap(annotation)[2], *([info] if info is not None else [])]))
 
 
@@ -89,9 +91,9 @@ def _bounds(metadata: Iterable[Any]) -> Iterator[tuple[str, Decimal]]:
 
 
 def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
-    """Return a number if it is within the bounds, otherwise a valid number near it.
+    """Return a number if it is within the bounds, otherwise a nearby number that is.
 
-    If no valid number is found, return the number unchanged.
+    If no such number is found, return the number unchanged.
     """
     kind = type(value)
     return next(
@@ -105,7 +107,9 @@ def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
 
 
 def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
-    """Return a valid number based on `value`. It is different for each `turn` if the bounds allow this."""
+    """Return a number within the bounds that is derived from `value`. It is different for each `turn` if the bounds
+    allow this.
+    """
     first = bounded(value, bounds)
     if turn == 0:
         return first
@@ -138,7 +142,7 @@ def _is_within_bounds(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
 
 
 def of_least_length(value: Any, least: int) -> Any:
-    """Return a collection or bytes object, extended to at least `least` members if it is shorter.
+    """Extend a collection or bytes object to at least `least` members, and return the result.
 
     The added members are similar to the existing ones. An empty value is returned unchanged.
     """
@@ -169,9 +173,9 @@ def _others(member: Any, count: int) -> Iterator[Any]:
 class Scope:
     """The context in which an example value is generated.
 
-    `models` are the enclosing models. `turn` is 0 for the first of several parameters that would otherwise have the
-    same value, and then 1, 2 and so on. `prefix` is added to the names of model fields in example strings, such as
-    "to_address.".
+    `models` are the models that enclose the field. `turn` is 0 for the first of several parameters that would otherwise
+    have the same value, and then 1, 2 and so on. `prefix` is added to the names of model fields in example strings,
+    such as "to_address.".
     """
 
     models: tuple[type[BaseModel], ...] = ()
@@ -185,8 +189,8 @@ _FIRST = Scope()
 
 
 def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
-    """Return an example value for each parameter of a pattern, based on the field that the parameter is written to or
-    compared with.
+    """Return an example value for each parameter of a pattern. It is based on the field to which the parameter is
+    written or with which it is compared.
 
     Several parameters for the same model or field have different values if their declarations allow it, because a
     transaction must not contain the same item twice.
@@ -225,7 +229,9 @@ def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
 
 
 def _kinds(annotation: Any) -> tuple[Any, Any]:
-    """Return the type of a parameter, and the type of its elements if it is a list. Otherwise, both are the same."""
+    """Return the type of a parameter and, for a list, the type of its elements. If the parameter is not a list, return
+    its type twice.
+    """
     kind, _ = without_none(annotation)
     return kind, without_none(get_args(kind)[0])[0] if get_origin(kind) is list else kind
 
@@ -341,8 +347,8 @@ def _named_uuid(value: Any, name: str) -> Any:
 
 
 def _varied(value: Any, turn: int) -> Any:
-    """Return a value of the same type that is different for each `turn`, such as the next day. Numbers are
-    not changed.
+    """Return a value of the same type that is different for each `turn`, such as the next day for a date. Numbers are
+    returned unchanged.
     """
     if turn == 0 or type(value) in {int, float, Decimal}:
         return value
@@ -401,7 +407,7 @@ def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequ
 
 
 def _ascending(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the request with the bounds of BETWEEN in ascending order, because example values may be in any order."""
+    """Return the request with the bounds of BETWEEN in ascending order. Example values can be in any order."""
     values = dict(request.get("ExpressionAttributeValues", {}))
     for low, high in _BETWEEN.findall(request.get("KeyConditionExpression", "")):
         if _order(values[low]) > _order(values[high]):

@@ -1,6 +1,6 @@
-"""Explanation of patterns, similar to EXPLAIN in SQL: request, plan, cost and findings.
+"""Explains patterns in the way that EXPLAIN does in SQL: request, plan, cost and findings.
 
-Consumers can also be explained. For a design, an overview of its patterns is shown.
+Also explains consumers, and summarizes the patterns of a design.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _finding_texts(findings: Sequence[Finding]) -> list[str]:
 
 
 def explain_consumer(consumer: Consumer, table: Table, findings: Sequence[Finding] = ()) -> str:
-    """Explain a consumer as text: which changes it receives, its batches, its failure handling and findings."""
+    """Explain a consumer as text: the changes that it receives, its batches, its failure handling and its findings."""
     entities = ", ".join(entity.name for entity in consumer.entities) or "every entity"
     head = f"{consumer.name}: consumer of the stream of table {table.name} ({entities})"
     doc = inspect.getdoc(consumer.function)
@@ -121,8 +121,8 @@ def _failures(consumer: Consumer) -> Iterator[str]:
 def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] = ()) -> str:
     """Return an overview of a design as text with lines of up to 80 characters.
 
-    It lists each pattern with its operation, table or index, units per call, monthly cost and number of findings,
-    followed by consumers, assumptions and the total number of findings.
+    It lists each pattern with its operation, table or index, capacity units per call, monthly cost and number of
+    findings. Consumers, assumptions and the total number of findings follow.
     """
     costs = {cost.name: cost for cost in month.patterns}
     counts = Counter(subject for finding in findings for subject in finding.subjects)
@@ -249,7 +249,7 @@ def _access(plan: Plan) -> str:
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """Yield lines of text about the steps, additional reads and conditions of a plan."""
+    """Yield lines of text that describe the steps of a plan, its additional reads and its conditions."""
     for step in plan.steps:
         yield f"{step.pattern}: {step.operation} on {step.schema.name}, {_CONDITIONS[step.exists]}"
     if plan.walk is not None:
@@ -299,7 +299,9 @@ def _write_lines(plan: Plan) -> Iterator[str]:
 
 
 def _write_times(plan: Plan) -> list[str]:
-    """Return the fields that a write sets to the current time, each with a note if this depends on a condition."""
+    """Return the fields that a write sets to the current time. A note follows the name of a field that is set only
+    under a condition.
+    """
     updated, created = (plan.entity.write_times(event) for event in ("updated", "created"))
     if plan.operation == "UpdateItem":
         created = created if plan.exists == "may" else ()
@@ -314,8 +316,8 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""Descriptions of the requests of a call that is given several values of a field, by operation. {} stands for the
-field.
+"""Descriptions of the requests that a call sends if it receives several values of a field, by operation. {} is replaced
+with the name of the field.
 """
 _CONDITIONS = {
     "must": "fails unless the item exists",

@@ -1,4 +1,4 @@
-"""Conversion of a design to one HTML page: the Markdown document with a table of contents and diagrams.
+"""Converts a design to a single HTML page, which contains the Markdown document, a table of contents and diagrams.
 
 The page does not load other files. Its content security policy blocks scripts and external resources. Names and
 docstrings in the design are treated as text: raw HTML and images are not rendered.
@@ -148,7 +148,7 @@ def _plain(inline: Token) -> str:
 
 
 def _scrolling(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens with each table in a box that scrolls on narrow screens."""
+    """Return the tokens with each table enclosed in a box that scrolls horizontally on narrow screens."""
     output: list[Token] = []
     for token in tokens:
         if token.type == "table_open":

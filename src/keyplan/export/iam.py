@@ -1,4 +1,4 @@
-"""Least-privilege IAM policies for designs, which allow exactly the requests of their patterns and consumers.
+"""Generates least-privilege IAM policies, which allow exactly the requests of a design's patterns and consumers.
 
 One statement contains all partitions of a table that an action is allowed to access. A batch or transaction on several
 partitions is therefore allowed, whether DynamoDB evaluates its items separately or together.
@@ -35,11 +35,11 @@ _KEYS = (
     "dynamodb:ThirdPartitionKeyValues",
     "dynamodb:FourthPartitionKeyValues",
 )
-"""The condition keys for the first to the fourth attribute of a partition key."""
+"""The condition keys for the partition key attributes, from the first to the fourth."""
 
 
 _MAY_CHANGE_NOTHING = frozenset({"set_if_missing", "add_to_set", "remove_from_set"})
-"""The kinds of change that an update omits from its request if their value is empty."""
+"""The update actions that an update omits from its request if their value is empty."""
 _FAILURE_KEY = ("consumer", "event_id")
 
 
@@ -72,7 +72,7 @@ class PolicyStatement:
     actions: Texts
     places: tuple[Place, ...]
     leading: tuple[Texts, ...]
-    """The allowed partitions, each as one text for each attribute of the partition key. If empty, all partitions are
+    """The allowed partitions, each as a tuple with one text per partition key attribute. If empty, all partitions are
     allowed.
     """
     limits: Limits
@@ -143,7 +143,7 @@ def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLI
 
 
 def size(document: Any) -> int:
-    """Return the number of characters in a policy, without whitespace."""
+    """Return the number of characters of a policy as compact JSON."""
     return len(re.sub(r"\s", "", json.dumps(document, ensure_ascii=False)))
 
 
@@ -192,10 +192,10 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """Divide partitions into groups, each of which one condition can express.
+    """Divide partitions into groups, each of which can be expressed in one condition.
 
     If all partitions are allowed (an empty tuple in `texts`), yield a single empty group. If all partition keys have
-    one attribute, they are in one group. Otherwise, each partition key is a separate group.
+    one attribute, yield all of them in one group. Otherwise, yield a separate group for each partition key.
     """
     if () in texts:
         yield ()
@@ -206,9 +206,9 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
-    """Combine the statements for which `same` returns equal values, and return the resulting statements.
+    """Merge the statements for which `same` returns equal values, and return the resulting statements.
 
-    Each of them allows all actions on all resources of the statements that it replaces.
+    A merged statement allows all actions and resources of the statements that it replaces.
     """
     by_form: dict[Any, PolicyStatement] = {}
     for statement in statements:
@@ -272,7 +272,7 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
 def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
     """Yield the grants for reading whole items after a query on an index.
 
-    Only bindings to fields in the partition key of the index are used.
+    Only those bindings are used whose parameter is in the partition key condition of the query.
     """
     named = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
     own = Bindings({name: value for name, value in bindings.values.items() if name in named})
@@ -283,7 +283,7 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 def _selected(pattern: Pattern[..., Any]) -> Limits:
     """Return the IAM conditions that limit a read to what its pattern requests: a count, or certain attributes.
 
-    The requested attributes are the same in every call to a pattern.
+    These are the same in every call to a pattern.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """
@@ -336,8 +336,8 @@ def _written(plan: Plan, bindings: Bindings) -> Leading:
 
 
 def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Grant]:
-    """Yield the grants for the items that reserve unique values: puts, deletes, and a read of the item that the write
-    changes.
+    """Yield the grants for the items that reserve unique values: permissions to put them, to delete them, and to read
+    the item that the write changes.
     """
     table = plan.schema.name
     if plan.reads_first:
@@ -370,7 +370,7 @@ def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterat
 
 
 def of_failures(kept_in: Table, table: Table, prefix: str) -> Iterator[Grant]:
-    """Yield the grants for storing failed records of a table's consumers in the table `kept_in`."""
+    """Yield the grants for storing failed records of the consumers of `table` in the table `kept_in`."""
     for consumer in table.consumers:
         if consumer.on_failure is not None:
             yield Grant("PutItem", kept_in.name, leading=_of_consumer(table, consumer.name, prefix))

@@ -1,4 +1,4 @@
-"""Conversion of partition keys to values of IAM conditions: literal text, with a star for the values that a call
+"""Converts partition keys to values for IAM conditions: literal text, with an asterisk for each value that a call
 passes.
 
 `USER#{user_id}` becomes `USER#*`, or `USER#${aws:PrincipalTag/user_id}` if user_id is bound to a value of the
@@ -30,12 +30,12 @@ _LAST_CHARACTER = "\u00ff"
 
 
 class BindError(Exception):
-    """Raised if no IAM condition can express the binding of a field to a value of the principal."""
+    """Raised if an IAM condition cannot express the binding of a field to a value of the principal."""
 
 
 def literal(text: str) -> str:
-    """Return a literal text with escaped wildcards. Characters that a policy cannot contain are replaced
-    with a star.
+    """Return a literal text with escaped wildcards. Characters that are not allowed in a policy are replaced with an
+    asterisk.
     """
     escaped = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
     return re.sub(r"\*{2,}", ANY, escaped)
@@ -55,8 +55,8 @@ class Leading:
     """The partition key values that a request is allowed to access."""
 
     texts: tuple[str, ...] = ()
-    """The allowed partition key values, as one text for each key attribute. * is a wildcard. Empty if the request does
-    not access a partition.
+    """The allowed partition key values, as one text for each key attribute. An asterisk is a wildcard. Empty if the
+    request does not access a partition.
     """
     bound: frozenset[str] = frozenset()
     """The names of the parameters and fields that the texts bind to a value of the principal."""
@@ -81,13 +81,13 @@ class Bindings:
     values: Mapping[str, str]
 
     def of_call(self, partition: Sequence[KeyValue]) -> Leading:
-        """Return the values of `dynamodb:LeadingKeys` that calls to a pattern with this partition key need."""
+        """Return the partition key values that calls to a pattern with this partition key must be allowed to access."""
         return _joined([_Text(self, _sources(part)).of(part) for part in partition])
 
     def of_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
         """Return the partitions in which an item can be stored.
 
-        A binding refers to a field by its name, or by the name of the item's parameter and the field, such as
+        A binding refers to a field by its name, or by the names of the item's parameter and of the field, such as
         task.owner.
         """
         source = item.values if isinstance(item, Each) else item
@@ -102,8 +102,8 @@ class _Constant:
 
 
 Origin = tuple[str, ...] | _Constant
-"""The source of a key field's value: the names under which it can be bound to a value of the principal, or
-a constant.
+"""The origin of a key field's value: the names under which the value can be bound to a value of the principal, or a
+constant.
 """
 
 

@@ -1,4 +1,4 @@
-"""Conversion of a design to Markdown: tables of keys, patterns, consumers, costs and findings."""
+"""Converts a design to a Markdown document with tables of keys, patterns, consumers, costs and findings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def document(design: Design, findings: Sequence[Finding], month: Estimate) -> st
 
 
 def introduction(design: Design) -> Iterator[str]:
-    """Yield the name and the docstring of the design."""
+    """Yield the heading with the name of the design and, if it has one, its docstring."""
     yield f"# {design.name}"
     if design.doc:
         yield design.doc
@@ -146,7 +146,7 @@ def _field(field: StoredField) -> list[str]:
 
 
 def of_patterns(design: Design) -> Iterator[str]:
-    """Yield the section about patterns, with a table row for each pattern."""
+    """Yield the section about patterns, which contains a table with a row for each pattern."""
     yield "## Access patterns"
     lines = [_pattern(pattern, pattern.plan) for pattern in design.patterns]
     head = [
@@ -181,7 +181,9 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
 
 
 def of_consumers(design: Design) -> Iterator[str]:
-    """Yield the section about consumers, with a table row for each consumer. Without consumers, yield nothing."""
+    """Yield the section about consumers, which contains a table with a row for each consumer. If the design does not
+    declare consumers, yield nothing.
+    """
     consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
     if not consumers:
         return

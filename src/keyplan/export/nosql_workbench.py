@@ -1,4 +1,4 @@
-"""Export of a design as a NoSQL Workbench data model, with a facet and sample items for each entity.
+"""Exports a design as a NoSQL Workbench data model, with a facet and sample items for each entity.
 
 Source: developer guide, "NoSQL Workbench for DynamoDB" ("Editing an existing data model": DataModel, TableFacets,
 KeyAttributeAlias, unique facet names), and the published sample models (BillingMode, ProvisionedCapacitySettings).
@@ -18,17 +18,21 @@ from keyplan.export.examples import Scope, example_item, plain
 from keyplan.export.resources import TableResource, in_json
 
 _SCOPES = (Scope(whole=True), Scope(whole=True, turn=1, prefix="another "))
-"""The contexts for generating the sample items of an entity. Two different items show which parts of a key vary."""
+"""The contexts in which the sample items of an entity are generated. The two items have different values, which shows
+the parts of a key that vary.
+"""
 _ACCESS: dict[str, Any] = {"MySql": {}}
 _UNKNOWN_TYPE = "S"
-"""The type to write for an attribute that can have several types and occurs in no sample item."""
+"""The type to write for an attribute that can have several types and does not occur in any sample item."""
 _UNREAD = {
     "StreamSpecification": "the stream",
     "WarmThroughput": "warm throughput",
     "TableClass": "the table class",
     "DeletionProtectionEnabled": "deletion protection",
 }
-"""Descriptions of the settings that a data model cannot contain, by their member in a CreateTable request."""
+"""Descriptions of the settings that a data model cannot contain, by the name of the setting in a
+CreateTable request.
+"""
 
 
 def model(design: Design, tables: Sequence[TableResource]) -> str:

@@ -1,8 +1,8 @@
-"""Tables as infrastructure resources: their names and requests, faults that prevent their creation, and omitted
-settings.
+"""Tables as infrastructure resources: their names, their CreateTable requests, the faults that prevent their creation,
+and the settings that an export omits.
 
-The settings are taken from the request with which a connection creates the table (`create_request`), so that the
-exported table is the same.
+The settings are taken from the request with which a connection creates the table (`create_request`), so that an
+exported table has the same settings.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def _of_consumers(table: Table) -> str:
 def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]) -> str:
     """Return a unique identifier for a table in a file, which depends only on the table name.
 
-    `plain` converts the name to a valid identifier, and `original` converts an identifier back to a name. If this does
-    not restore the name, digits of the name's hash are appended.
+    `plain` converts the name to a valid identifier, and `original` converts an identifier back to a name. If the
+    conversion back does not restore the name, digits of the name's hash are appended to the identifier.
     """
     candidate = plain(name)
     if original(candidate) == name and not _TAG.search(candidate):

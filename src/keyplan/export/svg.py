@@ -1,6 +1,6 @@
-"""Drawing boxes, lines and text as inline SVG. The text is monospaced, so that its width can be computed.
+"""Draws boxes, lines and text as inline SVG. The text is monospaced, so that its width can be computed.
 
-Coordinates are in pixels from the top left corner. A drawing is as large as its content.
+Coordinates are in pixels from the top left corner. The size of a drawing is determined by its content.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def listed(items: Sequence[str], most: int) -> list[str]:
 
 
 def _pieces(text: str, most: int) -> Iterator[str]:
-    """Yield the words of a text with the space after them. Words longer than `most` cells are split."""
+    """Yield the words of a text, each with the space that follows it. Words longer than `most` cells are split."""
     for word in re.split(r"(?<=\s)", text):
         if cells(word.rstrip()) <= most:
             yield word

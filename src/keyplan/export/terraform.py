@@ -1,4 +1,4 @@
-"""Export of a design's tables as a Terraform configuration in JSON syntax (.tf.json).
+"""Exports a design's tables as a Terraform configuration in JSON syntax (.tf.json).
 
 Sources: developer.hashicorp.com/terraform/language/syntax/json (blocks, expressions) and .../resources/syntax
 (identifiers, lifecycle); registry.terraform.io/providers/hashicorp/aws, resource aws_dynamodb_table (arguments), and
@@ -21,8 +21,8 @@ _WARM_VERSION = (6, 13, 0)
 _KEY_SCHEMA_VERSION = (6, 37, 0)
 """The first provider version in which index keys with several attributes work.
 
-The argument key_schema was added in 6.29.0, but every plan showed changes, even directly after they had been applied
-(issue 46513). Before 6.37.0, the removal of such an index removed all indexes of the table (issue 46601).
+The argument key_schema was added in 6.29.0, but every plan contained changes, even directly after the configuration had
+been applied (issue 46513). Before 6.37.0, the removal of such an index removed all indexes of the table (issue 46601).
 """
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -53,12 +53,12 @@ def _plain(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a string with ${ and %{ escaped, because they start a template expression in Terraform."""
+    """Return a string in which ${ and %{ are escaped, because they start a template sequence in Terraform."""
     return text.replace("${", "$${").replace("%{", "%%{")
 
 
 def _version(tables: Sequence[TableResource]) -> str:
-    """Return the lowest provider version that supports all arguments used."""
+    """Return the lowest provider version that supports all arguments in the configuration."""
     needed = [_ANY_VERSION]
     needed += [_WARM_VERSION for table in tables if "WarmThroughput" in table.request]
     needed += [_KEY_SCHEMA_VERSION for table in tables if _has_long_keys(table)]

@@ -134,8 +134,8 @@ class Exchange:
     answer: Mapping[str, Any]
     written: tuple[RecordedWrite, ...]
     held: tuple[tuple[str, bool, Item | None], ...]
-    """The item that was stored under each key before the request read it, as a tuple of the table name, True for a
-    consistent read, and the item.
+    """The items that were stored before the request, one for each key that it reads. Each is a tuple of the table name,
+    True for a consistent read, and the item or None.
     """
     spent: ConsumedUnits
     """The capacity units in the response."""
@@ -270,7 +270,9 @@ class StoredEntities:
         return self.having(spec, fields, [getattr(entity, name) for name in fields])
 
     def having(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
-        """Return all objects of an entity that have the values `values` in the fields `fields`, in the same order."""
+        """Return all objects of an entity in which the fields `fields` have the values `values`, which are in the order
+        of the fields.
+        """
         if not fields:
             return self.all(spec)
         groups = self._groups.get((spec, fields))

@@ -93,8 +93,8 @@ def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence
 
 
 def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
-    """Return the first items of `rest` that one request evaluates. The last is the item at which their number reaches
-    `limit` or their total size reaches 1 MB.
+    """Return the first items of `rest` that one request evaluates. The last one is the item with which the number of
+    items reaches `limit` or their total size reaches 1 MB.
     """
     size = 0
     for number, entry in enumerate(rest):
