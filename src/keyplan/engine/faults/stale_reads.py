@@ -162,14 +162,16 @@ class StaleReadView:
         return self._view.newest(tree)
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return up to `limit` stream records of a shard, starting at a sequence number.
+        """Return up to `limit` stream records of a shard, starting at the sequence number `sequence`.
 
         Each record is a tuple of its sequence number, the time of the write in epoch seconds, and its body.
         """
         return self._view.records(log, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence number of the stream records that exist in a shard."""
+        """Return the first and last sequence number of the stream records in a shard, or None for both if the shard is
+        empty.
+        """
         return self._view.bounds(log, shard)
 
     def document(self, name: str) -> bytes | None:

@@ -2,16 +2,16 @@
 
 A checkpoint during a commit stalls the writer for tens of milliseconds. With this thread, writers only append to the
 log. PASSIVE checkpoints do not block other connections, but they cannot restart the log while a client writes. If the
-log has grown far beyond its threshold, a RESTART checkpoint waits until no readers are left and restarts the log. With
-a continuous writer, or a disk slower than the writer, the log would still grow. Beyond a second threshold, writers
-therefore wait until the checkpoint is complete.
+log has grown far beyond its threshold, a RESTART checkpoint waits until no readers are left and restarts the log. The
+log would still grow with a continuous writer, or if the disk is slower than the writer. Beyond a second threshold,
+writers therefore wait until the checkpoint is complete.
 
 A PASSIVE checkpoint syncs the log, so the next one runs only when the log has grown by the same amount again. SQLite
 syncs the database file only when a checkpoint copies the whole log, which a RESTART checkpoint does while writers wait.
 This thread therefore syncs the file first. Otherwise, the RESTART checkpoint would write all pages of the log to the
 disk, which takes hundreds of milliseconds. A RESTART checkpoint also blocks writers while it waits for readers.
-Therefore no RESTART checkpoint is attempted while a long read prevents it: the log grows, and writers do not wait. The
-second threshold doubles each time that a RESTART checkpoint fails while writers wait.
+Therefore, it is not attempted while a long read prevents it: the log grows, and writers do not wait. The second
+threshold doubles each time that a RESTART checkpoint fails while writers wait.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """A thread with its own connection that runs checkpoints. It sleeps until the write-ahead log has grown."""
+    """A thread that runs checkpoints on a separate connection. It sleeps until the write-ahead log has grown."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -55,8 +55,9 @@ class Checkpointer:
         self._thread: threading.Thread | None = None
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        """Start or wake the checkpoint thread if the write-ahead log is long. SQLite calls this hook after each commit
-        with the log's length in pages.
+        """Start or wake the checkpoint thread if the write-ahead log is long.
+
+        SQLite calls this hook after each commit, with the length of the log in pages.
         """
         if pages < self.pages:  # the log was restarted
             self._reset_thresholds()
@@ -82,12 +83,12 @@ class Checkpointer:
         return self.pages < RESTART_PAGES or self._calm.wait(CALM_S)
 
     def wait_for_room(self) -> None:
-        """Wait until the running checkpoint is complete, so that the log can be restarted. The wait is limited."""
+        """Wait, for a limited time, until the running checkpoint is complete, so that the log can be restarted."""
         self._room.wait(2 * BUSY_MS / 1000)
 
     def _have_writers_wait(self) -> None:
-        """Make writers wait in `wait_for_room` until this checkpoint is complete. Otherwise SQLite would make them
-        poll.
+        """Make writers wait in `wait_for_room` until this checkpoint is complete. Otherwise, SQLite would make them
+        poll for the lock.
         """
         self._room.clear()
         self.crowded = True
@@ -136,8 +137,8 @@ class Checkpointer:
             _log.exception("checkpoint failed")
 
     def _catch_up(self, moved: int) -> None:
-        """Checkpoint newly committed pages repeatedly, until only a few pages are new, and sync the database file each
-        time.
+        """Sync the database file and checkpoint newly committed pages, repeatedly, until a checkpoint copies only a few
+        new pages.
 
         `moved` is the number of pages that the last checkpoint copied from the log into the file.
         """
@@ -154,8 +155,8 @@ class Checkpointer:
         self._crowded_at = CROWDED_PAGES
 
     def _give_up_for_now(self, writers_wait: bool) -> None:
-        """If writers waited for a checkpoint that failed, raise the log length at which writers wait, so that they do
-        not wait repeatedly.
+        """If writers waited for a checkpoint that failed, raise the log length at which they wait, so that they do not
+        wait repeatedly.
         """
         if writers_wait:
             self._crowded_at = max(self._crowded_at, 2 * self.pages)

@@ -1,14 +1,14 @@
 """Group commit, which combines the writes of many threads in one transaction.
 
-A thread that makes a call while no other thread leads becomes the leader. It runs all queued calls, including its own,
-in one transaction. While its commit is written to disk, the next thread in the queue leads the calls that have been
-queued since. Each call requires one wake-up of its thread. No lock is passed between the calls of a batch, because in
-Python this would take longer than the calls themselves.
+A thread becomes the leader if it makes a call while no other thread is the leader. It runs all queued calls, including
+its own, in one transaction. While its commit is written to disk, the next thread in the queue becomes the leader and
+runs the calls that have been queued since. Each call requires one wake-up of its thread. The calls of a batch do not
+pass a lock from thread to thread, because in Python this would take longer than the calls themselves.
 
-Threads that received their results together tend to call again one after another. The leader lets them run first, as
-long as this adds more calls, because the other calls would otherwise have to wait for a separate commit.
+Threads that received their results together tend to make their next calls one after another. The leader waits for these
+calls as long as more of them arrive, because the other calls would otherwise have to wait for a separate commit.
 
-If a signal handler raises an exception while the main thread leads, the main thread receives it, unless it is a
+If a signal handler raises an exception while the main thread is the leader, the main thread receives it, unless it is a
 subclass of Exception. KeyboardInterrupt and SystemExit are not subclasses. If a handler raises an Exception during the
 call of another thread, it cannot be distinguished from an exception of that call. The call is undone, and its thread
 receives the exception instead of the main thread. Handlers that stop the program should raise a BaseException that is
@@ -25,13 +25,13 @@ from typing import Any
 from keyplan.errors import StorageError
 
 LOOKS_IN_VAIN = 4
-"""The number of consecutive times that the leader lets other threads run without getting a new call, before it runs the
-queued calls.
+"""The number of consecutive times that the leader yields to other threads without receiving a new call, after which it
+runs the queued calls.
 """
 
 
 class CombinedCall:
-    """A queued call and, after it has run, its result or error."""
+    """A call in the queue. After the call has run, it contains the result or error."""
 
     __slots__ = ("batch", "done", "error", "leads", "result", "settled", "ticket", "wake", "work")
 
@@ -51,7 +51,7 @@ class CombinedCall:
 
 
 class Combiner:
-    """A queue of calls from several threads, which runs the calls in batches.
+    """A queue of calls from several threads, which are run in batches.
 
     `run` computes the results of a batch, and `settle` makes them durable. Both store errors in the calls and do not
     raise them.
@@ -71,7 +71,7 @@ class Combiner:
         """Run `work` as part of a batch and return its result.
 
         `settled` is True if the work never raises an exception after its first write. Raises the exception that the
-        work raised, or the one with which the whole batch failed.
+        work raised or, if the whole batch failed, the exception that caused the failure.
         """
         call = CombinedCall(work, settled)
         try:
@@ -145,8 +145,8 @@ class Combiner:
 
 
 def _wake(own: CombinedCall) -> None:
-    """Wake the threads whose calls were run in a batch. If this is interrupted, calling it again wakes the remaining
-    threads.
+    """Wake the threads whose calls were run in a batch. If an exception interrupts this function, calling it again
+    wakes the remaining threads.
     """
     for call in own.batch:
         if not call.done:

@@ -1,4 +1,4 @@
-"""Translation of SQLite errors to keyplan's storage errors."""
+"""Converts SQLite errors to keyplan's storage errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def storage_error(error: apsw.Error, path: str) -> StorageError:
 
 
 def is_missing_tree(error: apsw.Error) -> bool:
-    """Return True if the error means only that another process has dropped the tree.
+    """Return True if the error means that the tree does not exist, which is the case after another process has dropped
+    it.
 
     SQLite raises SchemaChangeError instead of SQLError if tables were created or dropped while it looked up the tree
     again.
@@ -51,7 +52,7 @@ def is_missing_tree(error: apsw.Error) -> bool:
 
 @contextmanager
 def failures(path: str) -> Iterator[None]:
-    """Translate SQLite errors in the block to storage errors that name the file."""
+    """Convert SQLite errors that are raised in the block to storage errors that name the file."""
     try:
         yield
     except (apsw.ConnectionClosedError, apsw.CursorClosedError):

@@ -22,8 +22,8 @@ CACHE_KIB = 64 * 1024
 
 
 def connect(path: str) -> apsw.Connection:
-    """Return a connection to a file or to a new in-memory database. Raises StorageError if the file cannot
-    be opened.
+    """Return a connection to a database file or to a new in-memory database. Raises StorageError if the file cannot be
+    opened.
     """
     try:
         connection = apsw.Connection(path, statementcachesize=CACHED_STATEMENTS)
@@ -42,10 +42,10 @@ def connect(path: str) -> apsw.Connection:
 
 
 def prepare(connection: apsw.Connection, path: str) -> None:
-    """Verify that the file is a keyplan database of a known version, or initialize it if it is empty.
+    """Verify that the file is a keyplan database of a supported version. If the file is empty, initialize it.
 
-    Raises DatabaseVersionError if a newer version of keyplan wrote the file, and DatabaseCorruptError if the file is a
-    different SQLite database. SQLite errors are not converted.
+    Raises DatabaseVersionError if a newer version of keyplan wrote the file, and DatabaseCorruptError if the file is
+    another kind of SQLite database. SQLite errors are not converted.
     """
     if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
         return
@@ -80,7 +80,7 @@ def _is_ours(connection: apsw.Connection, path: str) -> bool:
 
 
 def sync_file(connection: apsw.Connection) -> None:
-    """Sync the database file to disk through the file descriptor of SQLite's connection. Failures are ignored.
+    """Sync the database file to disk through the file descriptor of SQLite's connection. Errors are ignored.
 
     A separate descriptor is not used, because closing it would release all of SQLite's locks on the file in this
     process.

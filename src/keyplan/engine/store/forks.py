@@ -1,8 +1,8 @@
 """Protection against forks: a child process must not use the connections of its parent.
 
 SQLite's locks belong to the process that acquired them. When the parent closes its database, SQLite considers the file
-unused and removes the log. Later writes of a child would be acknowledged and lost. Therefore every store that was open
-at the time of a fork counts as closed in the child.
+unused and removes the log. Later writes by a child would be acknowledged and then lost. Therefore, every store that was
+open at the time of a fork is treated as closed in the child.
 
 Source: SQLite, "How To Corrupt An SQLite Database File", "Carrying an open database connection across a fork()".
 """
@@ -19,7 +19,7 @@ WHY = "was opened before this process was forked: open it again here"
 
 
 class Store(Protocol):
-    """A store that may be open when the process forks."""
+    """A store that may be open when the process is forked."""
 
     def close_in_child(self) -> object:
         """Mark the store as closed in a child process.

@@ -1,14 +1,15 @@
-"""Views of rows through SQLite connections.
+"""Read views and write transactions that use SQLite connections.
 
 Each reading thread has its own connection. The thread that wrote last also reads through the write connection.
 
-A connection drops all its cached pages when it sees another connection's commit. A thread that reads its own recent
-write through its own connection would therefore fetch every page again. The write connection avoids this. For the same
-reason, only the write connection maps the file into memory: SQLite also drops the mapping after another connection's
-commit. If other processes commit frequently, a mapping costs more than it saves, so it is removed. Large files are not
-mapped either. Most reads of a large file access their pages for the first time, which causes a page fault, and a page
-fault takes longer than the system call of a read. For a page that is not in memory, the kernel fetches all pages around
-it, up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), while a read fetches only that page.
+When a connection sees another connection's commit, it drops all its cached pages. If a thread used its own connection
+to read its own recent write, every page would therefore be fetched again. The write connection avoids this. For the
+same reason, only the write connection maps the file into memory: SQLite also drops the mapping after another
+connection's commit. If other processes commit frequently, a mapping costs more than it saves, so it is removed. Large
+files are not mapped either. Most reads of a large file access their pages for the first time, which causes a page
+fault, and a page fault takes longer than the system call of a read. For a page that is not in memory, the kernel
+fetches all pages around it, up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), while a read fetches only
+that page.
 
 If a disk fails under a mapped page, or a program truncates the file, a SIGBUS signal ends the process, while an
 ordinary read would raise an error. Acknowledged writes are not lost.
@@ -40,7 +41,7 @@ BRIEF_ROWS = 100  # the maximum for reads that block writers
 FIRST_ROWS = 25  # rows fetched first: most spans are shorter, and a page of large rows needs few
 READS_PER_LOOK = 64
 MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024
-"""The file size from which a file is not mapped into memory."""
+"""The file size, in bytes, from which a database file is not mapped into memory."""
 FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # a mapping is kept if at most one check in eight finds a foreign commit
 CHUNK_ROWS = 256
 COUNTED_ROWS = 20_000
@@ -98,8 +99,8 @@ class Connected:
         """Return the number of rows and the sum of their sizes in bytes, for a whole tree or for the keys low <= key <
         high.
 
-        A whole tree is counted in parts, so that no read outside a transaction delays a restart of the log for long.
-        Each part sees the rows as of the time of its read.
+        A whole tree is counted in batches, so that a read outside a transaction does not delay a restart of the log for
+        long. Each batch sees the rows as of the time of its read.
         """
         if low is not None:
             of_span: tuple[int, int] = self._get(tree.span_totals, low, high)
@@ -112,9 +113,10 @@ class Connected:
         return rows, size
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count up to `COUNTED_ROWS` rows after the row number `last`.
+        """Count up to `COUNTED_ROWS` rows after row number `last`.
 
-        Returns the number of rows, the sum of their sizes, the last row number, and True if the tree has no more rows.
+        Returns the number of counted rows, the sum of their sizes, the row number of the last of them, and True if the
+        tree has no more rows.
         """
         part, size, last = self._get(tree.part_totals, last, COUNTED_ROWS)
         return part, size, last or 0, part < COUNTED_ROWS
@@ -124,14 +126,16 @@ class Connected:
         return self._get(tree.newest) or 0
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return up to `limit` stream records of a shard, starting at a sequence number.
+        """Return up to `limit` stream records of a shard, starting at the sequence number `sequence`.
 
         Each record is a tuple of its sequence number, the time of the write in epoch seconds, and its body.
         """
         return self._all(log.read, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence number of the stream records that exist in a shard."""
+        """Return the first and last sequence number of the stream records in a shard, or None for both if the shard is
+        empty.
+        """
         row: tuple[int | None, int | None] = self._get(log.bounds, shard)
         return row
 
@@ -149,8 +153,8 @@ class Connected:
         return self._get(statements.GET_SEQUENCE, name) or 0
 
     def _get(self, statement: str, *parameters: Any) -> Any:
-        """Run a query that returns at most one row. Return the row, or only its value if it has one column. Return None
-        if no row exists.
+        """Run a query that returns at most one row. Return the row, only its value if it has a single column, or None
+        if the query returns no row.
         """
         return self._cursor.execute(statement, parameters).get
 
@@ -159,7 +163,7 @@ class Connected:
 
 
 class Writing(Connected):
-    """Reads and writes of the current transaction, through the write connection."""
+    """Reads and writes of the current transaction, which use the write connection."""
 
     foreign = False
     """Whether another connection has committed since this flag was set to False."""
@@ -180,8 +184,8 @@ class Writing(Connected):
         self._cursor.executemany(tree.upsert, rows)
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
-        """Move a row to a new key, replacing any existing row there. If the old row does not exist, only write the new
-        row.
+        """Move a row to a new key, replacing any existing row with that key. If the old row does not exist, only write
+        the new row.
         """
         self.execute(tree.move, (key, size, body, old_key))
         if not self.connection.changes():
@@ -192,21 +196,21 @@ class Writing(Connected):
         self.execute(tree.delete, (key,))
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
-        """Append a stream record to a log and return its sequence number."""
+        """Append a stream record to a shard of a log and return the record's sequence number."""
         self._cursor.execute(log.append, (written_at, shard, body))
         return self.connection.last_insert_rowid()
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence number of the last stream record to trim from a shard, or 0 if no record is old enough.
+        """Return the sequence number of the last stream record to trim from a shard, or 0 if no record was written
+        before the time `before`.
 
-        Only the first `most` records of the shard are considered, up to the first record written at or after the time
-        `before`.
+        Only the first `most` records of the shard are considered, up to the first record written at or after that time.
         """
         return self._get(log.last_of_older, shard, before, most) or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Delete the stream records of a shard up to the sequence number `last`, and return the number of deleted
-        records.
+        """Delete the stream records of a shard up to and including the sequence number `last`. Return the number of
+        deleted records.
         """
         self._cursor.execute(log.trim, (shard, last))
         return self.connection.changes()
@@ -225,7 +229,7 @@ class Writing(Connected):
         return value
 
     def create_tree(self) -> Tree:
-        """Create an empty tree of rows."""
+        """Create an empty tree of rows and return it."""
         tree = statements.tree(self.next_sequence("tree"))
         self._cursor.execute(tree.create)
         return tree
@@ -235,13 +239,13 @@ class Writing(Connected):
         self._cursor.execute(tree.drop)
 
     def create_log(self) -> Log:
-        """Create an empty log of stream records."""
+        """Create an empty log of stream records and return it."""
         log = statements.log(self.next_sequence("log"))
         self._cursor.execute(log.create)
         return log
 
     def drop_log(self, log: Log) -> None:
-        """Delete a log of stream records."""
+        """Delete a log and its stream records."""
         self._cursor.execute(log.drop)
 
 
@@ -284,7 +288,7 @@ class Locked(Connected):
 
 
 class MemoryReaders:
-    """Source of the read views of an in-memory database. All views use the only connection to the database."""
+    """The read views of an in-memory database. All views use the only connection to the database."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         self._lock = lock
@@ -309,7 +313,7 @@ class MemoryReaders:
 
 
 class FileReaders:
-    """Source of read views of a database file, with one connection per thread."""
+    """The read views of a database file. Each thread has its own connection."""
 
     def __init__(self, path: str, writing: Writing, lock: threading.RLock) -> None:
         self._path = path
@@ -391,7 +395,8 @@ def _close(connection: apsw.Connection) -> None:
 class Mapping:
     """The memory mapping of the database file, used for reads through the write connection.
 
-    The mapping covers the file as of the last check. Files of at least `MOST_MAPPED_BYTES` are not mapped.
+    The mapping covers the part of the file that existed at the last check. Files of at least `MOST_MAPPED_BYTES` are
+    not mapped.
     """
 
     def __init__(self, path: str, writing: Writing) -> None:
@@ -427,7 +432,7 @@ class Mapping:
         self._connection.pragma("mmap_size", 0)
 
     def _map_growth(self) -> None:
-        """Map the file again if it has grown. SQLite extends a mapping only when its limit is changed."""
+        """Extend the mapping if the file has grown. SQLite does this only when the mapping's size limit is changed."""
         try:
             size = self._path.stat().st_size
         except FileNotFoundError:  # some systems can remove an open file
@@ -440,7 +445,7 @@ class Mapping:
 
 
 class Borrowing(Connected):
-    """Reads of one thread. Short reads use the write connection if this thread was the last to write."""
+    """Reads of one thread, which use the write connection if they are short and this thread was the last to write."""
 
     def __init__(self, connection: apsw.Connection, writing: Writing, lock: threading.RLock, mapping: Mapping) -> None:
         super().__init__(connection)

@@ -21,8 +21,8 @@ Row = tuple[bytes, int, bytes]
 
 
 class StoreView(Protocol):
-    """A read view of the store. Either all reads see the same point in time, or each read sees the latest committed
-    data.
+    """A read view of the store. Depending on the view, all reads see the data as of the same point in time, or each
+    read sees the latest committed data.
     """
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
@@ -37,7 +37,7 @@ class StoreView(Protocol):
         """
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        """Return the rows of `span` as a list, which should be small."""
+        """Return the rows of `span` as a list. The range should contain only a few rows."""
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
         """Return the number of rows and the sum of their sizes in bytes, for a whole tree or for the keys low <= key <
@@ -45,22 +45,25 @@ class StoreView(Protocol):
         """
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count some of the rows after the row number `last`, which is 0 to start at the beginning.
+        """Count the next batch of rows after row number `last`. Pass 0 to start at the beginning.
 
-        Returns the number of rows, the sum of their sizes, the last row number, and True if the tree has no more rows.
+        Returns the number of counted rows, the sum of their sizes, the row number of the last of them, and True if the
+        tree has no more rows.
         """
 
     def newest(self, tree: Tree) -> int:
         """Return the highest row number in a tree, or 0 for an empty tree."""
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return up to `limit` stream records of a shard, starting at a sequence number.
+        """Return up to `limit` stream records of a shard, starting at the sequence number `sequence`.
 
         Each record is a tuple of its sequence number, the time of the write in epoch seconds, and its body.
         """
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence number of the stream records that exist in a shard."""
+        """Return the first and last sequence number of the stream records in a shard, or None for both if the shard is
+        empty.
+        """
 
     def document(self, name: str) -> bytes | None:
         """Return the stored document with this name, or None."""
@@ -87,26 +90,26 @@ class Transaction(StoreView, Protocol):
         """Write several rows, replacing any existing rows."""
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
-        """Move a row to a new key, replacing any existing row there. If the old row does not exist, only write the new
-        row.
+        """Move a row to a new key, replacing any existing row with that key. If the old row does not exist, only write
+        the new row.
         """
 
     def delete(self, tree: Tree, key: bytes) -> None:
         """Delete a row if it exists."""
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
-        """Append a stream record to a log and return its sequence number."""
+        """Append a stream record to a shard of a log and return the record's sequence number."""
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence number of the last stream record to trim from a shard, or 0 if no record is old enough.
+        """Return the sequence number of the last stream record to trim from a shard, or 0 if no record was written
+        before the time `before`.
 
-        Only the first `most` records of the shard are considered, up to the first record written at or after the time
-        `before`.
+        Only the first `most` records of the shard are considered, up to the first record written at or after that time.
         """
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Delete the stream records of a shard up to the sequence number `last`, and return the number of deleted
-        records.
+        """Delete the stream records of a shard up to and including the sequence number `last`. Return the number of
+        deleted records.
         """
 
     def put_document(self, name: str, body: bytes) -> None:
@@ -119,13 +122,13 @@ class Transaction(StoreView, Protocol):
         """Increment a named counter and return its new value."""
 
     def create_tree(self) -> Tree:
-        """Create an empty tree of rows."""
+        """Create an empty tree of rows and return it."""
 
     def drop_tree(self, tree: Tree) -> None:
         """Delete a tree and its rows."""
 
     def create_log(self) -> Log:
-        """Create an empty log of stream records."""
+        """Create an empty log of stream records and return it."""
 
     def drop_log(self, log: Log) -> None:
-        """Delete a log of stream records."""
+        """Delete a log and its stream records."""

@@ -2,8 +2,8 @@
 
 A database file is in write-ahead log mode: readers see the last commit and never wait. The single write connection is
 protected by a lock in this process and by SQLite's own lock between processes. With `durability="full"`, every commit
-is synced before it is acknowledged (`store/sync.py`). The sync happens outside the lock, so that writers share it. An
-in-memory database uses a single connection for everything.
+is synced before it is acknowledged (`store/sync.py`). The sync happens outside the lock, so that several writers can
+share it. An in-memory database uses a single connection for all reads and writes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ Durability = Literal["normal", "full"]
 
 MEMORY = ":memory:"
 INTEGRITY_STEPS = 10_000
-"""The number of steps of SQLite's virtual machine between two progress reports. These steps take a few milliseconds."""
+"""The number of steps of SQLite's virtual machine between two progress reports of an integrity check, which take a few
+milliseconds.
+"""
 
 
 class SqliteStore:
@@ -80,8 +82,8 @@ class SqliteStore:
     def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
         """Run `work` in one transaction and commit it, or roll back if the work raises an exception.
 
-        Set `settled` if the work never raises an exception after its first write. It then needs no savepoint inside a
-        group. If SQLite raises an error during such work, the whole group fails.
+        Set `settled` if the work never raises an exception after its first write. In a group, such work runs without a
+        savepoint. If SQLite raises an error during the work, the whole group fails.
         """
         if self._group_thread == threading.get_ident():
             return self._write_in_group(work, settled)
@@ -97,11 +99,11 @@ class SqliteStore:
         return self._combiner is None and self._group_thread != threading.get_ident()
 
     def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
-        """Write a row in a separate transaction if the counter `sequence` has the given value. Return True if the row
-        was written.
+        """Write a row in a separate transaction, but only if the counter `sequence` has the value `value`. Return True
+        if the row was written.
 
-        A single statement does this, which is faster than a begin, a write and a commit. SQLite errors are not
-        translated. A failed statement has no effect, and the caller handles the case that the tree has been dropped.
+        This is done with a single statement, which is faster than a begin, a write and a commit. SQLite errors are not
+        converted. A failed statement has no effect, and the caller handles the case that the tree has been dropped.
         """
         with self._lock:
             self._wait_for_room()
@@ -114,8 +116,9 @@ class SqliteStore:
             return written
 
     def wait_for_calm(self) -> None:
-        """Wait, for a limited time, until the checkpoint of a long write-ahead log has ended. Background work calls
-        this between chunks.
+        """Wait, for a limited time, until the checkpoint of a long write-ahead log has ended.
+
+        Background work calls this method between chunks.
         """
         if self._checkpointer is not None:
             self._checkpointer.wait_for_calm()
@@ -124,7 +127,7 @@ class SqliteStore:
         """Run `work` in a separate transaction, even inside a group.
 
         Earlier writes of the group are committed first. Use this method for changes after which callers must reload
-        cached state: the next transaction has the flag `foreign` set.
+        cached state: the flag `foreign` is set in the next transaction.
         """
         with self._lock:
             if self._group_thread == threading.get_ident():
@@ -137,7 +140,7 @@ class SqliteStore:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """Commit all writes that this thread makes in the block together, at the end of the block."""
+        """Commit all writes that this thread makes in the block in one transaction, at the end of the block."""
         if self.in_memory or self._group_thread == threading.get_ident():
             yield
             return
@@ -198,7 +201,7 @@ class SqliteStore:
                 raise
 
     def _lose_group(self, error: apsw.Error) -> None:
-        """Make all writes of the group fail.
+        """Make all writes of the group fail after an SQLite error.
 
         The group is rolled back, unless SQLite has already done so, for example because the disk is full.
         """
@@ -223,8 +226,8 @@ class SqliteStore:
     def _run_batch(self, calls: list[CombinedCall]) -> int:
         """Run the calls of several threads in one transaction, and return the number of commits so far.
 
-        Errors are stored in the calls. An exception that a signal handler raised is raised again instead, because it
-        does not belong to the other threads.
+        Errors are stored in the calls. An exception raised by a signal handler is raised again, because it does not
+        belong to a call.
         """
         try:
             with self._lock:
@@ -260,7 +263,7 @@ class SqliteStore:
                 call.error = error
 
     def _settle_batch(self, calls: list[CombinedCall], commit: int) -> None:
-        """Wait until the commit is on disk. If the disk fails, all calls of the batch fail."""
+        """Wait until the commit with the number `commit` is on disk. If the disk fails, all calls of the batch fail."""
         if self.sync is None or all(call.error is not None for call in calls):
             return
         try:
@@ -311,7 +314,7 @@ class SqliteStore:
             self._copy(target)
 
     def copy(self) -> SqliteStore:
-        """Return an in-memory store with the same content as of one point in time."""
+        """Return an in-memory store that contains a copy of the data as of one point in time."""
         copied = SqliteStore(MEMORY)
         with failures(self.path):
             self._copy(copied._writing.connection)
@@ -330,7 +333,8 @@ class SqliteStore:
             source.close()
 
     def integrity(self, progress: Callable[[], None] = lambda: None) -> list[str]:
-        """Return the problems that SQLite's integrity check finds in the file. The list is empty if the file is intact.
+        """Return the problems that SQLite's integrity check finds in the database. The list is empty if the database is
+        intact.
 
         `progress` is called repeatedly during the check.
         """

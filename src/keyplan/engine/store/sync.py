@@ -1,13 +1,13 @@
 """Durable group commit, in which one sync of the log covers all earlier commits.
 
 SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL). `durability="full"`
-adds a sync of the log before a commit is acknowledged. Because this sync is not part of SQLite's COMMIT, later
-transactions run while the disk works, and one sync covers all of them. A log frame is valid only with its checksum and
-its commit mark. After a crash before the sync, the database is therefore in the state before the commit, and never
+adds a sync of the log before a commit is acknowledged. Because this sync is not part of SQLite's COMMIT, other
+transactions can run during a sync, and the next sync covers all of them. A log frame is valid only with its checksum
+and its commit mark. After a crash before the sync, the database is therefore in the state before the commit, and never
 contains only a part of the commit. When a checkpoint copies frames into the database file, SQLite first syncs the log
 and then the file, also with synchronous=NORMAL.
 
-Syncing bytes that extend a file takes two or three times as long as syncing overwritten bytes. Therefore the log file
+Syncing bytes that extend a file takes two or three times as long as syncing overwritten bytes. Therefore, the log file
 is extended with zeros in advance, in large pieces. Zeros are not a valid frame, so SQLite still finds the end of the
 log at the same position.
 """
@@ -46,7 +46,7 @@ class LogSync:
         """Extend the write-ahead log file well beyond its used part. `pages` is the number of pages in use.
 
         Call this method in a write transaction, when no other process writes to the log and the bytes after its used
-        part are free. If the file cannot be extended, the next commit extends it itself or reports the error.
+        part are free. Errors are ignored, because the next commit then extends the file itself or reports the error.
         """
         used, descriptor = pages * FRAME_BYTES, self._descriptor  # the first sync opens the file and reports errors
         if used + LEAST_PIECE_BYTES > self._reach and descriptor is not None and hasattr(os, "pwrite"):
@@ -97,7 +97,7 @@ class LogSync:
             os.close(folder)
 
     def close(self) -> None:
-        """Close the write-ahead log file, after a running sync has ended. The file may be removed immediately
+        """Close the write-ahead log file after any running sync has ended. SQLite may remove the file immediately
         afterwards.
         """
         with self._lock:

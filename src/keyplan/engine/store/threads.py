@@ -1,4 +1,4 @@
-"""Start of background threads, with a fallback if no thread can be started."""
+"""Starts background threads, and handles the case that a thread cannot be started."""
 
 from __future__ import annotations
 

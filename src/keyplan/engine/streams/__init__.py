@@ -1,1 +1,1 @@
-"""Streams of tables: shards, records, shard iterators and retention."""
+"""Table streams: shards, records, shard iterators and retention."""

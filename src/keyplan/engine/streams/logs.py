@@ -1,8 +1,8 @@
-"""Storage of stream records, in one log per stream, which remains when the stream's table is deleted.
+"""Storage of stream records in logs. Each stream has one log, which remains when the stream's table is deleted.
 
-A stream ends when it is disabled or its table is deleted. Its records stay readable for 24 hours. Therefore each stream
-has a stored document, named `stream:` plus its ARN, which contains the number of the log and, for an ended stream, the
-end time.
+A stream ends when it is disabled or its table is deleted. Its records stay readable for 24 hours. Therefore, each
+stream has a stored document, named `stream:` plus its ARN, which contains the number of the log and, for an ended
+stream, the end time.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -27,7 +27,7 @@ _MILLISECOND = 0.001
 
 
 def begin(database: Database, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
-    """Create an empty stream and add it to the document of its table."""
+    """Create an empty stream and add it to the document of its table, which is `document`."""
     description = document["description"]
     arn, label = _name(transaction, description["TableArn"], database.clock.now())
     stream = {
@@ -102,7 +102,9 @@ def purge(transaction: Transaction, now: float) -> None:
 
 
 def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, str]:
-    """Return the ARN and label of a new stream. The label is the current time, or the next unused millisecond."""
+    """Return the ARN and label of a new stream. The label is the current time or, if it is already used, the next
+    unused millisecond.
+    """
     while True:
         label = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         arn = f"{table_arn}/stream/{label}"

@@ -1,14 +1,14 @@
 """Shards, sequence numbers, shard iterators and change records of streams.
 
 `logs` starts and ends a stream. The stream's document is stored by ARN and remains when the stream's table is deleted.
-`retention` writes the member `trimmed`, which contains the last removed sequence number of each shard.
+`retention` writes the document's member `trimmed`, which contains the last removed sequence number of each shard.
 
 A shard iterator is an opaque string with the position of the next records in a shard:
 
     <stream ARN>|1|<base64 of: shard, position, creation time, whether it is at the horizon, check>
 
-The check is a digest of the ARN and the content, which detects truncated or altered strings. The content is not secret,
-because a client with access to the stream can read all of it.
+The check is a digest of the ARN and the other values, which detects truncated or altered strings. The values are not
+secret, because a client with access to the stream can read all of it.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
-"""The userIdentity in stream records for items that time to live has deleted."""
+"""The userIdentity in stream records of items that were deleted by time to live."""
 
 _SERVICE_MEMBER = b'"userIdentity":' + orjson.dumps(SERVICE) + b","
 _NEW = frozenset(("NEW_IMAGE", "NEW_AND_OLD_IMAGES"))
@@ -74,7 +74,9 @@ def trimmed(document: dict[str, Any], shard: int) -> int:
 
 
 def end(view: StoreView, document: dict[str, Any], shard: int) -> int:
-    """Return the sequence number of the last record in a shard so far. For a closed shard, this number is final."""
+    """Return the sequence number of the last record that has been written to a shard. For a closed shard, this number
+    is final.
+    """
     return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
 
 
@@ -93,7 +95,7 @@ def shard_id(document: dict[str, Any], shard: int) -> str:
 
 
 def shard_number(document: dict[str, Any], name: str) -> int | None:
-    """Return the number of the shard with the ID `name`, or None if the stream has no such shard."""
+    """Return the number of the shard with the ID `name`, or None if the stream does not have such a shard."""
     for shard in range(document["shards"]):
         if shard_id(document, shard) == name:
             return shard
@@ -101,15 +103,16 @@ def shard_number(document: dict[str, Any], name: str) -> int | None:
 
 
 def sequence_number(sequence: int) -> str:
-    """Format the log's sequence number of a stream record as a SequenceNumber, which has at least 21 digits, as in
+    """Format the sequence number of a stream record in its log as a SequenceNumber, which has at least 21 digits, as in
     DynamoDB.
     """
     return str(_NUMBER_BASE + sequence)
 
 
 def sequence_of(number: str) -> int:
-    """Parse a SequenceNumber and return the log's sequence number of the stream record. Raises ValidationError if the
-    SequenceNumber is invalid.
+    """Parse a SequenceNumber and return the sequence number of the stream record in its log.
+
+    Raises ValidationError if the SequenceNumber is invalid.
     """
     if not (number.isascii() and number.isdigit()) or int(number) < _NUMBER_BASE:
         raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
@@ -136,7 +139,7 @@ def record(
     new: Version | None,
     by_service: bool,
 ) -> None:
-    """Append a record of the change to the table's stream, unless both versions of the item are equal.
+    """Append a record of the change to the table's stream, unless both versions of the item have the same content.
 
     The stored body is an excerpt of the record's JSON text, from the event name to the view type. The time and the
     sequence number are stored in separate columns of the log.
@@ -182,7 +185,7 @@ class ShardIterator(NamedTuple):
     issued_at: float
     """The creation time of the iterator in epoch seconds."""
     at_horizon: bool
-    """Whether the iterator starts at the oldest record that exists when it is used (TRIM_HORIZON)."""
+    """Whether reading starts at the oldest record that exists when the iterator is used (TRIM_HORIZON)."""
 
 
 def render_iterator(iterator: ShardIterator) -> str:
@@ -192,7 +195,9 @@ def render_iterator(iterator: ShardIterator) -> str:
 
 
 def parse_iterator(text: str, now: float) -> ShardIterator:
-    """Parse a client's iterator string. Raises ValidationError, or ExpiredIteratorError after 15 minutes."""
+    """Parse a client's iterator string. Raises ValidationError if the string is invalid, and ExpiredIteratorError if
+    the iterator is older than 15 minutes.
+    """
     arn, _, rest = text.partition("|")
     version, _, encoded = rest.partition("|")
     try:

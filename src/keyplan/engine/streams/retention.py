@@ -2,8 +2,8 @@
 
 The background thread trims streams regularly. A read of a stream first trims records that are due, so that clients
 never see records that are too old, even if the thread is late. Records are removed only from the start of a shard. If
-the clock was set back, a record that is due stays until the record before it is removed. Trims use small write
-transactions, so that writers never wait long.
+the clock was set back, a record that is due is kept until the record before it is removed. Streams are trimmed in small
+write transactions, so that writers never wait long.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 TRIM_RECORDS = 1_000
-"""The maximum number of records per shard that one transaction removes, which takes a few milliseconds."""
+"""The maximum number of records that one transaction removes from a shard. Removing them takes a few milliseconds."""
 
 
 def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
     """Remove stream records older than 24 hours, and streams that ended at least 24 hours ago. Return the number of
     removed records.
 
-    `stopped` is called before each transaction. If it returns True, the remaining records are left for the next call.
+    `stopped` is called before each transaction. If it returns True, the remaining records are removed by the next call.
     """
     now = database.clock.now()
     view = database.store.view()
@@ -75,7 +75,9 @@ def _trim(database: Database, arn: str, stopped: Callable[[], bool]) -> int:
 
 
 def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
-    """Remove some records that are due from a stream. Return their number, and True if none is left."""
+    """Remove some of the due records of a stream. Return the number of removed records, and True if no due records are
+    left.
+    """
     document = logs.find(transaction, arn)
     if document is None:
         return 0, True
@@ -94,8 +96,8 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
 
 
 def last_before(view: StoreView, log: Log, shard: int, before: float) -> int:
-    """Return the sequence number of the last record in a shard that was written before the time `before`, or 0 if there
-    is none.
+    """Return the sequence number of the last record in a shard that was written before the time `before`, or 0 if no
+    record was.
 
     A binary search finds the record without reading all records, because later records have later times unless the
     clock was set back.

@@ -1,7 +1,8 @@
-"""Checks whether a change to a table is possible while other changes are in progress.
+"""Checks whether a table can be changed while other changes are in progress.
 
 The service reports the state that prevents a change, with specific rules for each kind of change. If `state_delay_s` is
-0, the only change that takes time is the backfill of an index. Observed on the service, October 2026.
+0, the only change that takes time is the backfill of an index. These rules were observed on the service in October
+2026.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def check_change(table: Table, changes: set[str], deleted: str | None, now: floa
     """Raise an error if the state of the table prevents one of the requested `changes`.
 
     The elements of `changes` are ON_DEMAND or constants in `descriptions`. `deleted` is the name of the index to
-    delete. Raises ResourceInUseError, or LimitExceededError if another index is being created or deleted.
+    delete, or None. Raises ResourceInUseError, or LimitExceededError if another index is being created or deleted.
     """
     if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:
         raise ResourceInUseError(messages.index_allocating(table.name, deleted))

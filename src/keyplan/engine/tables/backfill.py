@@ -1,10 +1,10 @@
-"""Backfills of new global indexes and of time to live in existing tables, and row copies for backups and restores.
+"""Backfills, which add existing items to new global indexes and to time to live, and copy rows for backups and
+restores.
 
 Rows are stored in trees, which are sorted sets of rows. After a table change is committed, every write maintains the
 new tree. The backfill adds existing items in chunks. Each chunk is read and written in one transaction, so entries
-always match the current items. The progress of a backfill is stored in a separate document, so that the backfill
-continues after a crash and several processes can share it. Items with invalid index key attributes are skipped, as in
-the service.
+always match the current items. The progress of a backfill is stored in a separate document, so that any process can
+continue the backfill after a crash. Items with invalid index key attributes are skipped, as in the service.
 
 The rows of backups and restored tables are copied in the same way (see `copies`). For a restored table, this happens
 before any other backfill.
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 DOCUMENT_PREFIX = "backfill:"
 EXPIRY = ":expiry"
-"""The name of the backfill that adds expiry times of existing items. An index cannot have this name."""
+"""The name of the backfill that adds the expiry times of existing items. An index cannot have this name."""
 
 ROWS = ":rows"
-"""The name of the backfill that copies rows. It runs before all others, and is the only one for a backup."""
+"""The name of the backfill that copies rows. It runs before all other backfills. A backup has only this one."""
 
 COLLECTIONS = ":collections"
 """The name of the backfill that computes item collection sizes, for a table to which clients cannot write yet."""
@@ -66,7 +66,7 @@ def _progress_name(tree: Tree) -> str:
 
 
 def pending(database: Database) -> list[tuple[str, str]]:
-    """Return the unfinished backfills, each as an owner and a name.
+    """Return the owner and name of each unfinished backfill.
 
     The owner is the name of a table or the ARN of a backup. The name is that of an index, or EXPIRY, COLLECTIONS or
     ROWS.
@@ -80,7 +80,7 @@ def pending(database: Database) -> list[tuple[str, str]]:
 
 
 def begin(database: Database, owner: str, *names: str) -> None:
-    """Run the first chunks of each named backfill. If rows are left, the engine's backfill thread continues.
+    """Run the first chunks of the named backfills. If rows are left, the engine's backfill thread processes them.
 
     `owner` is the name of a table or the ARN of a backup.
     """
@@ -153,7 +153,7 @@ def _bring_in(view: StoreView, owner: str, name: str, limit: int) -> None:
     """Read the rows of a backfill's next chunk, and look up the entries that it will write, before the transaction
     starts.
 
-    The pages are then in memory, so that the transaction does not wait for the disk while it blocks writers.
+    This loads the pages into memory, so that the transaction does not wait for the disk while it blocks writers.
     """
     if name == ROWS:
         copies.bring_in(view, owner)
@@ -182,8 +182,8 @@ def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
 
 
 def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> bool:
-    """Add the entries that a backfill creates for the next rows. Return True if no rows are left, or if the backfill
-    has already ended.
+    """Add the entries for the next rows of a backfill. Return True if no rows are left, or if the backfill has already
+    ended.
     """
     if name == ROWS:
         return copies.fill_chunk(transaction, owner)
@@ -240,7 +240,7 @@ def _finish(database: Database, transaction: Transaction, owner: str, name: str)
 
 
 class Backfiller(Worker[tuple[str, str]]):
-    """The engine's thread for backfills, which runs only while some of them are unfinished."""
+    """The engine's thread for backfills, which runs only while backfills are unfinished."""
 
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-backfill")

@@ -44,7 +44,9 @@ class Index:
     projection: str
     """The projection type: ALL, KEYS_ONLY or INCLUDE."""
     attributes: frozenset[str]
-    """The names of the attributes that the index projects, including keys. Empty for the projection type ALL."""
+    """The names of the attributes that the index projects, including key attributes. The set is empty for the
+    projection type ALL.
+    """
     tree: Tree
     backfilling: bool = False
     """Whether existing items are still being added to the index. Writes already maintain the index, but reads must not
@@ -59,7 +61,7 @@ class Index:
         return {name: value for name, value in item.items() if name in attributes}
 
     def row(self, item: Item, size: int, body: bytes) -> tuple[int, bytes]:
-        """Return the size and body of the index entry for an item, given the item's own size and body."""
+        """Return the size and body of the index entry for an item, given the size and body of the item."""
         if self.projection == "ALL":
             return size, body
         projected = self.project(item)
@@ -68,7 +70,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The time to live setting of a table: the attribute, and the tree that contains the expiry times of items."""
+    """The time to live setting of a table: the TTL attribute, and the tree that contains the expiry times of items."""
 
     attribute: str
     tree: Tree
@@ -87,8 +89,8 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The point-in-time recovery setting of a table: the tree of earlier item versions, the start time and
-    the period.
+    """The point-in-time recovery setting of a table: the tree of earlier item versions, the time when recovery was
+    enabled, and the recovery period.
     """
 
     tree: Tree
@@ -114,21 +116,23 @@ class Table:
     stream: Stream | None
     recovery: Recovery | None
     copies: tuple[Tree, ...]
-    """Trees to which writes save earlier versions of items, because copies of the table are unfinished."""
+    """Trees in which writes save earlier versions of items while copies of the table are unfinished."""
     ready_at: float
     """The time in epoch seconds when the table becomes ACTIVE, or 0 if it is already ACTIVE."""
     gone_at: float | None
     """The time in epoch seconds when the deletion of the table ends, or None if the table is not being deleted."""
     settles_at: float
-    """The time in epoch seconds when the next new index becomes readable.
+    """The earliest time, in epoch seconds, at which a new index becomes readable.
 
-    It is 0 while a backfill is unfinished, because its index can then become readable at any time, and infinity if no
-    index is new.
+    It is 0 while a backfill is unfinished, because its index can then become readable at any time. It is infinity if
+    the table does not have a new index.
     """
     plain: bool
-    """Whether a write to the table changes only the row of the item, and no index, stream or other data."""
+    """Whether a write to the table changes only the row of the item, and does not affect an index, stream or other
+    data.
+    """
     blind: bool
-    """Whether a write to the table need not read the earlier version of the item.
+    """Whether items of the table can be written without reading their earlier versions.
 
     This requires that the table's key determines the keys of all index entries.
     """
@@ -223,14 +227,18 @@ def _index(
 
 
 def _settles_at(document: dict[str, Any], after: float) -> float:
-    """Return the time after `after` when the next new index becomes readable, or 0 while a backfill is unfinished."""
+    """Return the earliest time after `after` at which a new index becomes readable, or 0 while a backfill is
+    unfinished.
+    """
     if document.get("backfills"):
         return 0.0
     return min((at for at in document.get("index_ready_at", {}).values() if at > after), default=math.inf)
 
 
 def _settled(table: Table, now: float) -> Table:
-    """Return the table definition, in which indexes that are readable by now are no longer marked as backfilling."""
+    """Return the table definition as of the time `now`. Indexes that have become readable are not marked as
+    backfilling.
+    """
     due = (name for name, at in table.document.get("index_ready_at", {}).items() if at <= now)
     ready = {name for name in due if table.indexes[name].backfilling}
     if not ready:
@@ -242,14 +250,14 @@ def _settled(table: Table, now: float) -> Table:
 
 
 def table_name(name_or_arn: str) -> str:
-    """Return the table name in a table name or ARN."""
+    """Return the table name, given the name or ARN of a table."""
     if name_or_arn.startswith("arn:"):
         return name_or_arn.partition(":table/")[2].partition("/")[0] or name_or_arn
     return name_or_arn
 
 
 class Catalog:
-    """A cache of the table definitions in the store, and the number of the latest catalog change that it contains.
+    """A cache of the table definitions in the store, and the number of catalog changes that it includes.
 
     If `observed` is True, each write first reads the item's earlier version, so `Table.plain` and `Table.blind` are
     False for all tables.
@@ -264,7 +272,7 @@ class Catalog:
         self.reload(view)
 
     def reload(self, view: StoreView) -> None:
-        """Read the table definitions again if a table has changed."""
+        """Read the table definitions again if any table has changed."""
         changes = view.sequence(CHANGES)
         if changes == self._changes:
             return
@@ -295,8 +303,8 @@ class Catalog:
         return self._tables.get(table_name(name))
 
     def steady(self, name: str) -> Table | None:
-        """Return the table if it is ready and its state can change only through a change to the catalog. Otherwise,
-        return None.
+        """Return the table if it is ready and its state does not change with time, but only through a change to the
+        catalog. Otherwise, return None.
         """
         return self._steady.get(name)
 

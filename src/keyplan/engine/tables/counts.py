@@ -1,10 +1,11 @@
 """Item counts and sizes of tables and indexes, which are cached if counting is expensive.
 
-The store counts a tree, a sorted set of rows, by reading all of it. The result for more than a few rows is therefore
-cached for twenty times the duration of the count. Up to 100,000 rows are counted in the thread of the caller. A larger
-tree takes seconds, so a background thread counts it and the caller gets the previous result. Before the first count has
-ended, the result is an estimate based on the number of the newest row. A write transaction accepts cached results of
-any age, because other writers would wait for a count. The service updates its counts about every six hours.
+The store counts the rows of a tree (a sorted set of rows) by reading all of them. The result for more than a few rows
+is therefore cached for twenty times the duration of the count. Up to 100,000 rows are counted in the thread of the
+caller. Counting a larger tree takes seconds, so a background thread does it and the caller gets the previous result.
+Until the first count has ended, the result is an estimate based on the number of the newest row. A write transaction
+accepts cached results of any age, because other writers would have to wait for a count. The service updates its counts
+about every six hours.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class _Known(NamedTuple):
 
 
 class _Count(NamedTuple):
-    """The number and size of the rows of a tree up to the row number `last`. `complete` is True if no rows follow."""
+    """The number and total size of the rows of a tree up to the row number `last`. `complete` is True if the tree has
+    no more rows.
+    """
 
     rows: int
     size_bytes: int
@@ -107,7 +110,8 @@ class TreeCounts(Worker[Tree]):
 
 
 def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
-    """Count the rows of a tree in batches, each as of the time of its read, while `goes_on` returns True.
+    """Count the rows of a tree in batches, while `goes_on` returns True. Each batch is counted as of the time of its
+    read.
 
     `goes_on` is called before each batch with the number of rows counted so far.
     """
@@ -122,7 +126,7 @@ def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Co
 def _estimate(view: StoreView, tree: Tree, count: _Count, started: float) -> _Known:
     """Estimate the number and size of all rows of a tree from the rows that were counted and the newest row number.
 
-    The result counts as outdated: it is used only until a complete count is available.
+    The result is treated as outdated, so that it is used only until a complete count is available.
     """
     rows = count.rows + max(0, view.newest(tree) - count.last)
     return _Known(started, 0.0, rows, count.size_bytes * rows // count.rows)
