@@ -1,4 +1,4 @@
-"""Conversion of timestamps in requests and in messages."""
+"""Converts timestamps in requests and formats timestamps for messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def epoch_s(timestamp: datetime | float) -> float:
     """Convert a timestamp in a request to epoch seconds. Requests from Python contain datetimes, and JSON requests
     contain numbers.
 
-    Raises SerializationError for a value that is not finite or cannot be converted.
+    Raises SerializationError if the value is not finite or cannot be converted.
     """
     try:
         at_s = timestamp.timestamp() if isinstance(timestamp, datetime) else float(timestamp)

@@ -201,10 +201,11 @@ class Writing(Connected):
         return self.connection.last_insert_rowid()
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence number of the last stream record to trim from a shard, or 0 if no record was written
-        before the time `before`.
+        """Return the sequence number of the last stream record to trim from a shard, or 0 if its first record is not
+        older than `before`.
 
-        Only the first `most` records of the shard are considered, up to the first record written at or after that time.
+        Only the first `most` records of the shard are considered, up to the first record written at or after the time
+        `before`.
         """
         return self._get(log.last_of_older, shard, before, most) or 0
 

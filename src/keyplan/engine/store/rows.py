@@ -101,10 +101,11 @@ class Transaction(StoreView, Protocol):
         """Append a stream record to a shard of a log and return the record's sequence number."""
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence number of the last stream record to trim from a shard, or 0 if no record was written
-        before the time `before`.
+        """Return the sequence number of the last stream record to trim from a shard, or 0 if its first record is not
+        older than `before`.
 
-        Only the first `most` records of the shard are considered, up to the first record written at or after that time.
+        Only the first `most` records of the shard are considered, up to the first record written at or after the time
+        `before`.
         """
 
     def trim(self, log: Log, shard: int, last: int) -> int:

@@ -2,7 +2,8 @@
 
 States are computed and not stored. The document of a table contains the time until which a table is CREATING or
 UPDATING, the time at which a table or index that is being deleted disappears, and the indexes that are still being
-filled. When such a time has passed, the state changes without a write to the document.
+backfilled. When such a time has passed, the state changes without a write to the document. These members of the
+document determine states:
 
     ready_at          the table is CREATING until this time
     building          the table is CREATING until its backfills are complete
@@ -10,8 +11,8 @@ filled. When such a time has passed, the state changes without a write to the do
     gone_at           the table is DELETING, and does not exist from this time on
     changes           changes in progress, each with `what`, `until` and, if the description shows the old value
                       until that time, the old value (`shown`)
-    backfills         names of indexes that are being filled
-    index_ready_at    times until which filled indexes are CREATING, by index
+    backfills         names of indexes that are being backfilled
+    index_ready_at    times until which backfilled indexes are CREATING, by index
     index_changes     like `changes`, by index
     indexes_leaving   descriptions of indexes that are DELETING, each with its `gone_at`
 """
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 PENDING = 0.0
-"""A time before the end of every state. The response to a change describes the table as of this time, so that it shows
-a state such as UPDATING, as in DynamoDB.
+"""A time before the end of every state. The response to a change describes the table as of this time, so that the
+response shows a state such as UPDATING, as in DynamoDB.
 """
 
 CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
@@ -58,7 +59,8 @@ def table_arn(database: Database, name: str) -> str:
 
 
 def find(database: Database, name_or_arn: str) -> Table:
-    """Return the table in any state, for an operation that does not change it.
+    """Return the table with this name or ARN, in any state. Use this function for operations that do not change the
+    table.
 
     Raises ResourceNotFoundError, with the message of table operations, if the table does not exist.
     """
@@ -67,7 +69,8 @@ def find(database: Database, name_or_arn: str) -> Table:
 
 
 def find_known(database: Database, name_or_arn: str) -> Table:
-    """Return the table as of the last reload of the catalog, for use in a `Database.alter` transaction.
+    """Return the table with this name or ARN as of the last reload of the catalog, for use in a `Database.alter`
+    transaction.
 
     Raises ResourceNotFoundError if the table does not exist, and ValidationError for an ARN in another Region.
     """
@@ -80,7 +83,9 @@ def find_known(database: Database, name_or_arn: str) -> Table:
 
 
 def present(database: Database, name_or_arn: str) -> Table | None:
-    """Return the table in any state as of the last reload of the catalog, or None after its deletion has ended."""
+    """Return the table with this name or ARN, in any state, as of the last reload of the catalog. Return None if its
+    deletion has ended.
+    """
     table = database.catalog.known_table(name_or_arn)
     return None if table is None or is_deleted(table, database.clock.now()) else table
 
@@ -121,7 +126,7 @@ def index_status(table: Table, name: str, at: float) -> str:
 
 
 def allocated_at(document: dict[str, Any], index: str) -> float:
-    """Return the time at which a new index is allocated and its backfill starts, as shown in descriptions."""
+    """Return the time until which the resources for a new index are being allocated, or PENDING if this has ended."""
     for change in document.get("changes", ()):
         if change["what"] == INDEXES and change["details"] == {"done": "created", "index": index}:
             until: float = change["until"]
@@ -135,7 +140,9 @@ def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
 
 
 def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
-    """Return a copy of a table's document without the changes and deletions that are complete at the time `now`."""
+    """Return a copy of a table's document, without the changes and index deletions that are complete at the
+    time `now`.
+    """
     settled: dict[str, Any] = orjson.loads(orjson.dumps(document))
     if settled.get("ready_at", PENDING) <= now:
         settled.pop("ready_at", None)
@@ -159,7 +166,7 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
-    """Set a member of `holder` to `rest`, or remove the member if `rest` is empty."""
+    """Set the member of `holder` to `rest`. If `rest` is empty, remove the member instead."""
     if rest:
         holder[member] = rest
     else:
@@ -167,7 +174,7 @@ def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) 
 
 
 def count(database: Database, name_or_arn: str) -> None:
-    """Count the rows of a table and its indexes before a transaction that describes the table.
+    """Count the rows of a table and its indexes. Call this function before a transaction that describes the table.
 
     The transaction then uses the cached counts, so that other writers do not wait for a count.
     """
@@ -181,8 +188,8 @@ def describe(database: Database, view: StoreView, table: Table, at: float, *, wr
     """Return the TableDescription as of the time `at`. If `at` is PENDING, the description also shows states that have
     ended but are still stored.
 
-    Set `writing` to describe a change inside its own transaction, which is necessary because the table may be dropped
-    after the commit. Other writers wait for that transaction, so call `count` before it.
+    Set `writing` to describe a change inside its own transaction, which is necessary because the table might no longer
+    exist after the commit. Other writers wait for that transaction, so call `count` before it.
     """
     document = table.document
     description: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
@@ -239,7 +246,9 @@ def _complete_throughput(database: Database, description: dict[str, Any], mode: 
 
 
 def _show(description: dict[str, Any], pending: list[dict[str, Any]]) -> None:
-    """Replace new values in a description with the former values, for changes that are still in progress."""
+    """Replace the values in a description that pending changes have set with the values to show until each change is
+    complete.
+    """
     for change in pending:
         for member, value in change.get("shown", {}).items():
             if value is None:

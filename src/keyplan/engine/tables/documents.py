@@ -1,4 +1,4 @@
-"""Stored documents of tables, which are created by CreateTable and removed by DeleteTable.
+"""The stored documents of tables, which CreateTable creates and DeleteTable removes.
 
 `catalog` parses a document. `descriptions` documents the members that determine states. Other members:
 
@@ -8,7 +8,7 @@
     collections_tree   number of the tree of item collection sizes, for tables with local indexes
     stream, expiry     see `catalog.Stream`, `catalog.Expiry`
     recovery           see `catalog.Recovery`
-    copies             numbers of the trees that save earlier item versions; see `copies`
+    copies             numbers of the trees in which writes save earlier item versions; see `copies`
     rows_kept          the table is being deleted, and its rows belong to a backup
     tags               tag values by key
 """
@@ -56,7 +56,7 @@ def create(
 
 
 def drop(database: Database, transaction: Transaction, table: Table) -> None:
-    """Delete a table and its data, except stream records and rows that belong to a backup."""
+    """Delete a table and its data, except for stream records and rows that belong to a backup."""
     trees = [index.tree for index in table.indexes.values()]
     if not table.document.get("rows_kept"):
         trees.append(table.tree)
@@ -154,12 +154,12 @@ def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
 
 
 def bare_index(described: dict[str, Any]) -> dict[str, Any]:
-    """Return the name, key schema and projection in an index description."""
+    """Return an index description reduced to the name, key schema and projection of the index."""
     return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
 def encryption(database: Database, specification: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the SSEDescription for an SSESpecification, or None for encryption with the default key.
+    """Return the SSEDescription for an SSESpecification, or None if the default key is used.
 
     Raises ValidationError if the specification is invalid.
     """

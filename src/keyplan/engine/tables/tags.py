@@ -27,7 +27,9 @@ _VALUE_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class TaggedResource:
-    """A resource that can have tags: a table, or the table's current stream, which has separate tags."""
+    """A resource that can have tags: a table or its current stream. The stream's tags are separate from those of the
+    table.
+    """
 
     table: Table
     is_stream: bool
@@ -40,7 +42,7 @@ class TaggedResource:
         return tags
 
     def with_tags(self, tags: dict[str, str]) -> dict[str, Any]:
-        """Return the table's document, changed so that the resource has these tags."""
+        """Return a copy of the table's document in which the resource has these tags."""
         document = self.table.document
         if self.is_stream:
             return {**document, "stream": {**document["stream"], "tags": tags}}
@@ -48,10 +50,10 @@ class TaggedResource:
 
 
 def merged(tags: dict[str, str], new_tags: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the existing tags, updated with the given tags.
+    """Return the existing tags, updated with `new_tags`.
 
-    Raises ValidationError if a tag is invalid or repeated, or if the resource would have too many tags, or tags with
-    too large a total size.
+    Raises ValidationError if a tag is invalid or repeated, or if the number or total size of the resulting tags is too
+    large.
     """
     keys: set[str] = set()
     for tag in new_tags:
@@ -69,7 +71,7 @@ def merged(tags: dict[str, str], new_tags: list[dict[str, Any]]) -> dict[str, st
 
 
 def check_keys(keys: list[str]) -> None:
-    """Raise ValidationError if a tag key is invalid, or if more keys are given than a resource can have."""
+    """Raise ValidationError if a tag key is invalid, or if the request has more keys than a resource can have tags."""
     if len(keys) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
     for key in keys:
@@ -98,8 +100,8 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
     """Return the resource with this ARN, as of the last reload of the catalog.
 
     Raises AccessDeniedError for an ARN of another account, ValidationError for an ARN in another Region, and
-    ResourceNotFoundError if the resource does not exist. A stream has separate tags while it is enabled, and is not
-    found after it has ended (observed on the service, October 2026).
+    ResourceNotFoundError if the resource does not exist. A stream has separate tags while it is enabled. After it has
+    ended, it is not found (observed on the service, October 2026).
     """
     _, _, _, region, account, _ = arn.split(":", 5)
     if account != database.settings.account:
@@ -116,7 +118,7 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
 
 
 def find_taggable(database: Database, arn: str) -> TaggedResource:
-    """Return the resource with this ARN, for a change to its tags.
+    """Return the resource with this ARN, so that its tags can be changed.
 
     Raises ResourceInUseError while the table is being deleted, and the errors of `find_resource`.
     """

@@ -1,7 +1,7 @@
 """Provisioned, on-demand and warm throughput in the descriptions of tables and indexes.
 
-Functions accept the description of a table or of one of its global indexes, and the billing mode of the table. The name
-of an index is used in error messages.
+The functions accept the description of a table or of one of its global indexes, and the billing mode of the table. The
+parameter `index`, which is the name of an index or None, is used in error messages.
 
 Sources: API reference (ProvisionedThroughputDescription, OnDemandThroughput, TableWarmThroughputDescription); developer
 guide, "DynamoDB warm throughput" (the initial values of a table).
@@ -57,7 +57,9 @@ def new(request: dict[str, Any], mode: str, index: str | None = None) -> Descrip
 
 
 def provisioned(requested: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the ProvisionedThroughput for a new table or index. The units are zero for on-demand capacity."""
+    """Return the ProvisionedThroughput for the description of a new table or index. The capacity units are zero if
+    `requested` is None, as for on-demand capacity.
+    """
     return {
         "NumberOfDecreasesToday": 0,
         "ReadCapacityUnits": int(requested["ReadCapacityUnits"]) if requested else 0,
@@ -66,7 +68,7 @@ def provisioned(requested: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def units(capacity: dict[str, Any]) -> tuple[int, int]:
-    """Return the read and write units of a ProvisionedThroughput."""
+    """Return the read and write capacity units in a ProvisionedThroughput."""
     return int(capacity["ReadCapacityUnits"]), int(capacity["WriteCapacityUnits"])
 
 
@@ -100,13 +102,15 @@ def set_provisioned(
 
 
 def changed_at(capacity: dict[str, Any], now: float) -> float:
-    """Return the time of the last change in a ProvisionedThroughput, but not later than `now`."""
+    """Return the time of the last increase or decrease in a ProvisionedThroughput, but at most `now`."""
     dates = [capacity[name] for name in _DATES if name in capacity]
     return min(now, max(dates, default=now))
 
 
 def decreases_today(capacity: dict[str, Any], now: float) -> int:
-    """Return NumberOfDecreasesToday as of the time `now`. A day starts at midnight UTC."""
+    """Return the NumberOfDecreasesToday of a ProvisionedThroughput as of the time `now`. A day starts at
+    midnight UTC.
+    """
     counted: int = capacity["NumberOfDecreasesToday"]
     return counted if _is_today(capacity.get("LastDecreaseDateTime"), now) else 0
 
@@ -121,7 +125,8 @@ def switch(described: Description, mode: str, requested: dict[str, Any] | None, 
     """Change the billing mode in a description, and return the values to show until the change is complete.
 
     The new capacity units are shown immediately, but the new warm throughput is not. During a switch to on-demand
-    capacity, DynamoDB also shows the time of a decrease, which it removes afterwards.
+    capacity, the description also shows the time of a decrease, which disappears when the switch is complete, as in
+    DynamoDB.
     """
     before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(requested))}
@@ -134,7 +139,7 @@ def switch(described: Description, mode: str, requested: dict[str, Any] | None, 
 
 
 def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
-    """Return the capacity units of a ProvisionedThroughput without its other members."""
+    """Return the read and write capacity units of a ProvisionedThroughput without its other members."""
     return {name: capacity[name] for name in _UNITS_OF_WARM.values()}
 
 
@@ -166,8 +171,8 @@ def set_maxima(
 def set_warm(described: Description, requested: dict[str, Any], mode: str, index: str | None) -> Description | None:
     """Raise the warm throughput in a description, and return the values to show until the change is complete.
 
-    Return None if `requested` is empty. A request for the current value also takes time to complete. Raises
-    ValidationError for a decrease.
+    If `requested` is empty, do nothing and return None. A request for the current value also takes time to complete.
+    Raises ValidationError for a decrease.
     """
     current = warm(described, mode)
     new_units = {**current, **{name: int(requested[name]) for name in current if requested.get(name) is not None}}
@@ -196,7 +201,9 @@ def _least_warm(described: Description, mode: str) -> dict[str, int]:
 
 
 def partitions(described: Description, mode: str) -> int:
-    """Return the initial number of partitions, assuming that each partition provides its maximum throughput."""
+    """Return the initial number of partitions for the warm throughput, assuming that each partition provides its
+    maximum throughput.
+    """
     per_second = warm(described, mode)
     by_reads: int = math.ceil(per_second["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
     by_writes: int = math.ceil(per_second["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)

@@ -1,7 +1,7 @@
-"""Changes that UpdateTable makes to a table and to its indexes.
+"""Changes that UpdateTable makes to a table and its indexes.
 
-A change takes effect immediately. If DynamoDB needs seconds or minutes for a change, only the description shows the
-delay: the change is recorded in the table's document, with the values to show until it is complete.
+A change takes effect immediately. If the same change takes seconds or minutes in DynamoDB, only the description shows
+this delay: the change is recorded in the table's document, with the values to show until it is complete.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check_combination(request: Request) -> None:
 
 
 def _is_about_warmth(changes_given: set[str], updates: list[Request] | None) -> bool:
-    """Return True if the request changes only the warm throughput of the table or its indexes.
+    """Return True if the request changes only the warm throughput of the table and its indexes.
 
     Source: developer guide, "Increase your existing DynamoDB table's warm throughput".
     """
@@ -60,9 +60,7 @@ def _is_about_warmth(changes_given: set[str], updates: list[Request] | None) -> 
 
 
 def _is_change(request: Request, name: str) -> bool:
-    """Return True if the request member `name` counts as a change. An empty maximum or warm throughput does
-    not count.
-    """
+    """Return True if the request member `name` is a change. An empty maximum or warm throughput is not a change."""
     if name in {"OnDemandThroughput", "WarmThroughput"}:
         return any(units is not None for units in (request[name] or {}).values())
     return request[name] is not None and name not in {"TableName", "AttributeDefinitions"}
@@ -77,7 +75,7 @@ _ALONE = {
 
 
 def requested_changes(document: Document, request: Request, at: float) -> set[str]:
-    """Return the kinds of change that a request makes, as defined for `admission.check_change`."""
+    """Return the kinds of changes that a request makes, in the form that `admission.check_change` expects."""
     kinds = {kind for member, kind in _KINDS.items() if request.get(member) is not None}
     if request.get("BillingMode") not in (None, _settled_mode(document, at)):
         kinds.add(descriptions.CAPACITY)
@@ -97,7 +95,9 @@ _KINDS = {
 
 
 def _settled_mode(document: Document, at: float) -> str:
-    """Return the effective billing mode as of the time `at`, which is the previous mode until a switch is complete."""
+    """Return the billing mode in effect at the time `at`. Until a switch is complete, this is the previous billing
+    mode.
+    """
     mode = throughput.billing_mode(document["description"])
     if any("BillingModeSummary" in change.get("shown", {}) for change in descriptions.changes(document, at)):
         return throughput.ON_DEMAND if mode == throughput.PROVISIONED else throughput.PROVISIONED
@@ -130,10 +130,10 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 def pend(
     database: Database, document: Document, what: str, details_shown: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Record that a change to a table, of the kind `what`, is in progress for `state_delay_s` seconds.
+    """Record that a change to a table is in progress for `state_delay_s` seconds. `what` is the kind of change.
 
-    During this time, the table description shows the values in `details_shown`. A value of None means that the
-    description omits the member.
+    During this time, the table description shows the values in `details_shown`. A member whose value is None is omitted
+    from the description.
     """
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if details_shown:
@@ -144,7 +144,7 @@ def pend(
 
 
 def _pend_nothing(database: Database, document: Document, what: str) -> None:
-    """Record a request that changes nothing, so that the response to it shows UPDATING, as in DynamoDB."""
+    """Record a request that changes nothing, so that the response shows UPDATING, as in DynamoDB."""
     document.setdefault("changes", []).append({"what": what, "until": database.clock.now()})
 
 
@@ -245,8 +245,8 @@ _MEMBER = "GlobalSecondaryIndexes"  # the member of descriptions; the kind of ch
 
 
 def check_names(table: Table, request: Request, now: float) -> None:
-    """Raise an error for the first index update whose index does not exist, already exists, or cannot be
-    updated now.
+    """Raise the error for the first index change in the request that is not possible: the index does not exist, already
+    exists, or cannot be changed now.
     """
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         for kind in ("Update", "Delete"):
@@ -374,8 +374,8 @@ def _check_units(definition: dict[str, Any], mode: str) -> None:
 
 
 def _define_attributes(description: dict[str, Any], update: dict[str, Any], request: Request) -> None:
-    """Add the definitions of a new index's key attributes to a table description. Other definitions in the request are
-    ignored.
+    """Add the definitions of a new index's key attributes to a table description. Other attribute definitions in the
+    request are ignored.
     """
     defined = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
@@ -400,12 +400,14 @@ def _set_definitions(description: dict[str, Any], defined: dict[str, str]) -> No
 
 
 def _role(description: dict[str, Any], name: str) -> str:
-    """Return the KeyType that an attribute has where it first occurs in a key of the table or an index."""
+    """Return the KeyType of an attribute in the first key schema that contains it. The table's key schema
+    comes first.
+    """
     return next(element["KeyType"] for element in _key_elements(description) if element["AttributeName"] == name)
 
 
 def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
-    """Return the key schema elements of the table and all its indexes."""
+    """Return the key schema elements of the table, followed by those of all its indexes."""
     indexes = [*description.get("LocalSecondaryIndexes", ()), *description.get(_MEMBER, ())]
     return [*description["KeySchema"], *(element for index in indexes for element in index["KeySchema"])]
 

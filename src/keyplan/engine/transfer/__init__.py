@@ -1,1 +1,1 @@
-"""Exports to and imports from S3 or a folder."""
+"""Exports to S3 or a folder, and imports from S3 or a folder."""

@@ -1,6 +1,6 @@
 """Buckets, which store the files of exports and imports.
 
-A bucket is a folder by default: with `buckets="data/buckets"`, `s3://lake/2026/items.json` is the file
+By default, a bucket is a folder: with `buckets="data/buckets"`, `s3://lake/2026/items.json` is the file
 `data/buckets/lake/2026/items.json`. With `buckets="s3://"`, the buckets are in Amazon S3 or an S3-compatible service.
 Endpoint, Region and credentials come from the usual AWS settings, such as `AWS_ENDPOINT_URL_S3`, or from the options of
 `S3Buckets`, which are passed to s3fs.
@@ -39,13 +39,13 @@ class BucketError(TransferError):
 
 
 class Buckets(Protocol):
-    """Interface for access to buckets by name and to their objects by key."""
+    """Interface for access to buckets by name, and to the objects in a bucket by key."""
 
     def check_key(self, key: str) -> None:
         """Raise ValidationError if the key or key prefix is not supported."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys of all non-empty objects whose key starts with the prefix, in order.
+        """Yield the keys of all non-empty objects whose key starts with the prefix, sorted by their UTF-8 bytes.
 
         Raises BucketError if the bucket cannot be read.
         """
@@ -54,7 +54,8 @@ class Buckets(Protocol):
         """Open an object for reading. Raises OSError if this fails."""
 
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> AbstractContextManager[BinaryIO]:
-        """Return a context manager for a file, which becomes the object when the block ends without an error.
+        """Return a context manager that yields a file. The file becomes the object with this key when the block ends
+        without an error.
 
         `headers` are S3 headers for the object. Raises BucketError if the object cannot be written.
         """
@@ -87,13 +88,13 @@ class FolderBuckets:
         self._folder = Path(folder).absolute()
 
     def check_key(self, key: str) -> None:
-        """Raise ValidationError if the key is not a relative path of ordinary file names."""
+        """Raise ValidationError unless the key is a relative path that consists of ordinary file names."""
         parts = key.split("/")
         if any(part in {"", ".", ".."} for part in parts[:-1]) or parts[-1] in {".", ".."} or _is_odd(key):
             raise ValidationError(messages.outside_buckets(key))
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys of all non-empty files whose key starts with the prefix, sorted by their bytes."""
+        """Yield the keys of all non-empty files whose key starts with the prefix, sorted by their UTF-8 bytes."""
         base = self._bucket(bucket)
         start = self._place(bucket, prefix.rpartition("/")[0])
         names = []
@@ -112,9 +113,9 @@ class FolderBuckets:
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:  # noqa: ARG002 - for S3
-        """Yield a temporary file, which becomes the file of the key when the block ends without an error.
+        """Yield a temporary file, which becomes the object with this key when the block ends without an error.
 
-        The temporary file is created in the same folder, so that moving it is atomic.
+        The temporary file is created in the folder of the object, so that moving it is atomic.
         """
         self._bucket(bucket)
         path = self._place(bucket, key)
@@ -135,7 +136,7 @@ class FolderBuckets:
     def etag(self, bucket: str, key: str) -> str:
         """Return the ETag that S3 would assign to the object after a multipart upload with a single part.
 
-        The ETag is the MD5 of the part's MD5, followed by `-1`.
+        The ETag is the MD5 of the part's MD5, followed by "-1".
         """
         digest = hashlib.md5(usedforsecurity=False)
         try:
@@ -180,7 +181,7 @@ class S3Buckets:
         """Accept any key, as S3 does."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys of all non-empty objects whose key starts with the prefix, sorted by their bytes."""
+        """Yield the keys of all non-empty objects whose key starts with the prefix, sorted by their UTF-8 bytes."""
         more: dict[str, str] = {}
         while True:
             try:
@@ -198,7 +199,7 @@ class S3Buckets:
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:
-        """Yield a local file, which is uploaded at the end of the block."""
+        """Yield a local file, which is uploaded as the object with this key when the block ends without an error."""
         with tempfile.TemporaryDirectory(prefix="keyplan-") as folder:
             path = Path(folder) / "object"
             try:
@@ -223,7 +224,7 @@ def _raise_unless_missing(error: OSError) -> None:
 
 
 def _is_object(path: Path) -> bool:
-    """Return True if the file counts as an object: a regular, non-empty file whose name is valid UTF-8."""
+    """Return True if the path is an object of a bucket: a regular, non-empty file whose name is valid UTF-8."""
     if not encodable(path.name):
         return False
     return not path.name.startswith(_ASIDE) and not path.is_symlink() and path.is_file() and path.stat().st_size > 0

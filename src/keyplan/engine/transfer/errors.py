@@ -1,4 +1,4 @@
-"""Exceptions that end the processing of an export or import."""
+"""Exceptions that end a running export or import."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class StoppedError(Exception):
 
 
 class LostError(Exception):
-    """Raised if the export or import has ended, or if another process has taken it over."""
+    """Raised if an export or import has already ended, or if another process has taken it over."""
 
 
 class TransferError(Exception):

@@ -6,11 +6,11 @@
     PREFIX/AWSDynamoDB/EXPORT/manifest-files.json    a line for each data file
     PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json  a summary of the export
 
-Next to each manifest is a file that contains the MD5 of the manifest.
+A second file next to each manifest contains the MD5 of the manifest.
 
-For each partition that the table would have in DynamoDB, at least one data file exists, which may be empty. A new file
-starts when the current file would become too large. Names depend only on the export, so an export that restarts after a
-crash overwrites its earlier files.
+For each partition that the table would have in DynamoDB, an export has at least one data file, which may be empty. A
+new file starts when the current file would become too large. File names depend only on the export, so an export that
+restarts after a crash overwrites its earlier files.
 
 Sources: developer guide, "DynamoDB table export output format". Checksum files are named `.md5` (`.checksum` in the
 guide) and metadata is written as `{"N": "..."}`, as users report for files of the service.
@@ -33,7 +33,7 @@ from keyplan.dynamodb.values import encoding, keybytes
 from keyplan.engine.transfer.buckets import Buckets
 
 FILE_BYTES = 128 * 1024 * 1024
-"""The uncompressed size of a data file at which the next data file starts."""
+"""The uncompressed size of a data file, in bytes, at which the next data file starts."""
 
 _GZIP = 31  # zlib's code for a gzip header and trailer
 _LEVEL = 6
@@ -76,13 +76,13 @@ def headers(algorithm: str | None, key: str | None) -> dict[str, str]:
 
 
 def item_line(body: bytes) -> bytes:
-    """Return the line of a full export for an item, given the item's stored body."""
+    """Return the line for an item in a full export, given the item's stored body."""
     return b'{"Item":%b}\n' % body.lstrip()
 
 
 def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, old: bytes | None) -> bytes:
-    """Return the line of an incremental export for a changed item. `new` and `old` are the item's images, which are
-    omitted if they are None.
+    """Return the line for a changed item in an incremental export. `new` and `old` are the item's images. An image that
+    is None is omitted.
     """
     line: dict[str, Any] = {"Metadata": {"WriteTimestampMicros": {"N": str(round(written_at_s * 1e6))}}, "Keys": keys}
     if new is not None:
@@ -94,7 +94,7 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 @dataclass
 class ExportTotals:
-    """Totals of an export's data files: item count, billed bytes, and a manifest line for each file."""
+    """The totals of an export's data files: the item count, the billed bytes, and a manifest line for each file."""
 
     items: int = 0
     size: int = 0
@@ -119,12 +119,12 @@ def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iter
 
 
 def _partition(key: bytes, partitions: int) -> int:
-    """Return the number of the partition that contains a key. All partitions have an equal share of the hash range."""
+    """Return the number of the partition that contains a key. Each partition has an equal share of the hash range."""
     return keybytes.hash_of(key) * partitions // keybytes.HASH_SPACE
 
 
 class _DataFiles:
-    """Writer of the data files of one export."""
+    """A writer for the data files of one export."""
 
     def __init__(self, place: ExportFolder, export_id: str, beat: Beat) -> None:
         self._place = place
@@ -146,8 +146,8 @@ class _DataFiles:
         return f"{b32encode(digest).decode().rstrip('=').lower()}.json.gz"
 
     def _file(self, name: str, line: Line | None, lines: Iterator[Line]) -> Line | None:
-        """Write one data file of an export, starting with `line`, until the file is full. Return the first line of the
-        next file, or None.
+        """Write one data file of an export, starting with `line`, until the file is full or the lines of the partition
+        end. Return the first line of the next file, or None.
         """
         self._beat()
         place, written = self._place, self.written
@@ -174,7 +174,7 @@ class _DataFiles:
 
 
 class Compressed:
-    """A gzip writer for lines, which writes to a file in blocks. `taken` counts the uncompressed bytes."""
+    """A gzip writer for lines, which writes to a file in blocks. `taken` is the number of uncompressed bytes so far."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -185,7 +185,7 @@ class Compressed:
         self.taken = 0
 
     def add(self, line: bytes) -> bool:
-        """Add a line to the compressed file. Return True if a block was written to the file."""
+        """Add a line to the compressed file. Return True if this caused a block to be written to the file."""
         self._buffer.append(line)
         self._buffered += len(line)
         self.taken += len(line)

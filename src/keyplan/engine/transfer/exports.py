@@ -1,9 +1,9 @@
-"""Exports of tables to files, which an operation starts and a background thread writes.
+"""Exports of tables to files. An operation starts an export, and a background thread writes the files.
 
 A full export contains the items of a table as of one point in time. An incremental export contains the changes to the
 items that were written in a period. Both read the records of point-in-time recovery in chunks, so that writers can
-continue and memory use is bounded. A filter has the same parameters as a query, applied to the whole table: a key
-condition, a filter and a projection, each of which is optional.
+continue and memory use is bounded. An export can have a filter with the same parameters as a query, applied to the
+whole table: a key condition, a filter and a projection, each of which is optional.
 
 Sources: developer guide, "DynamoDB data export to Amazon S3: how it works" and "DynamoDB table export output format";
 API reference, FilterSpecification.
@@ -49,7 +49,9 @@ BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
 PIECE_ROWS = 250
 PIECE_BYTES = 4 * limits.MIB
-"""The size in bytes at which a chunk of exported rows ends. The row that reaches this size is the last of its chunk."""
+"""The total size of exported rows, in bytes, at which a chunk ends. The row that reaches this size is the last of its
+chunk.
+"""
 
 _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
@@ -89,7 +91,9 @@ def run(database: Database, document: Document, hold: Hold) -> None:
 
 
 def fail(database: Database, hold: Hold, code: str, message: str) -> None:
-    """End an export that cannot be completed. Raises LostError if another process has taken it over."""
+    """End an export as FAILED, with a failure code and message. Raises LostError if another process has taken over the
+    export.
+    """
     database.store.write(
         lambda transaction: hold.finish(transaction, jobs.FAILED, FailureCode=code, FailureMessage=message)
     )
@@ -135,10 +139,10 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
 
 
 def _piece(rows: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """Return the next chunk of rows: at most PIECE_ROWS rows, up to the row at which their total size reaches
+    """Return the next chunk of rows. It has up to PIECE_ROWS rows and ends with the row at which the total size reaches
     PIECE_BYTES.
 
-    `bytes_of` returns the size of a row.
+    `bytes_of` returns the size of a row in bytes.
     """
     piece: list[T] = []
     size = 0
@@ -163,8 +167,8 @@ def _change_bytes(change: history.RecordedChange) -> int:
 
 
 def _changes(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """Yield the lines of an incremental export: all items written in its period, including its start but
-    not its end.
+    """Yield the lines of an incremental export: all items written in its period, which includes its start but not its
+    end.
     """
     from_s, to_s = document["period_s"]
     both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
@@ -220,7 +224,7 @@ def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> 
 
 
 def describe(document: Document, form: Form) -> dict[str, Any]:
-    """Return the ExportDescription. As in DynamoDB, it contains ExportType only if the request did."""
+    """Return the ExportDescription. As in DynamoDB, it contains ExportType only if the request contained it."""
     described: dict[str, Any] = document["description"]
     if "ExportType" not in document["parameters"]:
         described = {name: value for name, value in described.items() if name != "ExportType"}
@@ -257,7 +261,7 @@ class Selection:
         return ranges.condition_span(None, self.key_condition.bind(self.values, *table.key.schema.roles))
 
     def selected_body(self, body: bytes) -> bytes | None:
-        """Return the selected attributes of an item as a stored body, or None if the item is not selected."""
+        """Return the selected attributes of an item in stored form, or None if the item is not selected."""
         if self.filter is None and self.projection is None:
             return body
         item = encoding.decode(body)
@@ -289,7 +293,9 @@ def compiled(specification: dict[str, Any], form: Form) -> Selection:
 
 
 def stored_specification(specification: dict[str, Any], selection: Selection) -> dict[str, Any]:
-    """Return the FilterSpecification with its values in JSON form, to be stored and returned in descriptions."""
+    """Return the FilterSpecification with its values in JSON form, so that it can be stored and returned in
+    descriptions.
+    """
     members = {name: value for name, value in specification.items() if value is not None}
     if selection.values is not None:
         members["ExpressionAttributeValues"] = selection.values

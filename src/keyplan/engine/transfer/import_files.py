@@ -1,6 +1,6 @@
-"""Readers for the files of an import, which yield each item of a file or the error of the item.
+"""Readers for the files of an import, which yield each item of a file, or an error for an invalid item.
 
-If a line is not an item, the rest of its file is skipped. If an item is invalid for the table, only that item is
+If a line cannot be parsed, the rest of its file is skipped. If an item is invalid for the table, only that item is
 skipped. Both count as one error.
 
     DYNAMODB_JSON  lines with {"Item": {...}}; empty lines are ignored, and a line can contain several items
@@ -40,13 +40,11 @@ _GZIP = 31  # zlib's code for a gzip header and trailer
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 
 check_item: shapes.Check = shapes.compile(Structure("Import", {"Item": ITEM}, required=("Item",)))
-"""A check of a decoded line, which must have the structure {"Item": {...}}. Attribute values are not fully
-validated.
-"""
+"""A check that a decoded line has the structure {"Item": {...}}. The attribute values are not fully validated."""
 
 
 class MalformedError(Exception):
-    """Raised if an imported file is malformed, so that the rest of it cannot be read."""
+    """Raised if an imported file is malformed, so that the rest of the file cannot be read."""
 
 
 class Rejected(str):
@@ -56,7 +54,7 @@ class Rejected(str):
 
 
 Entry = dict[str, Any] | Rejected
-"""An item of an imported file in DynamoDB JSON, or the error message for an invalid item."""
+"""An item of an imported file in DynamoDB JSON, or the error message if the item is invalid."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +68,13 @@ class Csv:
 
 @dataclass
 class Count:
-    """A counter of the uncompressed bytes that have been read from a file or row."""
+    """A counter of the uncompressed bytes that have been read from a file or a CSV row."""
 
     size: int = 0
 
 
 def knows_zstd() -> bool:
-    """Return True if a Zstandard decoder is available."""
+    """Return True if a Zstandard decoder is installed."""
     return _zstd() is not None
 
 
@@ -90,9 +88,9 @@ def _zstd() -> Any:
 
 
 def entries(file: IO[bytes], compression: str, read: Csv | None, count: Count) -> Iterator[Entry]:
-    """Yield each item of a file, or an error message for an invalid item.
+    """Yield each item of a file, or an error message if the item is invalid.
 
-    The file is CSV with the options `read` or, if `read` is None, DynamoDB JSON. Raises MalformedError if the file is
+    `read` contains the CSV options, or is None if the file is DynamoDB JSON. Raises MalformedError if the file is
     malformed, and OSError if it cannot be read.
     """
     chunks = _counted(_DECOMPRESSED[compression](file), count)
@@ -178,7 +176,7 @@ def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:
 
 
 def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
-    """Yield the items of a line that contains several JSON objects, which DynamoDB also accepts.
+    """Yield the items of a line that contains several JSON objects. DynamoDB accepts such lines, too.
 
     Raises MalformedError with the message of `error` if the line is not valid.
     """
@@ -232,7 +230,8 @@ def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
 def _text(lines: Iterator[bytes], length: Count) -> Iterator[str]:
     """Decode the lines of a CSV file from UTF-8.
 
-    `length` counts the bytes of the current CSV row. Raises MalformedError if they exceed the maximum size of an item.
+    `length` counts the bytes of the current CSV row. Raises MalformedError if they exceed the maximum size of an item,
+    or if a line is not valid UTF-8.
     """
     encoding = "utf-8-sig"  # the first line may start with a byte order mark
     for line in lines:

@@ -1,8 +1,8 @@
-"""Imports of files into new tables, which an operation starts and a background thread performs.
+"""Imports of files into new tables. An operation starts an import, and a background thread reads the files.
 
-The table is created at the start and is CREATING until the import has ended, so clients cannot read or write it until
-then. Items are written in batches. Each transaction also stores the progress of the import, so that it can continue
-after a crash. If several items have the same key, the last one wins.
+The table is created at the start and is CREATING until the import has ended. Clients cannot read or write it until
+then. Items are written in batches. Each transaction also stores the progress of the import, so that the import can
+continue after a crash. If several items have the same key, the last one replaces the others.
 
 Sources: developer guide, "DynamoDB data import from Amazon S3: how it works" and "Import format quotas and validation";
 API reference. Details that are not in the guide follow observations of the service in 2026.
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 def run(database: Database, document: Document, hold: Hold) -> None:
-    """Import all objects and end the import.
+    """Import all objects of the import's source, and end the import.
 
     Raises TransferError if the import fails, StoppedError if the engine is being closed, and LostError if another
     process has taken over the import.
@@ -81,7 +81,7 @@ def run(database: Database, document: Document, hold: Hold) -> None:
 
 
 def fail(database: Database, hold: Hold, code: str, message: str) -> None:
-    """End an import that cannot be completed, and delete the table unless items were imported.
+    """End an import as FAILED, with a failure code and message, and delete the table unless items have been imported.
 
     Raises LostError if another process has taken over the import.
     """
@@ -111,8 +111,8 @@ def _importing(view: StoreView, document: Document) -> Table | None:
 
 @dataclass
 class ImportProgress:
-    """Progress of an import. All objects before `key` are complete, and so are the first `entries` items of the object
-    `key`.
+    """The progress of an import. All objects before the key `key` have been imported, and so have the first `entries`
+    items of the object with this key.
     """
 
     key: str = ""
@@ -123,13 +123,13 @@ class ImportProgress:
     first_error: tuple[str, int, list[str]] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the progress of the import in the form in which it is stored."""
+        """Return the progress of the import as a JSON document to be stored."""
         return dict(vars(self))
 
 
 @dataclass
 class _Import:
-    """An import in progress."""
+    """A running import, with its progress and the batch of items to be written next."""
 
     database: Database
     document: Document
@@ -228,7 +228,9 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
 
 
 def _checked(table: Table, item: dict[str, Any]) -> _Write:
-    """Return the write for an imported item. Raises ValidationError if the item is invalid for the table."""
+    """Validate an imported item and return the write for it. Raises ValidationError if the item is invalid for the
+    table.
+    """
     new = versions.from_item(item, wire=True)
     key = table.key.of_item(new.item)
     writes.check_index_keys(table, new.item)
@@ -245,7 +247,7 @@ def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
 
 
 def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
-    """Yield the key and content of stored items that the batch will overwrite."""
+    """Yield the stored key and the attributes of each existing item that the batch will overwrite."""
     for key in keys:
         old = versions.load(transaction, table, key)
         if old is not None:

@@ -1,10 +1,10 @@
 """Export and import jobs, which are stored in the database and run by a background thread.
 
 An operation stores the document of a job. The thread claims the oldest job that does not have a runner, records itself
-as the job's `runner` and renews this claim regularly (`beat_s`). After a crash, the next engine that opens the database
-takes over any job that has had no heartbeat for 30 seconds. An engine that is closed properly releases its job
-immediately. Every write to a job's document checks that the job still belongs to its runner, so that only one of two
-competing runners continues.
+as the job's `runner`, and regularly renews this claim with a heartbeat (`beat_s`). After a crash, the next engine that
+opens the database takes over any job that has not had a heartbeat for 30 seconds. An engine that is closed properly
+releases its job immediately. Every write to a job's document checks that the job still belongs to its runner, so that
+only one of two competing runners continues.
 
 Members of the document: `kind`, `description` (the service's description of the job), `parameters` (the request without
 its token), `progress` (of an import), `runner`, `beat_s`, and members that are specific to the kind of job.
@@ -57,7 +57,9 @@ _STATUS = {EXPORT: "ExportStatus", IMPORT: "ImportStatus"}
 
 
 def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
-    """Return the ARN of a new export or import, which ends with the time in milliseconds and a random number."""
+    """Return the ARN of a new export or import, which ends with the current time in milliseconds and a
+    random number.
+    """
     return f"{table_arn}/{kind}/{now_ms:014d}-{database.clock.random.getrandbits(32):08x}"
 
 
@@ -86,14 +88,14 @@ def begin(transaction: Transaction, document: Document, now: float) -> Document:
 
 
 def _purge(transaction: Transaction, kind: str, now: float) -> None:
-    """Delete exports or imports that have ended and are so old that they are no longer listed."""
+    """Delete the documents of completed exports or imports, depending on `kind`, that are too old to be listed."""
     for document in stored(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
 
 
 def check_number(documents: list[Document], kind: str) -> None:
-    """Raise LimitExceededError if the maximum number of exports or imports is in progress."""
+    """Raise LimitExceededError if the number of exports or imports in progress has reached the limit."""
     most = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
     if sum(status_of(document) == IN_PROGRESS for document in documents) >= most:
         raise LimitExceededError(messages.too_many_jobs(f"{kind}s", most))
@@ -122,7 +124,7 @@ class Hold:
         self._beaten_at = database.clock.monotonic()
 
     def beat(self) -> None:
-        """Record that the export or import job is running, unless this was recorded in the last few seconds.
+        """Record a heartbeat of the export or import job, unless one was recorded in the last few seconds.
 
         Raises StoppedError if the engine is being closed, and LostError if the job does not belong to this runner any
         longer.
@@ -148,10 +150,10 @@ class Hold:
         save(transaction, {**document, "beat_s": self._database.clock.now()})
 
     def finish(self, transaction: Transaction, status: str, **members: Any) -> Document:
-        """End the export or import job with a status, and return the job's document.
+        """End the export or import job with the status `status`, and return the job's document.
 
-        `transaction` is the transaction that makes the related changes. `members` are added to the job's description.
-        Raises LostError if the job does not belong to this runner any longer.
+        `transaction` is the transaction in which the related changes are made. `members` are added to the job's
+        description. Raises LostError if the job does not belong to this runner any longer.
         """
         document = self.confirm(transaction)
         ended = {_STATUS[self._kind]: status, "EndTime": round(self._database.clock.now(), 3), **members}
@@ -178,13 +180,13 @@ _LEAST_BYTES = 56  # tokens have at least 112 hexadecimal digits, in groups of 1
 
 Order = Callable[[str], Any]
 """A function that returns the sort key of an export or import job, given the job's ARN. Jobs are listed in descending
-order.
+order of their sort keys.
 """
 
 
 def listed(database: Database, kind: str) -> list[Document]:
     """Return the exports or imports, depending on `kind`, that are still listed. If one of them is in progress, wake
-    the thread that runs them.
+    the background thread.
     """
     jobs = stored(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in jobs):
@@ -194,7 +196,9 @@ def listed(database: Database, kind: str) -> list[Document]:
 
 
 def find_listed(database: Database, kind: str, arn: str) -> Document | None:
-    """Return the export or import with this ARN, or None. If it is in progress, wake the thread that runs it."""
+    """Return the export or import with this ARN, or None if it is not listed. If it is in progress, wake the background
+    thread.
+    """
     document = find(database.store.view(), kind, arn)
     if document is not None and status_of(document) == IN_PROGRESS:
         database.wake_jobs()
@@ -204,9 +208,9 @@ def find_listed(database: Database, kind: str, arn: str) -> Document | None:
 def page(
     documents: list[Document], kind: str, order: Order, *, size: int | None, token: str | None
 ) -> tuple[list[Document], str | None]:
-    """Return a page of exports or imports in descending order, and the token of the next page or None.
+    """Return a page of up to `size` exports or imports, in descending order, and the token for the next page or None.
 
-    Raises ValidationError if the given token is invalid.
+    Raises ValidationError if the given `token` is invalid.
     """
     ordered = sorted(documents, key=lambda document: order(arn_of(document)), reverse=True)
     if token is not None:

@@ -56,10 +56,10 @@ class Jobs(Worker[Document]):
             _log.exception("exports and imports were interrupted")
 
     def _next(self) -> Document | None:
-        """Claim the next export or import job and return it, or return None if no job is in progress.
+        """Claim the next export or import job and return it. Return None if no job is in progress.
 
-        While other runners process all jobs, wait. With a ManualClock, return None instead, because waiting does not
-        advance such a clock.
+        While all jobs are being run by other runners, this method waits. With a ManualClock, it returns None instead,
+        because waiting does not advance such a clock.
         """
         clock = self._database.clock
         while pending := self._look():
