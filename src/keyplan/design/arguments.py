@@ -104,7 +104,7 @@ def _call_error(
 
 
 def _argument_form(parameter: inspect.Parameter) -> str:
-    """Return how a parameter is written in a call: `name`, `name=...`, or `...` for variadic parameters."""
+    """Return the form in which a call passes a parameter: `name`, `name=...`, or `...` for variadic parameters."""
     if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
         return "..."
     return (

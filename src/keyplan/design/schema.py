@@ -145,7 +145,7 @@ class TTL:
 
     attribute: str
     means: str = ""
-    """What the design expects to happen when an item expires, in addition to its deletion."""
+    """The effects that the design expects when an item expires, other than its deletion."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """Fields whose values the design expects to change when an item expires.
 
@@ -180,7 +180,7 @@ class Schema:
     place: Place
 
     def __post_init__(self) -> None:
-        """Raise DesignError for an invalid option, at the line that declares the table."""
+        """Raise DesignError, at the line that declares the table, if an option is invalid."""
         check_text("name", self.name)
         check_text("pk", self.partition)
         check_text("sk", self.sort, may_be_none=True)

@@ -1,7 +1,8 @@
-"""Builders for the values that access pattern functions return: `pk(...)` for queries, `item(...)` for all others.
+"""Builders for the objects that the functions of access patterns return: `pk(...)` for queries, `everything()` for
+scans, and `item(...)` for all other patterns.
 
-Both start a method chain. Each method returns a new object with one more part, such as a range over the sort key, a
-filter, a change, or a condition.
+`pk(...)` and `item(...)` start a method chain. Each method returns a new object with one more part, such as a range
+over the sort key, a filter, a change, or a condition.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class KeyCondition:
     def filter(self, condition: Condition) -> KeyCondition:
         """Add a filter, so that the query returns only items that match the condition.
 
-        The other items are still read and charged.
+        DynamoDB still reads the other items and charges for them.
         """
         added = check_condition(condition, ".filter")
         return replace(self, filter_condition=join_conditions(self.filter_condition, added))
@@ -388,7 +389,7 @@ class ItemWrite:
     def set_if_missing(
         self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
     ) -> ItemWrite:
-        """Set fields that the item does not have yet."""
+        """Set each of these fields only if the stored item does not have the field yet."""
         return self._changed("set_if_missing", path, value, fields)
 
     def remove(self, *fields: str | FieldPath) -> ItemWrite:

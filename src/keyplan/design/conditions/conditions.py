@@ -104,11 +104,11 @@ class Operand:
     __rand__ = __or__ = __ror__ = __and__
 
     def between(self, low: object, high: object) -> Condition:
-        """Return a condition that matches values from low to high, inclusive."""
+        """Return a condition that is true if the operand is between low and high, inclusive."""
         return BetweenCondition(self, low, high)
 
     def is_in(self, *choices: object) -> Condition:
-        """Return a condition that matches any of up to 100 values.
+        """Return a condition that is true if the operand equals one of up to 100 values.
 
         Pass the values as arguments, or pass a list parameter as `each(values)`.
         """
@@ -249,7 +249,7 @@ class FunctionCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class AndCondition(Condition):
-    """A condition that is true if all of its parts are true."""
+    """A condition that is true if all of its operands are true."""
 
     parts: tuple[Condition, ...]
 
@@ -260,7 +260,7 @@ class AndCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class OrCondition(Condition):
-    """A condition that is true if at least one of its parts is true."""
+    """A condition that is true if at least one of its operands is true."""
 
     parts: tuple[Condition, ...]
 

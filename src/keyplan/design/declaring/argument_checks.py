@@ -385,7 +385,9 @@ _SCALARS: tuple[tuple[type, tuple[type, ...]], ...] = (
     *((kind, (kind,)) for kind in (UUID, datetime, date, time, timedelta)),
     *((kind, (BaseModel, Mapping)) for kind in (BaseModel, Mapping)),
 )
-"""Pairs of an annotated type and the types of its accepted values. Subclasses come first."""
+"""Pairs of an annotated type and the types of values that are accepted for it. A subclass comes before its
+base class.
+"""
 _WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enum)
 
 

@@ -30,7 +30,7 @@ class ItemChange(Generic[E]):
     Compare sequence numbers as numbers, not as strings.
     """
     event_id: str
-    """The identifier of the change, which is the same for repeated deliveries."""
+    """The identifier of the change. It is the same for repeated deliveries of the change."""
     at_s: float
     """The approximate time of the change, in seconds since 1970."""
 
@@ -141,7 +141,7 @@ def build_consumer(
 ) -> Consumer:
     """Build a consumer from its declaration.
 
-    The annotation of the function's parameter determines which events the consumer receives.
+    The annotation of the function's parameter determines which kinds of changes the consumer receives.
     """
     place = function_place(function)
     for option, value in (("batch", batch), ("retries", retries)):

@@ -244,7 +244,7 @@ class Facts:
     """Whether callers repeat the call after a timeout."""
 
     def __post_init__(self) -> None:
-        """Raise DesignError for an invalid property, at the line that declares the pattern."""
+        """Raise DesignError, at the line that declares the pattern, if a property is invalid."""
         if not (self.rate is None or isinstance(self.rate, Rate)):
             raise _meaningless("rate", self.rate, f"write rate=Rate({self.rate!r})")
         for claim in self.claims:

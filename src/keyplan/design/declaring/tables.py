@@ -70,7 +70,7 @@ class Table:
         omit:
 
         - the prefix `begins_with(SK, "TASK#")` in queries without a sort key condition: all entities of the partition
-          are read, charged, and counted;
+          are read and counted;
         - expiry checks: reads return expired items as with `expired=True`, write conditions ignore the expiry time, and
           an upsert changes an expired item instead of deleting it first;
         - the discriminator in the filters of counts.
@@ -221,7 +221,7 @@ class Table:
         self, first: type[E], /, *more: type[E], **options: Unpack[QueryOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def query(self, *entities: type[ReadModel], **options: Unpack[QueryOptions]) -> Any:
-        """Declare a query on one partition that returns instances of a view, or items of one or more entities.
+        """Declare a query on one partition. A call returns items of one or more entities, or instances of a view.
 
         The decorated function returns `pk(...)`.
         """
@@ -230,7 +230,7 @@ class Table:
     def count(
         self, *entities: type[Entity], **options: Unpack[CountOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, int]]:
-        """Declare a count of the items in a key range. All counted items are read and charged."""
+        """Declare a count of the items in a key range. DynamoDB reads all counted items and charges for them."""
         return self._declare("count", entities, options)
 
     @overload

@@ -57,7 +57,11 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
 
 
 def _decoded(field: StoredField, place: int, stored: str) -> str:
-    """Return the source expression that decodes a field. `stored` is the expression for the attribute value."""
+    """Return the source expression that decodes a field.
+
+    `stored` is the expression for the attribute value. `place` is the number of the field in the names that the
+    generated code uses.
+    """
     if plain_decoder(field) is None:
         return f"decode{place}({stored})"
     content = f"{stored}[{field.type_code!r}]"
@@ -215,7 +219,7 @@ def _exact_member(annotation: Any) -> tuple[str, str] | None:
 
 
 def _choices(annotation: Any) -> dict[str, Any] | None:
-    """Return the values of a Literal or Enum by their strings.
+    """Return a mapping from the string of each choice of a Literal or Enum to the choice itself.
 
     Return None for any other type, and for a Literal or Enum with a value that is not a string.
     """

@@ -152,7 +152,7 @@ class Encoding:
     def exact(self, value: Any) -> bool:
         """Return True if no other value is encoded as the same string.
 
-        For example, return False for a timestamp that the encoding rounds.
+        For example, the result is False for a timestamp that the encoding rounds.
         """
         if self.reversible and self.rounds_to is None:
             return True

@@ -120,7 +120,7 @@ class BoundKey:
 
     @property
     def attributes(self) -> tuple[BoundKeyAttribute, ...]:
-        """The attributes of the partition key, followed by those of the sort key."""
+        """The attributes of the partition key, followed by the attributes of the sort key."""
         return (*self.partition, *self.sort)
 
     @property
@@ -261,7 +261,9 @@ def find_index(schema: Schema, name: str, place: Place) -> Index:
 
 
 def unknown_field_error(name: str, known_names: Iterable[str], entity: str, place: Place) -> DesignError:
-    """Return a DesignError for the name of a field that an entity does not have."""
+    """Return a DesignError for a field name that an entity does not have. The fix in the error lists the
+    known names.
+    """
     return DesignError(
         f"{entity} has no field {name}",
         place=place,

@@ -1,9 +1,9 @@
 r"""Sets of characters, and regular languages that describe the strings of template placeholders.
 
 A language may contain more strings than an encoding produces, but never fewer. Therefore, if the languages of two
-templates share no string, the templates share no key (see `overlaps`). Sets of characters are ranges of code points,
-whose order is that of their UTF-8 bytes and therefore the sort order of Strings in DynamoDB. No set contains
-surrogates, because Strings cannot contain them.
+templates share no string, the templates share no key (see `overlaps`). Sets of characters are stored as ranges of code
+points. Code points sort in the same order as their UTF-8 bytes, and therefore in the order in which DynamoDB sorts
+Strings. No set contains surrogates, because Strings cannot contain them.
 
 `pattern_language` parses the `pattern` of a field. pydantic searches for a pattern with Rust's regex crate: `$` is the
 end of the text, and a pattern without the anchors ^ or $ matches anywhere in the text. Literals, classes, groups,
@@ -167,7 +167,9 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A formal language that consists of `low` to `high` repetitions of another. A `high` of None means unlimited."""
+    """A formal language that consists of `low` to `high` repetitions of another language. A `high` of None means
+    unlimited.
+    """
 
     part: Language
     low: int

@@ -2,7 +2,7 @@
 
 `parse` parses the text of a template, and `Template.bind` binds it to the fields of an entity. The bound template
 renders keys, parses them, and computes the bounds of queries. It never renders the same key from two different sets of
-values, unless a spec is lossy or `delimiter_risks` lists the field with "".
+values, unless a spec is lossy, or `delimiter_risks` returns the field with an empty delimiter.
 
 Bounds are strings that enclose all keys of a range and no key of another value. DynamoDB compares Strings by their
 UTF-8 bytes, and BETWEEN includes both ends, so a bound must not be a key itself unless that key belongs to the range. P
@@ -307,7 +307,7 @@ class BoundTemplate:
             return None
 
     def pieces(self, text: str) -> tuple[tuple[BoundPlaceholder, str], ...] | None:
-        """Return each placeholder with the part of the key that it produced, which is not decoded.
+        """Return pairs of a placeholder and the part of the key that it produced. The parts are not decoded.
 
         Return None if the key does not match this template.
         """

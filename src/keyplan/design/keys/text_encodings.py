@@ -51,9 +51,10 @@ def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str]
 
 
 def rank_encoding(field: DeclaredField, written: str) -> Encoding:
-    """Return the encoding of a choice as its position in `written`, such as "low,high".
+    """Return the encoding of a choice as its position in a list.
 
-    Positions start at 1 and are zero-padded.
+    `written` contains the choices in order, separated by commas, such as "low,high". Positions start at 1 and are
+    padded with zeros.
     """
     order = [part.strip() for part in written.split(",")]
     _check_ranks(field, order)
@@ -84,7 +85,7 @@ def _check_ranks(field: DeclaredField, order: list[str]) -> None:
 def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, keeps_order: bool) -> Encoding:
     """Return an encoding that looks up the string of each value in `texts`.
 
-    It accepts a member of an Enum or the value of the member.
+    For an Enum, the encoding accepts the member or the value of the member.
     """
     table = {plain_value(choice): text for choice, text in texts.items()} | texts
     kinds = {type(choice) for choice in (*texts, *map(plain_value, texts))}

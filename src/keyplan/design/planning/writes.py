@@ -273,7 +273,9 @@ def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
 
 
 def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> list[Fault]:
-    """Return a fault if an upsert could create an item without a required field."""
+    """Return a list with one fault if an upsert could create an item without a required field. Otherwise, return an
+    empty list.
+    """
     entity = pattern.entities[0]
     absent = dict.fromkeys(entity.fields)
     if draft.exists != "may" or holds(change.required, absent) is False:

@@ -304,7 +304,8 @@ class ExpressionWriter:
 def encoded_source(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
     """Return a function that encodes the value of a parameter or constant.
 
-    It rejects None, which no stored value equals.
+    The function raises ValueError for None, because it does not equal any stored value. `called` is the name of the
+    value in the error message.
     """
     read = reader(source)
 
@@ -324,7 +325,7 @@ def _encoded_list(
 ) -> Callable[[Arguments], list[AttributeValue]]:
     """Return a function that encodes the values of an each(...).
 
-    It rejects None, and lists that are empty or have more than `most` values.
+    The function raises ValueError for None, and for a list that is empty or has more than `most` values.
     """
     read = all_values(source)
 

@@ -56,7 +56,7 @@ Step: TypeAlias = Callable[[Values], None]
 
 
 class AlwaysRefusedError(Exception):
-    """Raised internally to end the checks at compile time, after a step that fails for every request."""
+    """Raised internally to end the checks at compile time, after a step that fails for every request has been added."""
 
 
 class CheckPlan:

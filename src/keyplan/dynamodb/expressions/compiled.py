@@ -1,10 +1,10 @@
 """The entry point for expressions, which are compiled once, and then checked and applied for each request.
 
 `compile_condition`, `compile_update`, `compile_projection` and `compile_key_condition` parse an expression and its
-names, and check everything that is known without values. Results are cached by text and names. `check` then checks the
-values of one request. After this, `test`, `apply` and `bind` only raise errors that depend on the content of an item.
-`check_names` and `check_values` check the placeholder maps before any expression is parsed, and `check_placeholders`
-reports unused placeholders after all expressions have been compiled.
+names, and perform all checks that do not depend on values. Results are cached by text and names. `check` then checks
+the values of one request. After this, `test`, `apply` and `bind` only raise errors that depend on the content of an
+item. `check_names` and `check_values` check the placeholder maps before any expression is parsed, and
+`check_placeholders` reports unused placeholders after all expressions have been compiled.
 """
 
 from __future__ import annotations

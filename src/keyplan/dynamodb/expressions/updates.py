@@ -81,9 +81,9 @@ def _sort_elements(branch: Branch) -> None:
 
 
 def apply_branches(branches: dict[str, Branch], members: Item, item: Item, values: Values, *, exists: bool) -> Item:
-    """Return the changed members of an item, or of a map inside it.
+    """Apply changes to the members of an item, or of a map inside the item, and return the new members.
 
-    `exists` is False for a new item that has only its key.
+    `item` is the item before the update. `exists` is False for a new item that has only its key.
     """
     new = dict(members)
     for name, branch in branches.items():

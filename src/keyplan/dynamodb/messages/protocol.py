@@ -42,7 +42,10 @@ storage_failed: Template1 = "The database could not be used: {}".format  # keypl
 
 
 def header_incomplete(parameters: list[str], dated: bool, authorization: str) -> str:
-    """Return the message for an Authorization header with missing parts."""
+    """Return the message for an Authorization header with missing parts.
+
+    `parameters` are the names of the missing parts. `dated` is False if the date header is missing too.
+    """
     parts = [f"Authorization header requires '{name}' parameter. " for name in parameters]
     if not dated:
         parts.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
@@ -53,7 +56,9 @@ no_equal_sign: Template2 = "'{}' not a valid key=value pair (missing equal-sign)
 
 
 def query_incomplete(parameters: list[str]) -> str:
-    """Return the message for a query string signature with missing parameters."""
+    """Return the message for a signature in the query string. `parameters` are the names of the missing query
+    parameters.
+    """
     parts = [f"AWS query-string parameters must include '{name}'. " for name in parameters]
     return "".join(parts) + "Re-examine the query-string parameters."
 
@@ -64,7 +69,10 @@ date_malformed: Template1 = (
 
 
 def signature_expired(signed: str, earliest: str, now: str, minutes: int) -> str:
-    """Return the message for an expired signature. The times are in ISO 8601 basic format."""
+    """Return the message for an expired signature. The times are in ISO 8601 basic format.
+
+    `signed` is the time of the signature, and `earliest` is the earliest accepted time: `minutes` before `now`.
+    """
     return f"Signature expired: {signed} is now earlier than {earliest} ({now} - {minutes} min.)"
 
 
@@ -83,7 +91,7 @@ credential_malformed: Template1 = (
 def scope_wrong(date: str, service: str, term: str, signed: str) -> str | None:
     """Return the message for an invalid credential scope, or None if the scope is valid.
 
-    `signed` is the date of the request.
+    `date`, `service` and `term` are the parts of the scope, and `signed` is the date and time of the request.
     """
     parts = []
     if service != "dynamodb":

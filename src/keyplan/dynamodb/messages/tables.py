@@ -171,7 +171,10 @@ def attribute_redefined(existing: tuple[str, str, str], new: tuple[str, str, str
 
 
 def maximum_provisioned(member: str, index: str | None) -> str:
-    """Return the message for a maximum on-demand throughput on a provisioned table."""
+    """Return the message for a maximum on-demand throughput on a table with provisioned capacity.
+
+    `member` is the name of the maximum in the request.
+    """
     of_index = "" if index is None else f" for index : {index}"
     return (
         f"{_INVALID}{member} for OnDemandThroughput{of_index} cannot be specified when the table BillingMode "
@@ -180,13 +183,15 @@ def maximum_provisioned(member: str, index: str | None) -> str:
 
 
 def maximum_out_of_range(member: str, index: str | None) -> str:
-    """Return the message for a maximum on-demand throughput below 1."""
+    """Return the message for a maximum on-demand throughput below 1. `member` is the name of the maximum in the
+    request.
+    """
     what = "table" if index is None else f"index : {index}"
     return f"{_INVALID}Requested {member} for OnDemandThroughput for {what} is outside of valid range"
 
 
 def warm_decreased(member: str, index: str | None) -> str:
-    """Return the message for a decrease of warm throughput."""
+    """Return the message for a decrease of warm throughput. `member` is the name of the value in WarmThroughput."""
     return f"{_warm(member, index)} is lower than current WarmThroughput, decreasing WarmThroughput is not supported"
 
 
@@ -297,7 +302,10 @@ INDEX_UPDATE_BLOCKED = (
 
 
 def out_of_bounds(units: int, member: str, index: str | None = None) -> str:
-    """Return the message for a number of capacity units that no table supports."""
+    """Return the message for a number of capacity units that is not supported for any table.
+
+    `member` is the name of the value in the request.
+    """
     of_index = "" if index is None else f" for index {index}"
     return f"Given value {units} for {member} is out of bounds{of_index}"
 

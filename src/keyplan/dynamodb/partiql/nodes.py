@@ -194,7 +194,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatement:
-    """An UPDATE statement. `returning` is a value of ReturnValues in UpdateItem."""
+    """An UPDATE statement. `returning` is a value of the parameter ReturnValues of UpdateItem, such as ALL_NEW."""
 
     source: FromClause
     changes: tuple[Assignment | Removal, ...]

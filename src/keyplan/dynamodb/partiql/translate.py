@@ -78,7 +78,7 @@ class _Placeholders:
     names: dict[str, str] = field(default_factory=dict)
     values: Item = field(default_factory=dict)
     level: int = 0
-    """The current nesting depth of conditions that are compared with other terms."""
+    """The current nesting depth of conditions that are operands of comparisons."""
     _by_name: dict[str, str] = field(default_factory=dict)
 
     def path(self, parts: tuple[str | int, ...]) -> nodes.Path:

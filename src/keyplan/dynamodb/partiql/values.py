@@ -150,10 +150,11 @@ def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
 
 
 def _text_problem(text: str) -> str | None:
-    """Return the error message for a number in a parameter if DynamoDB cannot parse it, or None.
+    """Return the error message for a number in a parameter that DynamoDB cannot parse, or None if it can parse the
+    number.
 
-    DynamoDB parses such numbers into decimals with a 32-bit scale, and also compares magnitudes in 32 bits. Therefore
-    the largest exponents overflow and become the smallest.
+    DynamoDB parses numbers in parameters into decimals with a 32-bit scale, and also compares magnitudes in 32 bits.
+    Therefore, the largest exponents overflow and become the smallest ones.
     """
     if not numbers.is_number(text):
         return item_messages.not_a_number_older(text)

@@ -35,9 +35,9 @@ class Layer(Enum):
 class String:
     """A string. `min` and `max` are numbers of characters, and `pattern` must match the whole string.
 
-    `newer_enum` is the list of enum values in the layers FRONT and ENVELOPED, whose message does not contain the member
-    name. If `arn` is True, the ARN of a table is accepted instead of a name. If both the pattern and the length are
-    violated, the pattern is listed first, unless `length_first` is set.
+    `newer_enum` contains the enum values that messages of the layers FRONT and ENVELOPED list. These messages do not
+    contain the member name. If `arn` is True, the ARN of a table is accepted instead of a name. If both the pattern and
+    the length are violated, the pattern is listed first, unless `length_first` is set.
     """
 
     min: int | None = None

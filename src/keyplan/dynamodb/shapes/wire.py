@@ -78,7 +78,8 @@ def check_types(shape: Structure, request: Any, wire: bool) -> None:
 class _Walk:
     """The traversal of one request.
 
-    `field` is True for a member of a structure, and False for a member of a list or map.
+    In its methods, `name` is the name of the checked member, and `field` is True for a member of a structure, and False
+    for a member of a list or map.
     """
 
     def __init__(self, wire: bool) -> None:

@@ -4,10 +4,10 @@ A stored key consists of these parts (in parentheses: number of bytes):
 
     hash (4) | length of the partition part (2) | partition part | sort part
 
-The hash of the partition part distributes partitions evenly. It gives Scan a stable order, whose ranges are the
-segments of parallel scans. Within a partition, the order of bytes is the order of sort keys. The key of an index entry
-ends with the key of the table item, which makes it unique. Every part except the last is escaped and terminated, so
-that a part cannot be mistaken for the start of a longer one.
+The hash of the partition part distributes partitions evenly. It also gives Scan a stable order. Each segment of a
+parallel scan is a range of this order. Within a partition, the order of bytes is the order of sort keys. The key of an
+index entry ends with the key of the table item, which makes it unique. Every part except the last is escaped and
+terminated, so that a part cannot be mistaken for the start of a longer one.
 
 Numbers are encoded in the format that DynamoDB itself is known to use: an exponent byte and base-100 digits, all of
 which are complemented for negative numbers.
