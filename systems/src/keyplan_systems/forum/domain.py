@@ -49,7 +49,7 @@ class WrongThreadError(NotAllowedError):
 
 
 class BadTokenError(ForumError):
-    """Raised if a thread token is forged or expired, or is a token of another kind."""
+    """Raised if a thread token is forged, expired, or not a thread token."""
 
     status = 401
 

@@ -1,11 +1,13 @@
-"""Permission rules for requesting help, granting this permission, writing and reading, as pure functions.
+"""Pure functions with the permission rules: who may ask for help, permit others to ask for help, write to a thread, and
+read a thread.
 
 A team cannot log in, so its members act for it. Therefore a user counts as the participant of a thread if the thread
 belongs to the user or to a team of which the user is a direct member. The same applies to validated results. Viewing an
 item requires `can_view >= content`.
 
-A group is visible to a viewer in each of these cases: the group is public; it is the viewer or above the viewer; the
-viewer manages it or a group above it; or it is above a group, other than a single user, that the viewer manages.
+A group is visible to a viewer if at least one of these conditions is true: the group is public; the group is the viewer
+or is above the viewer; the viewer manages the group or a group above it; the group is above another group that the
+viewer manages and that is not a single user.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ def groups_of(facts: Facts, group_id: str) -> frozenset[str]:
 
 
 def acts_as(facts: Facts, user_id: str) -> frozenset[str]:
-    """Return the participants for whom a user acts: the user, and the teams of which the user is a direct member."""
+    """Return the IDs of the participants for whom a user acts: the user, and the teams of which the user is a direct
+    member.
+    """
     parents = facts.group_parents.get(user_id, frozenset())
     return frozenset({user_id} | {parent for parent in parents if _kind(facts, parent) is GroupKind.TEAM})
 
@@ -92,15 +96,17 @@ def is_participant(facts: Facts, user_id: str, key: ThreadKey) -> bool:
 
 
 def is_observer(facts: Facts, user_id: str, key: ThreadKey) -> bool:
-    """Return True if the user may view answers on the item and may watch the participant."""
+    """Return True if the user may watch the thread's participant and may view answers on the thread's item."""
     return levels(facts, user_id, key.item_id).watch >= Watch.ANSWER and watches_members(
         facts, user_id, key.participant_id
     )
 
 
 def watches_members(facts: Facts, user_id: str, group_id: str) -> bool:
-    """Return True if a group to which the user belongs has `can_watch_members` on the given group or a
-    group above it.
+    """Return True if the user may watch the members of the given group.
+
+    This requires that a group to which the user belongs has `can_watch_members` on the given group or on a group above
+    it.
     """
     mine = groups_of(facts, user_id)
     above = groups_of(facts, group_id)
@@ -122,7 +128,8 @@ def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, now_ms: int) -> bool:
     """Return True if the user may read the thread.
 
-    If `thread` is None, the thread has not been started. Then return True if the user may learn this.
+    If `thread` is None, the thread has not been started. In this case, return True if the user may see that it has not
+    been started.
     """
     own = levels(facts, user_id, key.item_id)
     if own.view < View.CONTENT:
@@ -146,13 +153,13 @@ def is_fresh(thread: Thread, now_ms: int) -> bool:
 
 
 def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
-    """Return True if the user, or a team of which the user is a direct member, has a validated result on the item."""
+    """Return True if the item has a validated result of the user or of a team of which the user is a direct member."""
     return any((item_id, group_id) in facts.validated for group_id in acts_as(facts, user_id))
 
 
 def _helpers_granted(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:
-    """Return the helper groups in the help grants that apply to the user and the item. The user may also ask the groups
-    below them.
+    """Return the IDs of the helper groups in all help grants that apply to the user and the item. The user may also ask
+    the groups below these helper groups.
     """
     mine = groups_of(facts, user_id)
     propagating = ((edge.child_id, edge.parent_id) for edge in facts.item_edges if edge.request_help_propagation)

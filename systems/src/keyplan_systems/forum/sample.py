@@ -134,8 +134,8 @@ _PUPILS: Final = ((CLEO, "Cleo"), (DINA, "Dina"), (EMIL, "Emil"), (FAY, "Fay"))
 class Story:
     """A thread in the sample data.
 
-    Each step contains a time in minutes before now, and either an author with a text, or the description of an attempt
-    or submission.
+    Each step starts with a time, as the number of minutes before the data is loaded. It continues with an author and a
+    text for a message, or with the description of an attempt or submission.
     """
 
     item: str
@@ -145,7 +145,7 @@ class Story:
     steps: tuple[tuple[int, str] | tuple[int, str, str], ...]
     opener: str = ""
     is_read: bool = False
-    """True if the notifications about the thread's messages are marked as read."""
+    """Whether the notifications about the thread's messages are marked as read."""
 
 
 _HOUR, _DAY = 60, 24 * 60
@@ -303,7 +303,7 @@ _STORIES: Final = (
 
 
 def load_class(service: Service) -> None:
-    """Create the rest of the class with its threads. Existing data stays unchanged."""
+    """Create the other members of the class and their threads. Existing data stays unchanged."""
     _load_people(service.database)
     with service.database.read() as session:
         stored = threads_of(session, [ThreadKey(story.item, story.participant) for story in _STORIES])
@@ -359,8 +359,8 @@ def _load_people(database: Database) -> None:
 
 
 def _load_story(service: Service, story: Story, attempt: int) -> None:
-    """Write the thread's events, and then its row in SQL. A thread without a row is loaded again at the next start, so
-    interrupted loading is completed.
+    """Write the thread's events, and then its row in SQL. If loading is interrupted, the row does not exist, so the
+    thread is loaded again at the next start.
     """
     key, now = ThreadKey(story.item, story.participant), now_ms(service.clock)
     texts = [step for step in story.steps if len(step) == 3]
@@ -401,7 +401,9 @@ def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
 
 
 def _say_at(service: Service, key: ThreadKey, message: tuple[str, str], at_ms: int, *, is_read: bool) -> None:
-    """Store a message (author and text) with a past time. With `is_read`, mark the notifications about it as read."""
+    """Store a message (author and text) with a time in the past. If `is_read` is True, mark the notifications about the
+    message as read.
+    """
     user_id, text = message
     event_id = f"message-{uuid5(_NAMESPACE, text)}"
     event = service.log.append(Draft(place_of(key), event_id, EventType.MESSAGE, at_ms, user_id, content=text)).event

@@ -1,4 +1,4 @@
-"""The operations of users and of the platform: threads in SQL, their event log, and notifications."""
+"""The operations that users and the platform perform on threads in SQL, on the event log, and on notifications."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ConflictError(ForumError):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """An attempt, submission or grade that the platform reports. It may have occurred long ago."""
+    """An attempt, submission or grade that the platform reports. It can have occurred long before the report."""
 
     type: EventType
     at_ms: int
@@ -48,7 +48,7 @@ class Fact:
 
     @property
     def event_id(self) -> str:
-        """The event ID, which is the same for every report of the same attempt, submission or grade."""
+        """The ID of the event. Every report of the same attempt, submission or grade has the same event ID."""
         match self.type:
             case EventType.ATTEMPT_STARTED:
                 return f"attempt-{self.attempt_id}"
@@ -72,7 +72,9 @@ class Service:
 
     @classmethod
     def over(cls, db: Connection, database: Database, clock: Clock, key: Ed25519PrivateKey) -> Service:
-        """Return the service for a DynamoDB connection and a SQL database. `key` signs thread tokens."""
+        """Return the service that uses a DynamoDB connection and a SQL database. `key` is the private key that signs
+        thread tokens.
+        """
         issuer = ThreadTokenIssuer(key, clock)
         connections = Connections(db, clock)
         followers = Followers(db, clock, connections)
@@ -81,7 +83,7 @@ class Service:
     # Threads; SQL is the source of truth.
 
     def thread(self, user_id: str, key: ThreadKey) -> ThreadView:
-        """Return a thread, and a token for the user's rights in it.
+        """Return a thread with a token that certifies the user's rights in the thread.
 
         Raises NotAllowedError if the user may not read the thread, and BadRequestError for an invalid participant.
         """
@@ -122,15 +124,15 @@ class Service:
         )
 
     def grant_help(self, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-        """Permit a group to ask another group for help. Raises NotAllowedError if the giver may not grant this
-        permission.
+        """Permit a group to ask another group for help on an item. Raises NotAllowedError if the giver may not grant
+        this permission.
         """
         threads.grant_help(self.database, giver_id, receiver_id, item_id, helper_group_id)
 
     def _copy_status(self, thread: Thread) -> None:
         """Store a copy of a thread's status for its watchers.
 
-        An error is only logged, because pages also read the status from SQL.
+        Errors are logged and not raised, because pages also read the status from SQL.
         """
         try:
             self.connections.copy_status(place_of(thread.key), str(thread.status), thread.revision)
@@ -140,7 +142,7 @@ class Service:
     # The log.
 
     def post(self, rights: ThreadRights, message_id: str, content: str) -> Appended:
-        """Store a message. If it is already stored, return the stored message.
+        """Store a message. If the thread already contains this message, return the stored message.
 
         Raises NotAllowedError if the user may not write to the thread, and ConflictError if the ID is already used for
         a different message.
@@ -160,10 +162,10 @@ class Service:
         return appended
 
     def record(self, place: Place, facts: Sequence[Fact]) -> list[Appended]:
-        """Store attempts, submissions and grades that the platform reports. Events that are already stored are not
-        stored again.
+        """Store attempts, submissions and grades that the platform reports. Events that already exist are not stored a
+        second time.
 
-        Raises BadRequestError if an event has a time in the future; in this case, nothing is stored.
+        Raises BadRequestError if an event has a time in the future. In this case, none of the events are stored.
         """
         drafts = [_draft(place, fact) for fact in facts]
         for draft in drafts:
@@ -182,7 +184,7 @@ class Service:
         return self.log.history(place_of(rights.key), limit, cursor)
 
     def follow(self, rights: ThreadRights) -> None:
-        """Make the user follow the thread. If the thread is closed, the user stops following it after two weeks."""
+        """Make the user follow the thread. If the thread is closed, the follow record expires after two weeks."""
         place = place_of(rights.key)
         was_closed = threads.is_closed(self.database, rights.key)
         self.followers.follow(place, rights.user_id, ends=was_closed)
@@ -193,8 +195,8 @@ class Service:
             self.followers.keep(place, rights.user_id, seq)
 
     def notify(self, change: Inserted[Event]) -> None:
-        """Notify the followers of a new message's thread. Followers who may no longer read the thread are
-        not notified.
+        """Notify the followers of a thread about a new message. Followers who may no longer read the thread are not
+        notified.
         """
         message = change.new
         followers = self.followers.users_to_notify(message)
@@ -206,9 +208,9 @@ class Service:
     # Entries of the outbox.
 
     def carry_log(self) -> int:
-        """Transfer pending openings and closings of threads from the outbox to the event log. Return their number.
+        """Transfer pending event log entries from the outbox to the event log, and return their number.
 
-        Raises UnfinishedError if some of them could not be transferred.
+        Raises UnfinishedError if some of the entries could not be transferred.
         """
         return drain(self.database, self.clock, self.write_entry).written
 
@@ -226,7 +228,7 @@ class Service:
 
 
 def place_of(key: ThreadKey) -> Place:
-    """Convert a thread's key to the IDs that the event log uses."""
+    """Convert a thread's key to a `Place`, which the event log uses to identify threads."""
     return Place(key.participant_id, key.item_id)
 
 

@@ -1,4 +1,5 @@
-"""The WebSocket connections of the forum: authentication, actions, and closing.
+"""The WebSocket route of the forum. It authenticates users, executes the actions that clients send, and closes
+connections.
 
 Actions are JSON messages: forum.subscribe {token, since?, presence?}, forum.unsubscribe {item_id, participant_id},
 heartbeat {}. The server responds to each action. The response to a rejected action is {"action": "error", ...}, and the
@@ -37,13 +38,13 @@ UNSUPPORTED_DATA: Final = 1003
 MAX_SOCKETS: Final = 20
 """Default maximum number of open connections per user and process."""
 ACTIONS: Final = Limit("actions", 600, 60)
-"""Default limit on a user's actions: bursts of 600, and 10 per second on average."""
+"""Default limit on a user's WebSocket actions: bursts of 600 actions, and 10 actions per second on average."""
 CONNECT_AGAIN_S: Final = 30.0
-"""Time in seconds after which a user with too many connections should try again."""
+"""Time in seconds that a user with too many open connections is asked to wait before connecting again."""
 FLOOD_PAUSE_S: Final = 1.0
-"""Pause in seconds before the next message is read after an action exceeded the limit.
+"""Pause in seconds after an action that exceeded the limit, before the next message is read.
 
-It limits the number of error responses to a client that sends many actions.
+The pause limits the number of error responses to a client that sends many actions.
 """
 
 _log = logging.getLogger(__name__)
@@ -54,15 +55,15 @@ class _Action(BaseModel):
 
 
 class Subscribe(_Action):
-    """A request to watch the thread for which its token was issued. The server sends new events, or all events after
-    number `since`.
+    """A request to watch the thread for which its token was issued. The server sends all events after number `since`.
+    If `since` is None, it sends only new events.
     """
 
     action: Literal["forum.subscribe"]
     token: str
     since: Annotated[int, Field(ge=0, strict=True)] | None = None
     presence: bool = False
-    """True if the client also requests status changes, and messages when other watchers join or leave."""
+    """Whether the client also wants to receive status changes, and messages when other watchers join or leave."""
 
 
 class Unsubscribe(_Action):
@@ -84,7 +85,7 @@ _ACTION: Final[TypeAdapter[Subscribe | Unsubscribe | Heartbeat]] = TypeAdapter(A
 
 
 class Sockets:
-    """The WebSocket route and the handling of its connections."""
+    """Provides the WebSocket route and serves its connections."""
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class Sockets:
         return router
 
     async def serve(self, websocket: WebSocket, user_id: str) -> None:
-        """Serve a connection until it is closed. Afterwards, delete its stored state."""
+        """Serve a connection until it is closed. Then delete the connection's stored state."""
         connection_id = f"{self.clock.random.getrandbits(128):032x}"
         await run_in_threadpool(self.service.connections.opened, connection_id, user_id)
         try:
@@ -158,7 +159,9 @@ class Sockets:
             raise failures[0]
 
     async def _forget(self, connection_id: str) -> None:
-        """Delete the stored state of a connection. If this fails, readers ignore the state after it has expired."""
+        """Delete the stored state of a connection. If this fails, the state expires later and readers then
+        ignore it.
+        """
         try:
             await run_in_threadpool(self.service.connections.closed, connection_id)
         except RunError:

@@ -1,8 +1,8 @@
 """Thread tokens, which certify a user's rights in one thread for two hours.
 
-The part of the forum that uses SQL issues the tokens with a private key. The routes for messages verify them with the
-public key and do not need SQL. Thread tokens are JSON Web Tokens that are signed with Ed25519. They have a specific
-type, so that they cannot be confused with other tokens of the platform.
+The part of the forum that uses SQL signs the tokens with a private key. The routes for messages verify them with the
+public key and do not need SQL. Thread tokens are JSON Web Tokens with Ed25519 signatures. Their header contains a
+special type, so that they cannot be confused with other tokens of the platform.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class ThreadRights:
 
 
 class ThreadTokenIssuer:
-    """Issuer of thread tokens."""
+    """Issues thread tokens, which certify a user's rights in one thread."""
 
     def __init__(self, private_key: Ed25519PrivateKey, clock: Clock) -> None:
         self._key = private_key
         self._clock = clock
 
     def issue(self, rights: ThreadRights) -> str:
-        """Return a token for the given rights. It is valid for two hours."""
+        """Return a token that certifies the given rights for two hours."""
         claims = {
             "iss": _ISSUER,
             "exp": int(self._clock.now()) + TOKEN_SECONDS,
@@ -66,16 +66,16 @@ class ThreadTokenIssuer:
 
 
 class ThreadTokenChecker:
-    """Verifier of thread tokens."""
+    """Verifies thread tokens, which certify a user's rights in one thread."""
 
     def __init__(self, public_key: Ed25519PublicKey, clock: Clock) -> None:
         self._key = public_key
         self._clock = clock
 
     def check(self, token: str) -> ThreadRights:
-        """Verify a token and return the rights in it.
+        """Verify a token and return the rights that it certifies.
 
-        Raises BadTokenError if the token is forged or expired, or is a token of another kind.
+        Raises BadTokenError if the token is forged, expired, or not a thread token.
         """
         claims = self._claims(token)
         if claims["exp"] <= self._clock.now():
@@ -83,9 +83,9 @@ class ThreadTokenChecker:
         return _rights(claims)
 
     def check_for(self, token: str, key: ThreadKey) -> ThreadRights:
-        """Verify a token for a thread and return the rights in it.
+        """Verify a token for a thread and return the rights that it certifies.
 
-        Raises BadTokenError if the token is invalid, and WrongThreadError if it was issued for another thread.
+        Raises BadTokenError if the token is invalid, and WrongThreadError if it was issued for a different thread.
         """
         rights = self.check(token)
         if rights.key != key:

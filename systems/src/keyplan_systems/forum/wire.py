@@ -60,7 +60,7 @@ def notification_action(notification: Notification) -> dict[str, Any]:
 
 
 def status_action(copy: StatusCopy) -> dict[str, Any]:
-    """Return the WebSocket message that reports a status change."""
+    """Return the WebSocket message that reports a thread's new status."""
     return {
         "action": "forum.status.changed",
         "participant_id": copy.participant_id,

@@ -1,1 +1,3 @@
-"""Common parts of the systems' APIs: tokens, rate limits, errors, logs, request IDs, health checks and the server."""
+"""Shared infrastructure of the systems' HTTP APIs: tokens, rate limits, errors, logs, request IDs, health checks and
+the server.
+"""

@@ -38,9 +38,10 @@ def web_application(
 ) -> FastAPI:
     """Return an application to which a system adds its routers.
 
-    Its documentation pages at /docs and /redoc do not load files from other hosts. With a verifier, the requests of
-    each user are limited according to KEYPLAN_REQUEST_LIMIT. Middleware that a system adds later runs outside the
-    request middleware, so its responses have no request ID. Raises ValueError for a malformed limit.
+    Its documentation pages at /docs and /redoc do not load files from other hosts. If a verifier is given, the requests
+    of each user are limited according to KEYPLAN_REQUEST_LIMIT. Middleware that a system adds to the application runs
+    outside the request middleware, so responses from that middleware do not have a request ID. Raises ValueError for a
+    malformed limit.
     """
     app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=ERROR_RESPONSES)
     app.router.route_class = LazyRoute
@@ -57,8 +58,8 @@ def web_application(
 class LazyRoute(APIRoute):
     """A route that is built when it receives its first request or when the OpenAPI document is generated.
 
-    Building a route takes a few milliseconds, because FastAPI creates a validator for each parameter and result. An
-    application therefore starts in a fraction of the time, and mistakes in a declaration are raised later.
+    Building a route takes a few milliseconds, because FastAPI creates a validator for each parameter and result. The
+    application therefore starts much faster, but errors in a route's declaration are raised later.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -86,14 +87,16 @@ class LazyRoute(APIRoute):
 
 
 def api_router(*, prefix: str = "", tags: Sequence[str | Enum] = (), dependencies: Sequence[Depends] = ()) -> APIRouter:
-    """Return a router for `add_routes`. Its routes also have the tags, dependencies and common error responses."""
+    """Return a router whose routes have the given tags and dependencies, and the common error responses. Add it to an
+    application with `add_routes`.
+    """
     return APIRouter(
         prefix=prefix, tags=list(tags), dependencies=dependencies, responses=ERROR_RESPONSES, route_class=LazyRoute
     )
 
 
 def add_routes(app: FastAPI, *routers: APIRouter) -> None:
-    """Add the routes of routers from `api_router` to an application.
+    """Add routes to an application. The routers must have been created by `api_router`.
 
     `FastAPI.include_router` is not used, because it would build every route again at the first request.
     """

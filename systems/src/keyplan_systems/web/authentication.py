@@ -1,6 +1,6 @@
-"""Authentication of callers: dependencies that verify the bearer token, or respond with 401 or 403.
+"""Dependencies that authenticate callers. They verify the bearer token, or respond with 401 or 403.
 
-Requests without a token from the server's own pages are authenticated by their session.
+Requests without a token that come from the server's own pages are authenticated by their session.
 
     @router.get("/me")
     async def me(caller: Caller) -> ...
@@ -56,7 +56,7 @@ def admit(connection: HTTPConnection, subject: str) -> None:
 
 
 def admitted(connection: HTTPConnection, principal: Principal) -> Principal:
-    """Count a request against the user's rate limit, add the user to the request's log line, and return the user.
+    """Count a request against the user's rate limit, add the user to the request's log line, and return `principal`.
 
     Raises TooManyRequestsError if the limit is exceeded.
     """
@@ -74,10 +74,11 @@ def verifier_of(connection: HTTPConnection) -> TokenVerifier:
 
 
 async def authenticate(connection: HTTPConnection, token: str) -> Principal:
-    """Verify a token from a header or from the query string of a WebSocket connection, and return its user.
+    """Verify a token and return the user that it identifies. The token comes from a header or from the query string of
+    a WebSocket connection.
 
-    Raises `Problem` with status 401 if the token is invalid or with status 503 if the issuer's keys are unavailable,
-    and TooManyRequestsError if the user exceeds the rate limit.
+    Raises `Problem` with status 401 if the token is invalid, `Problem` with status 503 if the issuer's keys are
+    unavailable, and TooManyRequestsError if the user exceeds the rate limit.
     """
     verifier = verifier_of(connection)
     try:
@@ -117,7 +118,7 @@ Caller: TypeAlias = Annotated[Principal, Depends(current_principal)]
 
 
 def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
-    """Return a dependency that accepts users with a role and responds with 403 to all others."""
+    """Return a FastAPI dependency that returns the user if the user has the role, and responds with 403 otherwise."""
 
     async def principal_with_role(caller: Annotated[Principal, Depends(current_principal)]) -> Principal:
         if not caller.has_role(role):

@@ -8,9 +8,9 @@
     @router.post("/tasks")
     def add(request: Request, person: Person, form: Form) -> Response: ...
 
-Pages that require sign-in redirect other users to /sign-in. For an application error, a page with the error's message
-and status is returned; a script that requests JSON receives the API's error instead. `Form` verifies that the request
-was sent by one of the server's own pages.
+Pages that require sign-in redirect users who are not signed in to /sign-in. If a route raises an application error, the
+response is a page with the error's message and status. A script that requests JSON receives the API's error response
+instead. `Form` verifies that the request was sent by one of the server's own pages.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def page_router(
     """Return a router for pages below `PREFIX`. If a route raises an error, the response is an HTML page that shows the
     error.
 
-    `problem` converts an exception to a `Problem` with a message for users, or returns None to use the API's message.
+    `problem` converts an exception to a `Problem` with a message for users. If it returns None, the page shows the
+    API's message.
     """
 
     class PageRoute(LazyRoute):

@@ -1,6 +1,6 @@
-"""A key pair for local development, which is generated in a folder on first use, and tokens signed with it.
+"""Creates a key pair for local development in a folder, and issues tokens that are signed with it.
 
-Use it for development only, because everyone who can read the folder can sign tokens.
+Use the key pair only for development, because everyone who can read the folder can sign tokens.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class DevelopmentKey:
         return orjson.dumps({"keys": [public]})
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 secret bytes that are derived from the private key for `purpose`. They are the same on every
-        machine with this key.
+        """Return 32 secret bytes that are derived from the private key and `purpose`. They are the same on every
+        machine that has this key.
         """
         return Secret(self.private_key.private_bytes_raw()).derived(purpose)
 
@@ -81,8 +81,8 @@ def issue_development_token(
 ) -> str:
     """Return a signed token for the user whose ID is `subject`. The token is valid for `lifetime_s` seconds from now.
 
-    `claims` adds or replaces claims, even `exp`, because tests also need invalid tokens. For an `email` claim,
-    `email_verified: true` is added unless `claims` contains it.
+    `claims` are added to the token and can replace any other claim, including `exp`, because tests also need invalid
+    tokens. If `claims` contains `email` but not `email_verified`, `email_verified: true` is added.
     """
     now_s = int((clock or SystemClock()).now())
     vouched = {"email_verified": True} if claims and claims.get("email") is not None else {}

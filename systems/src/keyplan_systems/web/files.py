@@ -1,4 +1,4 @@
-"""Files that are written once and are readable only by their owner, such as signing keys."""
+"""Creates files that are written only once and that only their owner can read, such as signing keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from keyplan.clock import SystemClock
 
 ABANDONED_S: Final = 3600.0
-"""Age in seconds from which a temporary file is assumed to be left over from a killed process.
+"""Minimum age in seconds at which a temporary file is assumed to be left over from a killed process.
 
 Writing a file takes less than one second.
 """
@@ -28,7 +28,8 @@ class KeyFileError(Exception):
 
 
 def put_once(path: Path, content: bytes) -> bool:
-    """Write a file and create its folder, unless the file exists. Return True if this call wrote the file.
+    """Write a file, unless it exists. The folder is created if it does not exist. Return True if this call wrote the
+    file.
 
     The content is written under a temporary name and then linked, so that readers never see a partial file. If several
     processes write concurrently, only the first one succeeds.
@@ -70,7 +71,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
-    """Return the private key in a file. It is generated if the file does not exist.
+    """Return the private key in a file. If the file does not exist, a key is generated and stored.
 
     Raises KeyFileError if the file cannot be created, is readable by other users, or does not contain an Ed25519 key.
     """

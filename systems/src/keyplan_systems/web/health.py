@@ -1,4 +1,4 @@
-"""Health routes of an application: `GET /health` runs the health checks, and `GET /health/live` always responds with
+"""Health routes for applications. `GET /health` runs the health checks, and `GET /health/live` always responds with
 200.
 """
 
@@ -26,7 +26,9 @@ DEFAULT_TIMEOUT_S: Final = 2.0
 
 
 def in_thread(function: Callable[..., object], *arguments: object) -> Check:
-    """Return a health check that calls a blocking function in a thread, for example one that reads a table."""
+    """Return a health check that calls a blocking function in a thread. Such a function can, for example,
+    read a table.
+    """
     return partial(run_in_threadpool, function, *arguments)
 
 
@@ -37,15 +39,18 @@ def install_health(app: FastAPI, checks: Mapping[str, Check] | None = None) -> N
 
 
 def checks_of(app: ASGIApp) -> Mapping[str, Check]:
-    """Return the health checks that `install_health` registered for an application. The default is an empty mapping."""
+    """Return the health checks that `install_health` registered for an application, or an empty mapping if none are
+    registered.
+    """
     checks: Mapping[str, Check] = getattr(getattr(app, "state", None), "health_checks", {})
     return checks
 
 
 def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
-    """Return the health routes. `timeout_s` is the maximum duration of each health check; see `run_checks`.
+    """Return a router with the health routes. `timeout_s` is the maximum duration of each health check in seconds; see
+    `run_checks`.
 
-    The status code is 200 if all checks pass. Otherwise it is 503, the response contains the names of the failed
+    The status code is 200 if all checks pass. Otherwise, it is 503, the response contains the names of the failed
     checks, and the log contains the reasons.
     """
     router = APIRouter(tags=["health"])
@@ -65,7 +70,7 @@ def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | 
 
 
 async def run_checks(checks: Mapping[str, Check], timeout_s: float | None = None) -> dict[str, CheckState]:
-    """Run all health checks concurrently and return the state of each check.
+    """Run all health checks concurrently, and return a mapping from the name of each check to its state.
 
     Each check may take up to `timeout_s` seconds, or DEFAULT_TIMEOUT_S if it is None. A check that raises an exception
     or times out has failed, and the reason is logged.
@@ -86,7 +91,7 @@ async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
 
 
 def hide_details(scope: Scope) -> None:
-    """Make `health_answer` omit all details except the status from the response to this request."""
+    """Restrict the health response to this request to the status. The restriction is applied by `health_answer`."""
     scope.setdefault("state", {})["hides_health_details"] = True
 
 

@@ -1,11 +1,11 @@
-"""Idempotency keys, which ensure that a repeated request is executed only once.
+"""Support for idempotency keys, with which a repeated request is executed only once.
 
     answer = once.answer(request, work)
 
-`work` reads the items that it needs, and returns the writes and the response. It writes nothing itself, because it may
-be called several times. One transaction executes the writes and stores the response. If several requests have the same
-key, only the first transaction succeeds, and all requests get its response. Errors are not stored, so that a corrected
-request can use the key again.
+`work` reads the items that it needs, and returns the writes and the response. It must not write to the database itself,
+because it can be called several times. One transaction executes the writes and stores the response. If several requests
+have the same key, only the first transaction succeeds, and all requests get its response. Errors are not stored, so
+that a corrected request can use the key again.
 
 Each system has a subclass of `IdempotencyKeys` with the access patterns of its table and its exceptions.
 """
@@ -28,18 +28,18 @@ from keyplan.clock import Clock
 from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
 
 IN_PROGRESS: Final = 102
-"""HTTP status that is stored for a request of several steps while the request is in progress or after it was
-interrupted.
+"""HTTP status that is stored for a request that consists of several steps, while the request is in progress or after it
+was interrupted.
 """
 MAX_ATTEMPTS: Final = 10
-"""Maximum number of attempts to execute a request if concurrent writes change its items."""
+"""Maximum number of attempts to execute a request if concurrent writes change the items that it uses."""
 ANSWER_RETENTION: Final = timedelta(seconds=86_400)
 """Time for which a response is stored and returned to repeated requests."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request to execute only once: its user, its idempotency key, and a fingerprint of its content."""
+    """A request to be executed only once: the ID of its user, its idempotency key, and a fingerprint of its content."""
 
     user_id: str
     key: str
@@ -48,26 +48,26 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response to a request. `replayed` is True if an earlier request stored it."""
+    """The response to a request. `replayed` is True if the response was stored by an earlier request."""
 
     status: int
     body: bytes
-    """Body of the response as JSON. It is empty if a response with this status has no body."""
+    """Body of the response as JSON. It is empty if responses with this status do not have a body."""
     replayed: bool = False
 
 
 @dataclass(frozen=True)
 class Work:
-    """The writes that a request requires, and the response to it."""
+    """The writes that execute a request, and the response to the request."""
 
     calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
     status: int
     body: object = None
-    """Body of the response: a value that can be encoded as JSON, or bytes that contain JSON. None if a response with
-    this status has no body.
+    """Body of the response: a value that can be encoded as JSON, or bytes that contain JSON. It is None if responses
+    with this status do not have a body.
     """
     target: tuple[str, str] | None = None
-    """Primary key of the written item, for systems that store it with the response."""
+    """Primary key of the written item, for systems that store this key together with the response."""
 
     @property
     def content(self) -> bytes:
@@ -92,7 +92,7 @@ def fingerprint(method: str, path: str, body: Any) -> str:
 
 
 class IdempotencyKeys(ABC):
-    """Service that executes requests with the same idempotency key only once, even across threads and processes."""
+    """Executes requests with the same idempotency key only once, even across threads and processes."""
 
     refusals: ClassVar[type[Exception]]
     """Base class of the exceptions that `work` raises to reject a request."""
@@ -143,9 +143,10 @@ class IdempotencyKeys(ABC):
             return answer
 
     def stored_answer(self, request: Request) -> Answer | None:
-        """Return the stored response to a request, or None.
+        """Return the stored response to a request, or None if no response is stored.
 
-        If the idempotency key was already used for a different request, raises the exception that `key_reused` returns.
+        If the idempotency key was already used for a different request, the exception that `key_reused` returns is
+        raised.
         """
         record = self._connection.run(self.read_record(request))
         answer = None if record is None else self.replay(record, request)
@@ -162,7 +163,7 @@ class IdempotencyKeys(ABC):
     def first(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Execute a request without first looking for a stored response.
 
-        Use this method only if `work` does not raise an exception when an identical request was already executed.
+        If an identical request was already executed, `work` must not raise an exception.
         """
         for attempt in range(MAX_ATTEMPTS):
             result = work()
@@ -185,5 +186,7 @@ class IdempotencyKeys(ABC):
         return datetime.fromtimestamp(int(self._clock.now()), UTC)
 
     def _back_off(self, attempt: int) -> None:
-        """Wait for a random time that increases with the number of attempts, so that concurrent writers can finish."""
+        """Wait for a random time, so that concurrent writers can finish. Its maximum increases with the number of
+        attempts.
+        """
         self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))

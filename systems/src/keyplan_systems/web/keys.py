@@ -1,7 +1,7 @@
-"""Sources of public keys for token verification: a file or URL with a JSON Web Key Set (JWKS).
+"""Sources of public keys for token verification. A source is a file or URL with a JSON Web Key Set (JWKS).
 
-Sources raise `KeysUnavailableError` if they have no usable keys at all. This is a failure of the server (503) and not
-an error of the caller (401).
+A source raises `KeysUnavailableError` if it does not have any usable keys. This is a failure of the server (503) and
+not an error of the caller (401).
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ class KeySource(Protocol):
 
     @property
     def may_block(self) -> bool:
-        """Whether `find` may wait for the network, so that coroutines must call it in a thread."""
+        """Whether `find` can wait for the network. If it is True, coroutines must call `find` in a thread."""
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or None. If the ID is None, return the only key, or None if there are several
-        keys.
+        """Return the key with the given ID, or None if it does not exist. If `key_id` is None, return the only key, or
+        None if the source has several keys.
         """
 
 
 def parse_keys(document: bytes | str, source: str) -> dict[str | None, PyJWK]:
     """Return the usable public signing keys of a JWKS document, by key ID.
 
-    Other keys (symmetric keys, encryption keys, unknown curves, short RSA keys) are ignored, because a key set can
-    contain keys for other programs. Raises KeysUnavailableError if the document is not a key set or contains no usable
+    Other keys (symmetric keys, encryption keys, unknown curves, short RSA keys) are ignored, because a key set can also
+    contain keys for other purposes. Raises KeysUnavailableError if the document is not a key set or contains no usable
     keys.
     """
     try:
@@ -75,7 +75,7 @@ def _usable_key(entry: object) -> PyJWK | None:
 
 
 def _public_part(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JWKS entry without its private members, so that a private key can only be used for verification."""
+    """Return a JWKS entry without the members of a private key, so that only the public key is used."""
     private = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
     return {name: value for name, value in entry.items() if name not in private}
 
@@ -95,7 +95,7 @@ class StaticKeys:
         self._keys = parse_keys(document, source)
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or the only key if the ID is None."""
+        """Return the key with the given ID, or the only key if `key_id` is None."""
         return _pick(self._keys, key_id)
 
 
@@ -112,7 +112,7 @@ class FileKeys:
         self._refresh()
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or the only key if the ID is None.
+        """Return the key with the given ID, or the only key if `key_id` is None.
 
         Raises KeysUnavailableError if the file cannot be read.
         """
@@ -165,7 +165,7 @@ class UrlKeys:
         self._failure: KeysUnavailableError | None = None
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or the only key if the ID is None.
+        """Return the key with the given ID, or the only key if `key_id` is None.
 
         Raises KeysUnavailableError if the keys have never been fetched or are older than `stale_s` seconds.
         """

@@ -1,4 +1,4 @@
-"""Structured logs with one JSON object per line, which contains the request ID but no secrets.
+"""Writes structured logs with one JSON object per line. The objects contain the request ID, but not secrets.
 
     {"time": "...", "level": "info", "logger": "...", "message": "request", "request_id": "...", ...}
 
@@ -30,7 +30,9 @@ _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 def redact(name: str, value: object) -> object:
-    """Return a field's value for logging. Secrets are redacted according to the field's name or the value's format."""
+    """Return the value of a log field, with secrets replaced. Secrets are recognized by the field's name or by the
+    format of the value.
+    """
     if _SECRET_NAME.search(name):
         return REDACTED
     if isinstance(value, str):

@@ -1,7 +1,8 @@
-"""The outermost middleware: request IDs, a log line per request, a body size limit, and handling of unexpected errors.
+"""The outermost middleware. It assigns request IDs, logs one line per request, limits the size of request bodies, and
+handles unexpected errors.
 
-It is an ASGI middleware that wraps `receive` and `send` without buffering the response, so it does not affect
-streaming, WebSocket connections or context variables.
+It is an ASGI middleware that wraps `receive` and `send`. It does not buffer responses, so it does not affect streaming,
+WebSocket connections or context variables.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _LOGGED_PATH_CHARACTERS: Final = 200
 
 
 def request_id_from(header: str | None, new_id: Callable[[], str]) -> str:
-    """Return the client's request ID if it is valid, or a new ID.
+    """Return the request ID in the header if it is valid, or a new ID otherwise.
 
-    A valid ID has 8 to 128 letters, digits, dots and dashes.
+    A valid ID consists of 8 to 128 letters, digits, dots and dashes.
     """
     if header is not None and _WELL_FORMED_ID.fullmatch(header):
         return header
@@ -45,7 +46,7 @@ def request_id_from(header: str | None, new_id: Callable[[], str]) -> str:
 
 
 class RequestMiddleware:
-    """The outermost middleware of an application. Add it last."""
+    """The outermost middleware of an application, which must be added last."""
 
     def __init__(
         self,
@@ -63,8 +64,8 @@ class RequestMiddleware:
         self._body_limit_bytes = body_limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the application for an HTTP request or a WebSocket connection, and log it. Lifespan events are not
-        logged.
+        """Run the application for an HTTP request or a WebSocket connection, and log the request. Lifespan events are
+        passed to the application without a log line.
         """
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
@@ -102,7 +103,8 @@ class RequestMiddleware:
 
 
 class _Sender:
-    """Wrapper of `send` that records the status and adds headers: request ID, omitted items, caching and security.
+    """A wrapper of `send` that records the status of the response and adds headers for the request ID, the number of
+    omitted items, caching and security.
 
     A response without Cache-Control and without an entity tag gets `no-store`, because it is intended only for its
     caller. Caches treat a response as private only if the request has an Authorization header, which not every
@@ -135,7 +137,7 @@ class _Sender:
 
 
 class _LimitedBody:
-    """Wrapper of `receive` that raises a `Problem` with status 413 if the request body exceeds the maximum size."""
+    """A wrapper of `receive` that raises a `Problem` with status 413 if the request body exceeds the maximum size."""
 
     def __init__(self, scope: Scope, receive: Receive, limit_bytes: int) -> None:
         self._receive = receive

@@ -1,4 +1,6 @@
-"""Queries for the choices on web pages: threads to answer, groups to ask, users to observe, permissions to grant."""
+"""SQL queries for the choices that the web pages offer: threads to answer, groups to ask for help, participants to
+observe, and permissions to grant.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class NamedGroup:
 
 @dataclass(frozen=True, slots=True)
 class HelpChoice:
-    """An item, and the groups that can be asked for help on it."""
+    """An item on which a participant can get help, and the groups that can be asked."""
 
     item: NamedGroup
     status: Status | None
@@ -56,8 +58,8 @@ def help_choices(
     """Return the items on which the user may ask for help for a participant, sorted by title, with the groups that can
     be asked.
 
-    The participant can ask the groups of their help grants and the groups below them. An observer can ask every group
-    that is visible to both the observer and the participant. `item_id` limits the result to one item.
+    A participant can ask the helper groups of the participant's help grants, and all groups below them. An observer can
+    ask every group that is visible to both the observer and the participant. `item_id` limits the result to one item.
     """
     with database.read() as session:
         held_ids = permission_levels(groups_above(user_id))
@@ -81,7 +83,9 @@ def help_choices(
 
 
 def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
-    """Return the groups on which the user has `can_watch_members` directly, sorted by name."""
+    """Return the groups whose members the user may watch because of a direct `can_watch_members` permission, sorted by
+    name.
+    """
     with database.read() as session:
         mine = groups_above(user_id)
         rows = session.execute(
@@ -121,19 +125,19 @@ def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The existing help grants on a user's items, and the items and groups for which the user may create further
+    """The help grants on a user's items, and the items and groups from which the user can choose to create further
     grants.
     """
 
     items: tuple[NamedGroup, ...] = ()
     groups: tuple[NamedGroup, ...] = ()
     given: tuple[tuple[str, str, str], ...] = ()
-    """Names of the group that may ask, the item, and the helper group, for each help grant."""
+    """One tuple per help grant, with the names of the group that may ask, the item, and the helper group."""
 
 
 def grants_of(database: Database, user_id: str) -> Grants:
-    """Return the help grants that the user may view, and the choices for new ones. The result is empty if the user may
-    not grant permissions on any item.
+    """Return the help grants that the user may view, and the items and groups for new grants. The result is empty if
+    the user may not grant permissions on any item.
     """
     with database.read() as session:
         mine = groups_above(user_id)
@@ -167,10 +171,10 @@ def grants_of(database: Database, user_id: str) -> Grants:
 
 
 def _candidates(session: Session, user_id: str, participant_id: str) -> dict[str, str]:
-    """Return the names of all groups that the user or the participant may be able to ask, by ID.
+    """Return the groups that the user or the participant might be able to ask for help, as a mapping from ID to name.
 
     These are public groups, groups above the user or the participant, groups that one of them manages, and groups below
-    a group of a help grant.
+    a group that appears in a help grant.
     """
     around = load_facts(session, {user_id, participant_id}, ()).group_parents
     above = {user_id, participant_id, *around, *(parent for parents in around.values() for parent in parents)}

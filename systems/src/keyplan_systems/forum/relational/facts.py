@@ -1,4 +1,4 @@
-"""Loading the data for the permission rules, with a constant number of SQL statements.
+"""Loads the data on which the permission rules depend, with a constant number of SQL statements.
 
 Seven statements are needed, regardless of the number of threads. They load the groups above the given users, the groups
 that these groups manage, the groups above the managed groups and above the helper groups, the items above the given
@@ -47,7 +47,8 @@ class _Groups:
 def load_facts(session: Session, people: Iterable[str], items: Iterable[str], helpers: Iterable[str] = ()) -> Facts:
     """Return the data that the permission rules need for the given IDs.
 
-    `people` contains users and participants, and `helpers` contains groups that may be asked for help.
+    `people` contains the IDs of users and participants, `items` the IDs of items, and `helpers` the IDs of groups that
+    may be asked for help.
     """
     item_ids = set(items)
     around = _groups_above(session, set(people))
@@ -69,17 +70,17 @@ def load_facts(session: Session, people: Iterable[str], items: Iterable[str], he
 def load_thread_facts(
     session: Session, user_id: str, keys: Collection[ThreadKey], helper_ids: Iterable[str] = ()
 ) -> Facts:
-    """Return the data that determines one user's permissions in threads.
+    """Return the data that determines the permissions of one user in the threads with the given keys.
 
-    `helper_ids` contains the helper groups in a requested change.
+    `helper_ids` contains the IDs of the helper groups in a requested change.
     """
     people = {user_id} | {key.participant_id for key in keys}
     return load_facts(session, people, {key.item_id for key in keys}, helper_ids)
 
 
 def _groups_above(session: Session, start: set[str]) -> _Groups:
-    """Return the given groups and all groups above them. The recursive query ends despite cycles, because it uses
-    UNION.
+    """Return the given groups and all groups above them. The recursive query ends even if the hierarchy contains
+    cycles, because UNION removes duplicates.
     """
     reached = select(GroupRow.id).where(GroupRow.id.in_(start)).cte("reached", recursive=True)
     reached = reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))

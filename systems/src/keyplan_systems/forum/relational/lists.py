@@ -1,7 +1,7 @@
-"""Lists of the threads that a user may read, with the permission rule in SQL.
+"""Lists the threads that a user may read. The permission rule is part of the SQL query.
 
-The rule is implemented here and in `permissions.may_read`, because a database query must select the threads of a page.
-A property-based test compares both implementations.
+The same rule is also implemented in `permissions.may_read`. The second implementation in SQL is needed because the
+database must select the threads of a page. A property-based test compares the two implementations.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MAX_PAGE_SIZE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """A position in the list of threads. The next page starts after it."""
+    """A position in a list of threads. The next page starts after this position."""
 
     latest_update_at_ms: int
     key: ThreadKey
@@ -66,7 +66,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class ListedThread:
-    """A thread with the item title and the participant name that a list shows."""
+    """A thread as shown in a list, with the title of its item and the name of its participant."""
 
     thread: Thread
     item_title: str
@@ -75,7 +75,7 @@ class ListedThread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """A page of threads. `after` is the position for the next page, or None on the last page."""
+    """A page of threads. `after` is the position at which the next page starts, or None on the last page."""
 
     threads: tuple[ListedThread, ...]
     after: After | None
@@ -95,10 +95,11 @@ def list_threads(
 ) -> ThreadPage:
     """List threads that the user may read, most recently updated first unless `oldest_first` is True.
 
-    `is_mine=True` selects the user's own threads, and `is_mine=False` the threads of others. `watched_group_id` selects
-    the threads of participants in this group. `status` selects the threads with this status. Raises BadRequestError if
-    both or neither of `watched_group_id` and `is_mine` are given or if `limit` is not between 1 and 100, and
-    NotAllowedError if the user may not watch the members of the group.
+    Exactly one of `is_mine` and `watched_group_id` is required. `is_mine=True` selects the user's own threads, and
+    `is_mine=False` the threads of other users. `watched_group_id` selects the threads of participants in this group.
+    `status` selects the threads with this status. Raises BadRequestError if both or neither of `watched_group_id` and
+    `is_mine` are given or if `limit` is not between 1 and 100, and NotAllowedError if the user may not watch the
+    members of the group.
     """
     _check_filter(watched_group_id, is_mine, limit)
     with database.read() as session:
@@ -150,8 +151,8 @@ def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | Non
 
 
 def permission_levels(mine: CTE) -> CTE:
-    """Return the query for the items whose content a user may view, with the user's level of `can_watch`. `mine` is the
-    query for the user and all groups above the user.
+    """Return a query (CTE) for the items whose content a user may view, with the user's level of `can_watch`. `mine` is
+    the query from `groups_above`.
     """
     row = ItemPermissionRow
     view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))
@@ -166,13 +167,13 @@ def permission_levels(mine: CTE) -> CTE:
 
 
 def groups_above(user_id: str) -> CTE:
-    """Return the query for a user and all groups above the user."""
+    """Return a recursive query (CTE) for the IDs of a user and all groups above the user."""
     reached = select(GroupRow.id).where(GroupRow.id == user_id).cte("mine", recursive=True)
     return reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
 
 
 def groups_below(group_id: str) -> CTE:
-    """Return the query for a group and all groups below it."""
+    """Return a recursive query (CTE) for the IDs of a group and all groups below it."""
     reached = select(GroupRow.id).where(GroupRow.id == group_id).cte("watched", recursive=True)
     return reached.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == reached.c.id))
 
@@ -194,7 +195,9 @@ def _validated(user_id: str) -> ColumnElement[bool]:
 def _paged(
     query: Select[*tuple[object, ...]], limit: int, after: After | None, *, oldest_first: bool
 ) -> Select[*tuple[object, ...]]:
-    """Sort the query and select one page, plus one more thread to detect whether a next page exists."""
+    """Return the query sorted and limited to one page after `after`, plus one more thread, which shows that a next page
+    exists.
+    """
     place = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
     if after is not None:
         end = (after.latest_update_at_ms, after.key.item_id, after.key.participant_id)

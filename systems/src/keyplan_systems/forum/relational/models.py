@@ -1,7 +1,7 @@
 """The SQL tables: groups and memberships, items and their hierarchy, permissions, threads, and the outbox.
 
 IDs are strings of 1 to 19 digits, as in the keys of the event log. Times are in epoch milliseconds. Permission levels
-are stored as integers, so that `max` returns the highest level.
+are stored as integers, so that the SQL function `max` returns the highest level.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Level(TypeDecorator[IntEnum]):
 
 
 class Word(TypeDecorator[StrEnum]):
-    """Column type for an enumerated string, which is stored as in the API."""
+    """Column type for a string enumeration. The stored strings are the same as in the API."""
 
     impl = String(32)
     cache_ok = True
@@ -64,18 +64,20 @@ class Word(TypeDecorator[StrEnum]):
 
 
 def one_of(column: str, kind: type[StrEnum]) -> CheckConstraint:
-    """Return the constraint that a column contains one of the values of an enumeration."""
+    """Return a check constraint that a column contains only values of the enumeration `kind`."""
     words = ", ".join(f"'{word}'" for word in kind)
     return CheckConstraint(f"{column} IN ({words})", name=f"{column}_is_known")
 
 
 def ranked(column: str, kind: type[IntEnum]) -> CheckConstraint:
-    """Return the constraint that a column contains a permission level as an integer."""
+    """Return a check constraint that a column contains only permission levels of the enumeration `kind`, as
+    integers.
+    """
     return CheckConstraint(f"{column} BETWEEN 0 AND {max(kind)}", name=f"{column}_is_known")
 
 
 class Base(DeclarativeBase):
-    """Base class of the mapped tables."""
+    """Base class of the SQL table classes."""
 
 
 class GroupRow(Base):
@@ -148,7 +150,9 @@ class ItemPermissionRow(Base):
 
 
 class HelpGrantRow(Base):
-    """The permission for a group to ask another group for help on an item. Inherited grants are not stored."""
+    """The permission for a group to ask another group for help on an item. A grant on an item is not repeated for the
+    items below it that inherit it.
+    """
 
     __tablename__ = "help_grants"
 
@@ -190,8 +194,8 @@ class ThreadRow(Base):
 
 
 class OutboxRow(Base):
-    """An outbox entry, which is transferred to the event log. It is stored in the same transaction as the change that
-    it describes.
+    """An outbox entry, which is later transferred to the event log. It is stored in the same transaction as the status
+    change that it describes.
     """
 
     __tablename__ = "thread_outbox"
@@ -218,8 +222,8 @@ class OutboxRow(Base):
 
 
 class OutboxLeaseRow(Base):
-    """The only row of this table, with the lease of the process that transfers the outbox. `fence` increases with every
-    lease.
+    """The lease of the process that transfers the outbox. The table has exactly one row. `fence` is incremented each
+    time the lease is acquired.
     """
 
     __tablename__ = "thread_outbox_lease"

@@ -1,11 +1,11 @@
-"""Transfer of entries from the outbox to the event log, at least once and in order.
+"""Transfers entries from the outbox to the event log, at least once and in order.
 
-SQL is the source of truth for a thread's status. The event log is in another database, and no transaction can span
-both. Therefore a log entry is first stored in the outbox, together with the status change. It is then transferred and
-marked as done. An entry may be transferred several times, so `write` must be idempotent for each key. A lease ensures
-that one process at a time transfers entries, which preserves their order within a thread. The lease expires if its
-holder is killed. A holder that continues after its lease has expired does no harm, because a repeated write changes
-nothing.
+SQL is the source of truth for a thread's status. The event log is in a different database, and a transaction cannot
+span both databases. Therefore a log entry is first stored in the outbox, together with the status change. It is then
+transferred and marked as done. An entry can be transferred more than once, so `write` must be idempotent for each key.
+A lease ensures that one process at a time transfers entries, which preserves their order within a thread. The lease
+expires if its holder is killed. A holder that continues after its lease has expired does no harm, because a repeated
+write changes nothing.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.system import UnfinishedError
 
 LEASE_MS: Final = 30_000
-"""Duration of an outbox lease in milliseconds. The lease is renewed after each entry. Its duration is longer than one
-write to the event log.
+"""Duration of an outbox lease in milliseconds. The lease is renewed after each entry, so its duration must be longer
+than one write to the event log.
 """
 
 PAGE_ROWS: Final = 100
@@ -36,8 +36,8 @@ _ERROR_CHARACTERS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The number of transferred outbox entries, and whether the transfer ended because another process
-    holds the lease.
+    """The result of a transfer of outbox entries. `written` is the number of transferred entries. `left_to_another` is
+    True if the transfer ended because another process holds the lease.
     """
 
     written: int
@@ -46,8 +46,8 @@ class Drained:
 
 @dataclass(slots=True)
 class _Run:
-    """The state of a transfer of outbox entries. `fence` is the number of its lease. The transfer ends if the table
-    contains a higher number.
+    """The state of a transfer of outbox entries. `fence` is the number of its lease. The transfer ends if the lease
+    table contains a higher number.
     """
 
     database: Database
@@ -62,8 +62,8 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
     """Transfer all pending outbox entries with `write`, oldest first, and mark each entry as done.
 
     Returns immediately if another process holds the lease. If `write` fails, the remaining entries of the same thread
-    stay pending, but the entries of other threads are transferred. In this case, an UnfinishedError with all errors and
-    the number of transferred entries is raised at the end.
+    stay pending, but the entries of other threads are still transferred. In this case, an UnfinishedError is raised at
+    the end. It contains all errors and the number of transferred entries.
     """
     with _lease(database, clock) as fence:
         if fence is None:
@@ -83,7 +83,9 @@ def waiting(database: Database) -> int:
 
 
 def forget_done(database: Database, before_ms: int) -> int:
-    """Delete outbox entries that were marked as done before a time in epoch milliseconds. Return their number."""
+    """Delete the outbox entries that were marked as done before `before_ms` (epoch milliseconds), and return the number
+    of deleted entries.
+    """
     with database.write() as session:
         deleted = session.scalars(
             delete(OutboxRow).where(OutboxRow.done_at_ms < before_ms).returning(OutboxRow.id)
@@ -144,8 +146,8 @@ def _entry(row: OutboxRow) -> LogEntry:
 
 @contextmanager
 def _lease(database: Database, clock: Clock) -> Iterator[int | None]:
-    """Acquire the outbox lease and yield its number, or yield None if another process holds it. The lease is released
-    at the end.
+    """Acquire the outbox lease and yield its number, or None if another process holds the lease. The lease is released
+    at the end of the `with` block.
     """
     at_ms = now_ms(clock)
     with database.write() as session:

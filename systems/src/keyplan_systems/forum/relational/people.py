@@ -1,4 +1,4 @@
-"""Queries for the users of a participant, and for names that pages show."""
+"""SQL queries for the users behind a participant, and for the names that pages show."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def people_of(database: Database, participant_id: str) -> frozenset[str]:
-    """Return the user IDs of a participant: the user, or the members of a team. The result is empty for an unknown
-    participant.
+    """Return the IDs of the users behind a participant: the user itself, or the members of a team. The result is empty
+    for an unknown participant.
     """
     with database.read() as session:
         kind = session.scalar(select(GroupRow.kind).where(GroupRow.id == participant_id))
@@ -25,14 +25,14 @@ def people_of(database: Database, participant_id: str) -> frozenset[str]:
 
 
 def names_of(database: Database, group_ids: Collection[str]) -> dict[str, str]:
-    """Return the names of groups (including users) by ID. Unknown IDs are omitted."""
+    """Return the names of groups and users as a mapping from ID to name. Unknown IDs are omitted."""
     with database.read() as session:
         rows = session.execute(select(GroupRow.id, GroupRow.name).where(GroupRow.id.in_(set(group_ids))))
         return {row.id: row.name for row in rows}
 
 
 def titles_of(database: Database, item_ids: Collection[str]) -> dict[str, str]:
-    """Return the titles of items by ID. Unknown IDs are omitted."""
+    """Return the titles of items as a mapping from ID to title. Unknown IDs are omitted."""
     with database.read() as session:
         rows = session.execute(select(ItemRow.id, ItemRow.title).where(ItemRow.id.in_(set(item_ids))))
         return {row.id: row.title for row in rows}

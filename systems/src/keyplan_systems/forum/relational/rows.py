@@ -1,4 +1,4 @@
-"""Reading, locking and writing the rows of threads and of the outbox."""
+"""Reads, locks and writes the SQL rows of threads and of the outbox."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ THREAD_COLUMNS = (
 
 
 def thread_of(row: tuple[object, ...]) -> Thread:
-    """Convert a row with THREAD_COLUMNS to a thread."""
+    """Convert a row that was selected with THREAD_COLUMNS to a thread."""
     item_id, participant_id, *rest = row
     return Thread(ThreadKey(str(item_id), str(participant_id)), *rest)  # type: ignore[arg-type]  # columns in order
 
 
 def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey, Thread]:
-    """Return the existing threads among the given keys, with one statement."""
+    """Return the threads with the given keys, as a mapping from key to thread. Threads that do not exist are omitted. A
+    single SQL statement is executed.
+    """
     pairs = [(key.item_id, key.participant_id) for key in keys]
     rows = session.execute(
         select(*THREAD_COLUMNS).where(tuple_(ThreadRow.item_id, ThreadRow.participant_id).in_(pairs))
@@ -53,7 +55,7 @@ def locked_thread(session: Session, key: ThreadKey) -> Thread | None:
 
 
 def insert_thread(session: Session, thread: Thread) -> bool:
-    """Insert the row of a new thread. Return False if a concurrent transaction has inserted the row."""
+    """Insert the row of a new thread. Return False if a concurrent transaction has already inserted it."""
     try:
         with session.begin_nested():
             session.execute(insert(ThreadRow).values(**_names(thread), **_state(thread)))

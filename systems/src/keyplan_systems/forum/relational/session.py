@@ -1,4 +1,5 @@
-"""The SQL database: transactions with consistent reads, and with writes that do not depend on stale reads.
+"""The SQL database with its read transactions and write transactions. Reads are consistent, and writes do not depend on
+stale reads.
 
 On SQLite, a write transaction starts with BEGIN IMMEDIATE, so its reads cannot become stale before it commits. On
 PostgreSQL, a write transaction is READ COMMITTED and locks the rows on which it depends. A read transaction is
@@ -45,13 +46,15 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Yield a session with a read-only transaction, in which all statements see the same snapshot."""
+        """Yield a session with a read-only transaction. All statements in it see the same snapshot."""
         with self._readers() as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Yield a session with a transaction. It is committed at the end, or rolled back if an exception is raised."""
+        """Yield a session with a transaction, which is committed at the end, or rolled back if an exception
+        is raised.
+        """
         has_turn = self._queue is not None and self._queue.acquire(timeout=LOCK_WAIT_S)
         try:
             with self._writers.begin() as session:
@@ -66,7 +69,9 @@ class Database:
 
 
 def checked_url(url: str) -> URL:
-    """Return the URL with the name of its driver. Raises ValueError if it does not refer to SQLite or PostgreSQL."""
+    """Return the URL with the driver that the forum uses. Raises ValueError unless it refers to PostgreSQL or to a
+    SQLite file.
+    """
     parsed = make_url(url)
     backend = parsed.get_backend_name()
     if backend == "postgresql":
@@ -99,8 +104,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
     """Switch a SQLite database to a write-ahead log.
 
-    If another process is switching it concurrently, SQLite fails immediately instead of waiting, so the call is
-    repeated.
+    If another process switches it at the same time, SQLite returns an error immediately instead of waiting. In this
+    case, the statement is repeated.
     """
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:

@@ -1,4 +1,4 @@
-"""Operations on threads in SQL: read a thread, change a thread, and grant the permission to ask for help."""
+"""Operations on threads in SQL: reading a thread, changing a thread, and granting the permission to ask for help."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenIssuer
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """A thread (None if it has not been started), the user's rights in it, and a token for these rights."""
+    """A thread (or None if it has not been started), the user's rights in the thread, and a thread token that certifies
+    these rights.
+    """
 
     key: ThreadKey
     status: str
@@ -51,7 +53,7 @@ def thread_key(item_id: str, participant_id: str) -> ThreadKey:
 
 
 def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user_id: str, key: ThreadKey) -> ThreadView:
-    """Return a thread, and a token, valid for two hours, for the user's rights in the thread.
+    """Return a thread with a token that certifies the user's rights in the thread. The token is valid for two hours.
 
     Raises NotAllowedError if the user may not read the thread, and BadRequestError if the participant is not a user or
     a team.
@@ -75,7 +77,7 @@ def is_closed(database: Database, key: ThreadKey) -> bool:
 
 
 def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collection[str]) -> frozenset[str]:
-    """Return the given users who may read the thread."""
+    """Return the IDs of the given users who may read the thread."""
     with database.read() as session:
         facts = load_facts(session, {key.participant_id, *users}, {key.item_id})
         thread = threads_of(session, [key]).get(key)
@@ -83,7 +85,7 @@ def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collecti
 
 
 def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> ThreadRights:
-    """Return the user's rights in the thread, for a thread token."""
+    """Return the user's rights in the thread, as a thread token certifies them."""
     return ThreadRights(
         key=key,
         user_id=user_id,
@@ -98,9 +100,9 @@ def update_thread(
 ) -> Thread | None:
     """Change or start a thread in one transaction that locks its row, and return the stored thread.
 
-    If the status changes from open to closed or vice versa, the transaction also stores a log entry in the outbox. A
-    request that changes nothing does not change the time of the thread's last update. In this case, the result is None
-    if the user may not read the thread. Raises BadRequestError or NotAllowedError if the change is rejected.
+    If the status changes from open to closed or vice versa, the transaction also stores a log entry in the outbox. If
+    the request changes nothing, the time of the thread's last update stays the same, and the result is None if the user
+    may not read the thread. Raises BadRequestError or NotAllowedError if the change is rejected.
     """
     check_shape(update)
     with database.write() as session:
@@ -139,8 +141,8 @@ def _locked_update(
 ) -> tuple[Thread | None, bool]:
     """Lock the thread's row, compute the change, and write it.
 
-    The first result is the stored thread, or None if nothing changed and the user may not read the thread. The second
-    result is False if a concurrent transaction has inserted the row, so that nothing was written.
+    The first element of the result is the stored thread, or None if nothing changed and the user may not read the
+    thread. The second element is False if a concurrent transaction has inserted the row, so that nothing was written.
     """
     helpers = () if update.helper_group_id is None else (checked_id(update.helper_group_id, "helper_group_id"),)
     thread = locked_thread(session, key)
