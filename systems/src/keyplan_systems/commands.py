@@ -1,6 +1,6 @@
-"""Commands that this package adds to `keyplan`: up, demo, token, ask-mcp and lake.
+"""The commands that this package adds to `keyplan`: up, demo, token, ask-mcp and lake.
 
-The commands import the systems only when they run, so that `keyplan --help` stays fast.
+The commands import the systems only when they are run, so that `keyplan --help` stays fast.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The process of `keyplan up`, which runs all systems."""
+"""The implementation of `keyplan up`, which runs all systems in one process."""

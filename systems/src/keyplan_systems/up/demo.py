@@ -1,4 +1,4 @@
-"""The implementation of `keyplan demo`, a scripted scenario that uses the APIs or a browser."""
+"""The implementation of `keyplan demo`, which runs a scripted scenario through the APIs or in a browser."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def demo(
 ) -> None:
     """Run the demo of each system. If `url` is None, start the systems first, with a temporary data folder.
 
-    If `stays` is True, these systems keep running until Ctrl-C. If `show` is given, the demo runs in a browser instead
-    of using the APIs. Raises UpError if no server responds, or if a response is unexpected.
+    If `stays` is True, the systems that this function started keep running until Ctrl-C. If `show` is given, the demo
+    runs in a browser instead of through the APIs. Raises UpError if the server does not respond or if a response is
+    unexpected.
     """
     with ExitStack() as stack:
         folder_kept = None if url is None else folder  # a temporary folder is deleted after the demo
@@ -88,7 +89,7 @@ def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
 
 
 def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
-    """Run the demo in a browser. Raises UpError if it fails.
+    """Run the demo of each system in a browser. Raises UpError if it fails.
 
     The windows of the last system stay open until the user closes them.
     """

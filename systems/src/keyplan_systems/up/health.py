@@ -24,7 +24,7 @@ class SystemHealth:
 
     status: Status
     body: dict[str, object]
-    """Status, checks and workers for the JSON response.
+    """Body of the JSON response, with the status, the checks and the workers.
 
     For each worker, it contains the number of completed tasks, the number of consecutive failures, and the class of the
     last error.
@@ -32,7 +32,7 @@ class SystemHealth:
 
     @classmethod
     async def of(cls, built: Built, workers: Workers) -> SystemHealth:
-        """Run a system's health checks, and add the state of its workers."""
+        """Run the health checks of a system, and return their results together with the states of its workers."""
         checks = await run_checks(checks_of(built.app))
         states = [state for state in workers.states if state.worker in built.workers]
         status = _status("failing" in checks.values(), states)
@@ -43,12 +43,14 @@ class SystemHealth:
 
 
 async def health_of_all(systems: Iterable[Built], workers: Workers) -> list[SystemHealth]:
-    """Return the health of each system. All checks run concurrently."""
+    """Return the health of each system, in the same order. All health checks run concurrently."""
     return await asyncio.gather(*(SystemHealth.of(built, workers) for built in systems))
 
 
 def overall(systems: Sequence[SystemHealth]) -> Status:
-    """Return `ok` if all systems are ok, `failing` if all are failing, or `degraded` otherwise."""
+    """Return the status of all systems together: `ok` if all of them are ok, `failing` if all of them are failing, or
+    `degraded` otherwise.
+    """
     statuses = {system.status for system in systems}
     return statuses.pop() if len(statuses) == 1 else "degraded"
 

@@ -28,10 +28,10 @@ async def overview(
     has_console: bool,
     signs_in_samples: bool,
 ) -> Overview:
-    """Return the content of the home page.
+    """Return the data that the home page shows.
 
-    `has_endpoint` is True if the server is also a DynamoDB endpoint, and `has_console` if it serves the web console.
-    `signs_in_samples` is True if users can sign in as sample users.
+    `has_endpoint` is True if the server is also a DynamoDB endpoint, and `has_console` is True if it serves the web
+    console. `signs_in_samples` is True if users can sign in as sample users.
     """
     health = await health_of_all([entry.built for entry in hosted], workers)
     root = root_of(request)

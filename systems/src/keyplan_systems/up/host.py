@@ -1,4 +1,6 @@
-"""The application that serves each system under its name, the DynamoDB endpoint, the home page and health routes."""
+"""The application that serves the home page, the DynamoDB endpoint, the health routes, and each system
+under its name.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +55,9 @@ class Host:
     ) -> None:
         """Create the application.
 
-        If `guard` is given, the home page, API docs and health details require a token that it accepts, or a signed-in
-        session. `console` is served at /console. `sign_in` provides the sign-in routes. `sessions` is a middleware that
-        is applied to everything except the DynamoDB endpoint.
+        If `guard` is given, the home page, the API docs and the health details require a token that this verifier
+        accepts, or a signed-in session. `console` is served at /console. `sign_in` provides the sign-in routes.
+        `sessions` is a middleware that is applied to everything except the DynamoDB endpoint.
         """
         self.hosted, self.workers, self._dynamodb, self.console = hosted, workers, dynamodb, console
         self._signs_in_samples = isinstance(sign_in, SampleSignIn)
@@ -85,7 +87,7 @@ class Host:
         self._application = sessions(self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request or WebSocket connection. DynamoDB requests are passed to the DynamoDB endpoint."""
+        """Serve an HTTP request or a WebSocket connection. DynamoDB requests are passed to the DynamoDB endpoint."""
         if scope["type"] != "lifespan":
             send = with_security_headers(send)
         if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):
@@ -97,7 +99,7 @@ class Host:
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         """Start the systems and then the workers.
 
-        The caller stops the workers after the server has stopped, so that they also process the last writes.
+        The workers are stopped by the caller after the server has stopped, so that they also process the last writes.
         """
         async with AsyncExitStack() as stack:
             for entry in self.hosted:
@@ -114,7 +116,7 @@ class Host:
         )
 
     async def overview(self, request: Request) -> Overview:
-        """Return the content of the home page, which the console also shows."""
+        """Return the data that the home page and the console show."""
         return await home.overview(
             self.hosted,
             self.workers,
@@ -140,7 +142,9 @@ class Host:
 
 
 class _Guard:
-    """Middleware that requires a token or session for the home page, API docs and health details."""
+    """Middleware that requires a token or a signed-in session for the home page, the API docs and the
+    health details.
+    """
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
         self._app = app
@@ -148,10 +152,10 @@ class _Guard:
         self._reduced = {"/health", *(f"/health/{name}" for name in names), *(f"/{name}/health" for name in names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request if its path is protected.
+        """Pass the request to the application if its path is not protected or if it has a valid token or session.
 
-        Without a valid token or session, respond with 401, redirect browsers to the sign-in page, or hide the health
-        details. Requests to other paths are passed through, because the systems check them.
+        Otherwise, respond with 401, redirect browsers to the sign-in page, or hide the health details. Paths of the
+        systems' APIs and pages are not protected here, because the systems check these requests.
         """
         if scope["type"] == "http" and scope["path"] in self._closed | self._reduced:
             request = Request(scope)
@@ -173,7 +177,7 @@ async def _liveness(request: Request) -> Response:
 
 
 async def _not_found(_request: Request, error: Exception) -> Response:
-    """Return an error response in the systems' error format, for a path that does not belong to a system."""
+    """Return an error response in the systems' error format, for a request whose path does not belong to any system."""
     problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
     return problem_response(problem, ProblemStyle())
 

@@ -1,4 +1,4 @@
-"""The implementation of `keyplan up`. Each error is reported in one sentence."""
+"""The implementation of `keyplan up`. Each error is reported in a single sentence."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ if TYPE_CHECKING:
 LogLevel = Literal["info", "warning"]
 AUDIENCE = "keyplan"
 CLIENT_SECRET_VARIABLE = "KEYPLAN_CLIENT_SECRET"  # noqa: S105 - a name, not a password
-"""Environment variable with the client secret that belongs to `--client-id`. A public client has no secret."""
+"""Environment variable with the client secret that belongs to `--client-id`. It is not needed for a public client,
+which does not have a secret.
+"""
 _GRACE_S = 10
 _OTHER_VERSION = (
     "Another version of the system created the table; nothing was changed. Start with another folder (--folder),"
@@ -64,7 +66,7 @@ _OTHER_VERSION = (
 
 
 class UpError(Exception):
-    """Raised if the systems cannot be started. The message contains the reason and the fix."""
+    """Raised if the systems cannot be started. The message contains the reason and how to fix the problem."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,8 @@ class Settings:
     """The settings of `keyplan up`."""
 
     folder: Path
-    """Folder for the database, the keys and the systems' own files. If it does not exist, it is created for its owner
-    only.
+    """Folder for the database, the keys and the systems' own files. If the folder does not exist, it is created with
+    access for its owner only.
     """
     host: str = "127.0.0.1"
     port: int = 8000
@@ -85,7 +87,9 @@ class Settings:
     log_level: LogLevel = "warning"
     """Log level. With "info", each request is logged."""
     issuer: str | None = None
-    """Issuer whose tokens are accepted. If None, tokens that are signed with the key in the folder are accepted."""
+    """Issuer whose tokens are accepted. If it is None, tokens that are signed with the key in the folder
+    are accepted.
+    """
     audience: str | None = None
     """Audience that the issuer's tokens must have."""
     keys: str | None = None
@@ -93,7 +97,9 @@ class Settings:
     client_id: str | None = None
     """ID of this server as a client of the issuer, for sign-in to the web pages."""
     public_url: str | None = None
-    """URL at which browsers reach the server if it differs from the listening address, for example behind a proxy."""
+    """URL at which browsers reach the server, for example through a proxy. If it is None, it is the address at which
+    the server listens.
+    """
 
 
 def up(settings: Settings, say: Callable[[str], None]) -> None:
@@ -121,10 +127,11 @@ def prepare(
     *,
     address: str = "http://127.0.0.1",
 ) -> Host:
-    """Check the designs, create the tables, build the systems and load the sample data.
+    """Check the designs, create the tables, build the systems, load the sample data, and return the application that
+    serves the systems.
 
-    `stack` releases the resources at the end. `address` is the URL at which the server listens. Raises UpError if a
-    step fails.
+    When `stack` is closed, the resources are released. `address` is the URL at which the server listens. Raises UpError
+    if a step fails.
     """
     clock = clock or SystemClock()
     systems = _systems(settings.systems)
@@ -175,9 +182,9 @@ def prepare(
 def _console(
     settings: Settings, designs: dict[str, Design], connection: Connection, engine: Engine | None, stack: ExitStack
 ) -> Console | None:
-    """Return the web console, or None if other machines could open it without a token.
+    """Return the web console, or None if it would be accessible from other machines without a token.
 
-    Raises UpError if its settings are invalid.
+    Raises UpError if the settings of the console are invalid.
     """
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None and not _is_private(settings):
@@ -200,7 +207,7 @@ def _console(
 
 
 async def _no_overview(_request: object) -> Overview:
-    """Return an empty overview, which the console uses until the host has been created."""
+    """Return empty data for the home page. The console uses this function until the host has been created."""
     return Overview(())
 
 
@@ -249,18 +256,18 @@ def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, cl
 
 
 def _is_private(settings: Settings) -> bool:
-    """Return True if only this machine can connect and no external issuer is set.
+    """Return True if only this machine can connect to the server and an external issuer is not set.
 
-    Only in this case, the DynamoDB endpoint is served, because it accepts requests signed with any key. With an
+    The DynamoDB endpoint is served only in this case, because it accepts requests that are signed with any key. With an
     external issuer, the server usually runs behind a proxy that forwards requests from other machines.
     """
     return is_loopback(settings.host) and settings.issuer is None
 
 
 def _is_guarded(settings: Settings) -> bool:
-    """Return True if the home page, API docs and health details require a token.
+    """Return True if the home page, the API docs and the health details require a token.
 
-    This is the case if an issuer is set and other machines can connect.
+    This is the case if an issuer is set and other machines can connect to the server.
     """
     return settings.issuer is not None and not is_loopback(settings.host)
 
@@ -277,7 +284,9 @@ def _systems(names: Sequence[str]) -> list[System]:
 
 
 def _secret() -> Secret | None:
-    """Return the secret that replicas share, or None if it is not set. Raises UpError if it is too short."""
+    """Return the secret that replicas share, or None if it is not set in the environment. Raises UpError if it is too
+    short.
+    """
     try:
         return secret_from()
     except ValueError as error:
@@ -357,7 +366,7 @@ def _issuers_keys(source: str, stack: ExitStack, clock: Clock) -> KeySource:
 
 
 def key_of(folder: Path) -> DevelopmentKey:
-    """Return the key pair in a folder. It is generated if it does not exist. Raises UpError if it cannot be used."""
+    """Return the key pair in a folder. If it does not exist, it is generated. Raises UpError if it cannot be used."""
     try:
         return development_key(folder / "keys")
     except KeyFileError as error:

@@ -1,4 +1,4 @@
-"""The systems that `keyplan up` can run."""
+"""The registry of the systems that `keyplan up` can run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from keyplan.design.declaring.design import Design
 from keyplan_systems.web.system import Built, System
 
 NAMES: tuple[str, ...] = ("ask_a_human", "venue_booking", "forum", "thinking_trainer", "todo")
-"""Names of the systems in the order in which they are shown. Each module `keyplan_systems.NAME.app` defines SYSTEM."""
+"""Names of the systems, in the order in which they are shown. The module `keyplan_systems.NAME.app` of each system
+defines SYSTEM.
+"""
 
 
 @dataclass(frozen=True)
 class Hosted:
-    """A system that runs in this process."""
+    """A system that runs in this process, with its design, findings and costs."""
 
     system: System
     design: Design

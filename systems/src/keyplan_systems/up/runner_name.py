@@ -1,4 +1,4 @@
-"""The name under which the process that uses a data folder reads streams.
+"""Determines the name under which a process reads streams. The name belongs to the data folder that the process uses.
 
 After a restart, the process gets the same name, so that it can continue the leases of a process that was killed.
 """
@@ -17,8 +17,8 @@ NAME_FILE = "runner"
 
 @contextmanager
 def runner_name(folder: Path) -> Iterator[str | None]:
-    """Lock the data folder and yield a name for this process, or None if another process has locked the folder or locks
-    are not supported.
+    """Lock the data folder and yield a name for this process. If another process has locked the folder or locks are not
+    supported, yield None.
 
     The operating system releases the lock when the process ends. The name contains the host name and the inode number
     of the lock file, so that a copy of the folder has a different name.

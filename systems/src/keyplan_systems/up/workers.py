@@ -1,4 +1,6 @@
-"""Background workers, each in a separate thread. They finish their pending tasks before the process ends."""
+"""Runs the background workers, each in a separate thread. Before the process ends, the workers finish their pending
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,14 @@ from keyplan_systems.web.system import UnfinishedError, Worker
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _UP_TO_DATE_S = 5.0
-"""Time in seconds, in addition to the worker's pause between runs, for which a worker counts as up to date after it had
-no pending tasks.
+"""Time in seconds for which a worker counts as up to date after a run in which it had no pending tasks. The worker's
+pause between runs is added to this time.
 """
 _UNFINISHED_PAUSE_S = 5.0
-"""Maximum pause in seconds after a partial failure. The pause is short, because other tasks can be completed.
+"""Maximum pause in seconds after a run in which only some tasks failed. It is short, because the other tasks can be
+completed.
 
-A longer pause between the worker's runs takes precedence.
+If the worker's normal pause between runs is longer, that pause is the maximum.
 """
 
 
@@ -32,13 +35,13 @@ class State:
     done: int = 0
     """Number of tasks that the worker has completed since the start."""
     failures: int = 0
-    """Number of consecutive failed runs."""
+    """Number of consecutive runs that failed."""
     is_unfinished: bool = False
-    """True if only some of the tasks failed in the last run."""
+    """Whether only some of the tasks failed in the last run."""
     last_error: str = ""
-    """Class of the last error. Details are only in the log, because they may contain stored values."""
+    """Class of the last error. The error's message is written only to the log, because it can contain stored values."""
     caught_up_s: float | None = None
-    """Time in epoch seconds at which the worker last had no pending tasks, or None if that was never the case."""
+    """Time in epoch seconds at which the worker last had no pending tasks, or None if this has never been the case."""
 
 
 @dataclass
@@ -62,8 +65,8 @@ class Workers:
             self._threads.append(thread)
 
     def lag_s(self, state: State) -> float | None:
-        """Return the number of seconds that a worker is behind: 0 if it is up to date, None if it has never
-        caught up.
+        """Return the time in seconds by which a worker is behind. It is 0 if the worker is up to date, and None if the
+        worker has never been up to date.
         """
         if state.caught_up_s is None:
             return None
@@ -71,8 +74,8 @@ class Workers:
         return 0.0 if not state.failures and age_s <= state.worker.every_s + _UP_TO_DATE_S else age_s
 
     def stop(self, timeout_s: float = 20.0) -> bool:
-        """Stop the workers after they have finished their pending tasks. Return False if a worker did not
-        stop in time.
+        """Stop the workers after they have finished their pending tasks. Return False if a worker did not stop within
+        `timeout_s` seconds.
         """
         self._stopping.set()
         for thread in self._threads:
@@ -112,9 +115,9 @@ class Workers:
 
 
 def _log_failure(error: Exception, state: State) -> None:
-    """Log an error with its traceback.
+    """Log an error of a worker with its traceback.
 
-    If the endpoint does not support an operation, only the message is logged.
+    If the error means that the endpoint does not support an operation, only the message is logged.
     """
     about = {"worker": state.worker.name, "failures": state.failures}
     if getattr(error, "code", None) == UnknownOperationError.code:
@@ -124,7 +127,7 @@ def _log_failure(error: Exception, state: State) -> None:
 
 
 def _kind(error: Exception) -> str:
-    """Return the name of the error's class, and the class names of the errors in an exception group."""
+    """Return the name of an error's class. For an exception group, also include the class names of the errors in it."""
     if not isinstance(error, ExceptionGroup):
         return type(error).__name__
     return f"{type(error).__name__}: {', '.join(sorted({_kind(cause) for cause in error.exceptions}))}"

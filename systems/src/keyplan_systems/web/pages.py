@@ -2,8 +2,8 @@
 
     return html_page("<style>p { color: #222 }</style><p>...</p>")
 
-By default, a response cannot load any resources and cannot be shown in a frame. A page from `html_page` can also use
-its inline scripts and styles, which are allowed by their hashes, and the given sources. No page loads resources from
+By default, a page cannot load any resources and cannot be shown in a frame. The policy of `html_page` also allows the
+page's inline scripts and styles, by their hashes, and the sources that the caller passes. No page loads resources from
 other hosts.
 """
 
@@ -55,11 +55,13 @@ SECURITY_HEADERS: Final = MappingProxyType(
         "Referrer-Policy": "no-referrer",
     }
 )
-"""Security headers, which are added to HTTP responses that do not set them. Pages set their own policy."""
+"""Security headers that are added to all HTTP responses in which they are missing. Pages set their own
+Content-Security-Policy.
+"""
 
 
 def add_security_headers(message: Message) -> None:
-    """Add the missing security headers to an ASGI message that starts an HTTP response. Other messages stay
+    """If an ASGI message starts an HTTP response, add the security headers that are missing in it. Other messages stay
     unchanged.
     """
     if message["type"] not in ("http.response.start", "websocket.http.response.start"):
@@ -81,8 +83,8 @@ def with_security_headers(send: Send) -> Send:
 
 
 def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
-    """Return an HTML response whose policy allows its inline scripts and styles, `data:` images, and the
-    given sources.
+    """Return an HTML response. Its Content-Security-Policy allows its inline scripts and styles, `data:` images, and
+    the given sources. `sources` maps directives of the policy to their values.
     """
     policy = {**_NOTHING, "img-src": "data:", **sources}
     for directive, element in (("script-src", "script"), ("style-src", "style")):
@@ -94,7 +96,7 @@ def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> H
 
 
 def _hashes(html: str, element: str) -> list[str]:
-    """Return the CSP hash sources for all inline elements with this name and without attributes."""
+    """Return the CSP hash sources for all inline `element` tags without attributes, such as `<script>` or `<style>`."""
     contents = re.findall(f"<{element}>(.*?)</{element}>", html, re.DOTALL)
     return [f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'" for content in contents]
 
@@ -134,6 +136,6 @@ def install_docs(app: FastAPI) -> None:
 
 @cache
 def _redoc_script() -> bytes:
-    """Return the ReDoc script without the logo, which would be loaded from another host."""
+    """Return the ReDoc script without its logo, because the logo would be loaded from another host."""
     script = files("fastapi_offline").joinpath("static/redoc.standalone.js").read_bytes()
     return script.replace(_REDOC_LOGO, _EMPTY_IMAGE)

@@ -1,8 +1,8 @@
-"""The format of error responses: code, message, details and request ID.
+"""The common format of error responses, which contain a code, a message, details and the request ID.
 
 {"error": {"code": "not_found", "message": "...", "details": [...], "request_id": "..."}}
 
-Application code raises `Problem`, or its own exceptions, which are converted to problems. `ProblemStyle` contains the
+Application code raises `Problem`, or its own exceptions, which are converted to `Problem`. `ProblemStyle` contains the
 status codes and error codes, which differ between applications.
 """
 
@@ -79,7 +79,7 @@ Handler: TypeAlias = Callable[[HTTPConnection, Exception], Awaitable[Response | 
 
 
 class ErrorContent(BaseModel):
-    """The content of an error response, for the OpenAPI document."""
+    """The object `error` in an error response, as declared in the OpenAPI document."""
 
     code: str
     message: str
@@ -88,7 +88,7 @@ class ErrorContent(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """The format of error responses, for the OpenAPI document."""
+    """The format of error responses, as declared in the OpenAPI document."""
 
     error: ErrorContent
 
@@ -96,15 +96,15 @@ class ErrorAnswer(BaseModel):
 ERROR_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     "default": {"model": ErrorAnswer, "description": "Any problem"}
 }
-"""The error responses that the OpenAPI document contains for every route."""
+"""The error responses that every route declares in the OpenAPI document."""
 
 
 @dataclass(frozen=True)
 class ProblemStyle:
     """The status codes and error codes that an application uses.
 
-    `invalid_status` and `invalid_code` are for well-formed input that violates a rule. `malformed_status` is for a body
-    that is not JSON. `codes` maps all other statuses to error codes.
+    `invalid_status` and `invalid_code` are used for well-formed input that violates a rule. `malformed_status` is used
+    for a body that is not JSON. `codes` maps all other statuses to error codes.
     """
 
     invalid_status: int = 422
@@ -116,7 +116,7 @@ class ProblemStyle:
     codes: Mapping[int, str] = field(default_factory=lambda: LOWER_CODES)
 
     def code_of(self, status: int) -> str:
-        """Return the error code for the HTTP status of a problem without its own code."""
+        """Return the error code for an HTTP status. It is used for a `Problem` whose code is None."""
         return self.codes.get(status, f"http_{status}")
 
 
@@ -131,7 +131,7 @@ def problem_body(code: str, message: str, details: Details, request_id: str | No
 
 
 def problem_response(problem: Problem, style: ProblemStyle) -> Response:
-    """Return the HTTP response for a problem."""
+    """Return the HTTP response for a problem. `style` determines its error code if the problem does not have one."""
     notes = current_context()
     code = problem.code or style.code_of(problem.status_code)
     body = problem_body(code, problem.message, problem.details, notes.request_id if notes else None)
@@ -139,13 +139,15 @@ def problem_response(problem: Problem, style: ProblemStyle) -> Response:
 
 
 def server_problem(style: ProblemStyle) -> Problem:
-    """Return the `Problem` (error response) for an unexpected error. It contains no details about the error."""
+    """Return the `Problem` (error response) for an unexpected error. It does not contain any details about
+    the error.
+    """
     return Problem(500, "The server failed to process this request.", code=style.server_code)
 
 
 def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Problem:
-    """Return the `Problem` (error response) for an unreadable item. It contains the item's key, so that an operator can
-    find the item.
+    """Return the `Problem` (error response) for an unreadable item. Its details contain the item's key, so that an
+    operator can find the item.
 
     Clients should not retry the request, because it would fail again.
     """
@@ -176,8 +178,8 @@ def _validation_detail(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle) -> Problem:
-    """Return the `Problem` (error response) for pydantic's validation errors. If the body is not JSON, the problem has
-    the status for malformed input.
+    """Return the `Problem` (error response) for pydantic's validation errors. If the request body is not JSON, its
+    status is `malformed_status`.
     """
     details = validation_details(errors)
     if any(error.get("type") == "json_invalid" for error in errors):
@@ -192,9 +194,9 @@ def install_problems(
 ) -> None:
     """Convert all errors of an application to responses in the common error format.
 
-    `translations` maps exception classes of the application to functions that return a `Problem`. They are also used
-    for subclasses of these exceptions. Errors for unreadable items and rate limits are converted for every application.
-    All other exceptions are handled by `RequestMiddleware`.
+    `translations` maps exception classes of the application to functions that return a `Problem`. A function is also
+    used for the subclasses of its exception class. Errors for unreadable items and exceeded rate limits are converted
+    in every application. All other exceptions are handled by `RequestMiddleware`.
     """
     handlers: dict[type[Exception], Translation] = {
         UnreadableItemError: partial(unreadable_problem, style=style),
@@ -219,7 +221,9 @@ def install_problems(
 
 
 def problem_of(app: FastAPI, error: Exception) -> Problem | None:
-    """Return the problem to which an application converts an exception, or None. See `install_problems`."""
+    """Return the `Problem` to which an application converts an exception, or None if it does not convert this
+    exception. See `install_problems`.
+    """
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
@@ -242,9 +246,9 @@ def _translated(translate: Translation, style: ProblemStyle) -> Handler:
 
 
 async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemStyle) -> Response | None:
-    """Return the response for the problem.
+    """Return the HTTP response for the problem.
 
-    For an open WebSocket connection, close the connection with the message as the reason, and return None.
+    For an open WebSocket connection, close the connection with the problem's message as the reason, and return None.
     """
     if isinstance(connection, WebSocket) and connection.application_state is not WebSocketState.CONNECTING:
         code = 1011 if problem.status_code >= 500 else 1008

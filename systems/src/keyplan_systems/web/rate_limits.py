@@ -1,4 +1,5 @@
-"""Rate limits per caller, with token buckets in this process or with counters in DynamoDB for all processes.
+"""Rate limits per caller. Requests are counted with token buckets in one process, or with counters in DynamoDB that all
+processes share.
 
 | class         | limits                     | scope         | use it for                                  |
 |---------------|----------------------------|---------------|---------------------------------------------|
@@ -33,7 +34,7 @@ process.
 """
 TABLE: Final = "keyplan-rate-limits"
 _SWEPT_CALLERS: Final = 10_000
-"""Number of callers above which the buckets that are full are removed from memory."""
+"""Number of callers above which full buckets are removed from memory."""
 
 rate_limits = Table(TABLE, pk="window", ttl="expires_at")
 
@@ -56,7 +57,8 @@ def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of `allowed` requests per `window_s` seconds for each user, or for each of the callers that `per` names.
+    """A limit of `allowed` requests per `window_s` seconds. It applies to each caller, and `per` says what a caller is,
+    such as "user".
 
     Error messages contain `name` and `per`. `name` is also part of the keys of stored counters.
     """
@@ -68,7 +70,7 @@ class Limit:
 
 
 REQUESTS: Final = Limit("requests", 1_200, 60)
-"""Default limit on requests per user: bursts of 1,200 requests, and 20 requests per second on average."""
+"""Default limit on the requests of a user: bursts of 1,200 requests, and 20 requests per second on average."""
 
 
 class TooManyRequestsError(Exception):
@@ -80,9 +82,9 @@ class TooManyRequestsError(Exception):
 
 
 def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | None = None) -> Limit | None:
-    """Return the limit in an environment variable, or the default if the variable is unset or empty.
+    """Return the limit that an environment variable specifies, or the default if the variable is unset or empty.
 
-    Returns None for "off". Raises ValueError if the value does not have the format REQUESTS/SECONDS.
+    Returns None if the value is "off". Raises ValueError if the value does not have the format REQUESTS/SECONDS.
     """
     text = (os.environ if environment is None else environment).get(variable)
     if not text:
@@ -109,7 +111,7 @@ class Buckets:
         self._lock = threading.Lock()
 
     def take(self, caller: str) -> None:
-        """Take a token from the caller's bucket. Raises TooManyRequestsError if the bucket is empty."""
+        """Take a token from the bucket of the caller. Raises TooManyRequestsError if the bucket is empty."""
         limit = self._limit
         if limit is None:
             return
@@ -131,8 +133,8 @@ class Slots:
     def __init__(self, name: str, most: int, retry_after_s: float) -> None:
         """Create a limit of `most` open resources for each caller.
 
-        Error messages refer to the resources by `name`, a plural noun. Rejected callers can retry after `retry_after_s`
-        seconds.
+        Error messages contain `name`, a plural noun for the resources. `retry_after_s` is the number of seconds after
+        which a rejected caller can retry.
         """
         self._name, self._most, self._retry_after_s = name, most, retry_after_s
         self._held: Counter[str] = Counter()
@@ -159,17 +161,18 @@ class Slots:
 
 
 class SharedLimit:
-    """A limit that all processes that use the same database share. A conditional update counts each request.
+    """A limit whose counters are stored in DynamoDB and shared by all processes that use the same database. Each
+    request is counted with a conditional update.
 
-    Windows are fixed and start at multiples of their length since the epoch. A caller can therefore send twice the
-    allowed number of requests within `window_s` seconds, across the boundary of two windows. This is accepted because a
-    single counter is then sufficient. A stricter limit would require a log of requests.
+    Windows are fixed and start at multiples of their length since the epoch. Therefore, a caller can send up to twice
+    the allowed number of requests within `window_s` seconds if they span the boundary between two windows. This is
+    accepted because a single counter is then sufficient. A stricter limit would require a log of requests.
     """
 
     def __init__(self, connection: Connection, clock: Clock, limit: Limit | None) -> None:
-        """Create the limit, and the table of counters if it does not exist.
+        """Create the limit. The table of counters is also created if it does not exist.
 
-        If the limit is None, all requests are accepted and no table is created.
+        If `limit` is None, all requests are accepted and the table is not created.
         """
         self._connection, self._clock, self._limit = connection, clock, limit
         if limit is not None:

@@ -14,8 +14,8 @@ _log = logging.getLogger(__name__)
 class RequestContext:
     """Information about one request.
 
-    Threads and tasks that are started for a request copy its context variables. They all share this object, so the log
-    line at the end of the request contains the values that they add to it.
+    Threads and tasks that are started for a request copy its context variables and therefore share this object. The log
+    line at the end of the request contains all values that they add to it.
     """
 
     request_id: str
@@ -54,9 +54,11 @@ def add_log_field(name: str, value: object) -> None:
 
 
 def omit_unreadable(error: Exception) -> None:
-    """Log and count an unreadable item. Pass this function as `unreadable` to a read that should omit such items.
+    """Log and count an unreadable item. Pass this function as the parameter `unreadable` of a read that should omit
+    such items.
 
-    The count is returned in the response header X-Unreadable-Items and, with `with_unreadable`, in the body.
+    The number of omitted items is returned in the response header X-Unreadable-Items. With `with_unreadable`, it is
+    also returned in the body.
     """
     _log.error("an item cannot be read and is left out", exc_info=error)
     notes = _notes.get()
@@ -65,7 +67,9 @@ def omit_unreadable(error: Exception) -> None:
 
 
 def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a list response. If items were omitted, their number is added as `unreadable`."""
+    """Return the given body of a list response. If items were omitted, it also contains their number as
+    `unreadable`.
+    """
     notes = _notes.get()
     return body if notes is None or not notes.unreadable else {**body, "unreadable": notes.unreadable}
 
@@ -76,5 +80,5 @@ def enter_context(notes: RequestContext) -> Token[RequestContext | None]:
 
 
 def leave_context(token: Token[RequestContext | None]) -> None:
-    """Restore the information that was set before the call to `enter_context`."""
+    """Restore the information that was current before the call to `enter_context` that returned the token."""
     _notes.reset(token)

@@ -1,9 +1,9 @@
-"""A secret that replicas share, from which separate keys for cursors and tokens are derived.
+"""A secret that replicas share. Separate keys for cursors and tokens are derived from it.
 
     KEYPLAN_SECRET="$(openssl rand -base64 48)" keyplan up ...
 
-Without the secret, the keys are stored in the data folder, and replicas with different folders reject each other's
-cursors and tokens.
+Without the secret, the keys are stored in the data folder. In this case, replicas with different data folders reject
+each other's cursors and tokens.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _KEY_BYTES: Final = 32
 
 @dataclass(frozen=True)
 class Secret:
-    """A secret from which keys are derived with HKDF (RFC 5869), so that one key does not reveal another."""
+    """A secret from which keys are derived with HKDF (RFC 5869). A derived key does not reveal the other keys."""
 
     material: bytes = field(repr=False)
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 secret bytes that are derived from the secret for `purpose`. They are the same for all replicas."""
+        """Return 32 secret bytes that are derived from the secret and `purpose`. They are the same for all replicas."""
         return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode()).derive(self.material)
 
     def signing_key(self, purpose: str) -> Ed25519PrivateKey:
-        """Return a private key for signing that is derived from the secret for `purpose`. It is the same for all
+        """Return a private key for signatures that is derived from the secret and `purpose`. It is the same for all
         replicas.
         """
         return Ed25519PrivateKey.from_private_bytes(self.derived(purpose))
 
 
 def secret_from(environment: Mapping[str, str] | None = None) -> Secret | None:
-    """Return the secret in KEYPLAN_SECRET, or None if the variable is unset or empty.
+    """Return the secret in the environment variable KEYPLAN_SECRET, or None if the variable is unset or empty.
 
     Raises ValueError if the secret is too short.
     """

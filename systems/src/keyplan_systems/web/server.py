@@ -1,9 +1,9 @@
-"""The HTTP server that runs the example systems. For tests and scripts, it can run in a thread.
+"""Runs the example systems on an HTTP server. For tests and scripts, the server can run in a thread.
 
     with Running(app) as server:
         httpx.get(f"{server.url}/health")
 
-The configuration of uvicorn is the same in both cases, so tests run the same server as production.
+The configuration of uvicorn is the same in both cases, so tests use the same server as production.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Clients and load balancers close idle connections earlier, so they do not send a
 is closing.
 """
 MESSAGE_BYTES: Final = 128 * 1024
-"""Maximum size of a WebSocket message, as in Amazon API Gateway. A larger message closes the connection
-with code 1009.
+"""Maximum size of a WebSocket message in bytes, as in Amazon API Gateway. If a client sends a larger message, the
+connection is closed with code 1009.
 """
 
 
@@ -35,7 +35,7 @@ class ServingError(Exception):
 
 
 class _Server(uvicorn.Server):
-    """A server that signals when it accepts connections, so that callers need not poll."""
+    """A server that signals when it accepts connections, so that callers do not need to poll it."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -70,8 +70,8 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Finish the current requests, and then shut down the application. Raises ServingError if the application does
-        not stop in time.
+        """Stop the server: finish the current requests, and then shut down the application. Raises ServingError if the
+        application does not stop in time.
         """
         self._stop()
         if self._thread.is_alive() and error is None:
@@ -110,8 +110,8 @@ class Running:
 
 
 def server_config(app: Any, *, grace_s: float = STOP_TIMEOUT_S / 2) -> uvicorn.Config:
-    """Return the server configuration. `grace_s` is the number of seconds in which current requests can finish when the
-    server stops.
+    """Return the configuration of uvicorn. `grace_s` is the number of seconds that current requests have to finish when
+    the server stops.
     """
     # The application logs each request itself, and the server's name is not published. By default uvicorn reads the
     # caller's address from X-Forwarded-For on every connection from this machine, so that any local program, or any

@@ -2,8 +2,8 @@
 
 The cookie contains the same claims about the user as a token (subject, roles, email address). It is signed with a key
 that all replicas share, so sessions are not stored on the server. The cookie is HttpOnly and SameSite=Lax. A request
-that changes data must also contain the session's CSRF token, which only the server's own pages know, in the form field
-`csrf` or the header `X-CSRF-Token`. In addition, the request must not come from another site.
+that changes data must also contain the session's CSRF token in the form field `csrf` or the header `X-CSRF-Token`. Only
+the server's own pages know this token. In addition, the request must not come from another site.
 
 Sources: OWASP Cheat Sheets, "Session Management" and "Cross-Site Request Forgery Prevention" (signed double-submit
 values bound to the session, and Fetch Metadata).
@@ -51,7 +51,7 @@ class Session:
         return self._token
 
     def check(self, token: str | None) -> None:
-        """Raise `Problem` with status 403 unless the token is the session's CSRF token."""
+        """Raise `Problem` with status 403 unless `token` is the session's CSRF token."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self._token.encode()):
             raise Problem(403, "This page is out of date. Reload it and try again.", code="csrf")
 
@@ -65,7 +65,7 @@ class Session:
 
 
 class Sessions:
-    """Middleware that reads and sets the session cookie for all applications of the server."""
+    """Middleware that reads and sets the session cookie for all applications on the server."""
 
     def __init__(self, app: ASGIApp, key: bytes, clock: Clock | None = None, *, is_secure: bool = False) -> None:
         """Create the middleware. `key` signs the cookies. If `is_secure` is True, browsers send them only
@@ -74,7 +74,9 @@ class Sessions:
         self._app, self._key, self._clock, self.is_secure = app, key, clock or SystemClock(), is_secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Set `request.state.session`. Requests from other sites that would change data are rejected with 403."""
+        """Set `request.state.session` and run the application. If a request from another site would change data,
+        respond with 403.
+        """
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -98,7 +100,9 @@ class Sessions:
         await self._app(scope, receive, send_with_cookie)
 
     def cookie(self, session_id: str | None = None, claims: Mapping[str, Any] | None = None) -> str:
-        """Return the Set-Cookie header for a session. If `claims` are given, the user is signed in."""
+        """Return the Set-Cookie header for a session. If `claims` are given, the user to whom they belong
+        is signed in.
+        """
         now_s = int(self._clock.now())
         kept_claims = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
         person = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **kept_claims} if claims else {}
@@ -145,10 +149,11 @@ def session_of(connection: HTTPConnection) -> Session | None:
 
 
 def principal_of_session(connection: HTTPConnection) -> Principal | None:
-    """Return the signed-in user of the request's session, or None. Call it for requests without a bearer token.
+    """Return the signed-in user of the request's session, or None if the user is not signed in. Call this function for
+    requests without a bearer token.
 
-    Raises `Problem` with status 403 if the request would change data and `X-CSRF-Token` does not contain the CSRF
-    token.
+    Raises `Problem` with status 403 if the request would change data and its header `X-CSRF-Token` does not contain the
+    session's CSRF token.
     """
     session = session_of(connection)
     if session is None or session.principal is None:
@@ -159,7 +164,7 @@ def principal_of_session(connection: HTTPConnection) -> Principal | None:
 
 
 def _is_same_origin(scope: Scope) -> bool:
-    """Return False if the request's headers show that a page of another site sent it."""
+    """Return False if the headers of the request show that it was sent by a page of another site."""
     headers = Headers(scope=scope)
     site = headers.get("sec-fetch-site")
     if site is not None and scope["type"] == "http":

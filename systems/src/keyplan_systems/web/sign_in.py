@@ -1,7 +1,7 @@
 """Sign-in to the web pages, either as a sample user or with an OpenID provider.
 
 Sign-in with a provider uses the authorization code flow with PKCE, `state` and `nonce`, according to OpenID Connect
-Core 1.0 (section 3.1) and RFC 9700. Tokens are transferred only in the response of the provider's token endpoint and
+Core 1.0 (section 3.1) and RFC 9700. Tokens are transferred only in the response of the provider's token endpoint, and
 never in a URL. The session cookie contains only the claims that the systems use.
 """
 
@@ -38,24 +38,28 @@ _TIMEOUT_S: Final = 10.0
 
 @dataclass(frozen=True)
 class Provider:
-    """An OpenID provider and the settings of this server as its client."""
+    """An OpenID provider, and the settings of this server as a client of the provider."""
 
     issuer: str
     client_id: str
     verifier: TokenVerifier
     """Verifier for the provider's ID tokens, whose audience is the client ID."""
     public_url: str
-    """URL at which browsers reach this server, without a trailing slash. The provider redirects to it."""
+    """URL at which browsers reach this server, without a trailing slash. After sign-in, the provider redirects browsers
+    to this URL.
+    """
     client_secret: str | None = None
     scope: str = "openid profile email"
 
 
 class _RefusedError(Exception):
-    """Raised if the provider rejects an authorization code. The message is the provider's error code."""
+    """Raised if the provider rejects an authorization code. The message is the error code that the provider
+    returned.
+    """
 
 
 class SignIn(Protocol):
-    """Interface of a sign-in method."""
+    """Interface of a sign-in method, which provides routes for signing in and out."""
 
     def routes(self) -> Sequence[Route]:
         """Return the sign-in routes, relative to the root of the server."""
@@ -84,7 +88,9 @@ class _Base:
 
 
 class SampleSignIn(_Base):
-    """Sign-in as a sample user with one click, for servers that can be reached only from the same machine."""
+    """Sign-in as a sample user with one click. It is meant for servers that can be reached only from the
+    same machine.
+    """
 
     def __init__(
         self,
@@ -94,7 +100,8 @@ class SampleSignIn(_Base):
     ) -> None:
         """Create the sign-in method. `people` maps the name of each system to its title and its sample users.
 
-        `is_local` returns True for host names of the same machine. `wording` returns the language and texts of a page.
+        `is_local` returns True for the host names of this machine. `wording` returns the language and the texts of the
+        sign-in page.
         """
         super().__init__(wording)
         self._people, self._is_local = dict(people), is_local
@@ -129,9 +136,11 @@ class SampleSignIn(_Base):
         return _signed_in(request, claims, target if target != "/" else own)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Return a 403 page if the host name in the request is not local, or None.
+        """Return a page with status 403 if the host name in the request is not a name of this machine, or None
+        otherwise.
 
-        An attacker can make the host name of another site resolve to this machine (DNS rebinding).
+        This check is needed because an attacker can make the host name of another site resolve to this machine (DNS
+        rebinding).
         """
         if self._is_local(request.url.hostname or ""):
             return None
@@ -152,7 +161,7 @@ class ProviderSignIn(_Base):
         """Create the sign-in method.
 
         `flow_key` signs the cookie that contains the state of a sign-in in progress. `wording` returns the language and
-        texts of a page.
+        the texts of the sign-in page.
         """
         super().__init__(wording)
         self._provider, self._key, self._clock = provider, flow_key, clock or SystemClock()
@@ -238,7 +247,7 @@ class ProviderSignIn(_Base):
         }
 
     async def _id_token(self, metadata: Mapping[str, Any], code: str, verifier: str) -> str:
-        """Exchange an authorization code for an ID token.
+        """Exchange an authorization code for an ID token, and return the token. `verifier` is the PKCE code verifier.
 
         Raises _RefusedError if the provider rejects the code, and httpx.HTTPError if the provider fails.
         """
@@ -260,8 +269,8 @@ class ProviderSignIn(_Base):
         return str(response.raise_for_status().json().get("id_token", ""))
 
     async def _discovered(self) -> dict[str, Any]:
-        """Return the provider's metadata. Raises httpx.HTTPError if it cannot be fetched, and ValueError if it belongs
-        to another issuer.
+        """Return the provider's metadata. Raises httpx.HTTPError if the metadata cannot be fetched, and ValueError if
+        it belongs to a different issuer.
         """
         if self._metadata is None:
             url = f"{self._provider.issuer.rstrip('/')}/.well-known/openid-configuration"
@@ -283,7 +292,7 @@ class ProviderSignIn(_Base):
 
 
 class NoSignIn(_Base):
-    """A sign-in page for servers without sign-in. It shows why users cannot sign in."""
+    """Sign-in page of a server on which users cannot sign in. The page shows the reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(lambda _request: Wording())
@@ -298,15 +307,17 @@ class NoSignIn(_Base):
 
 
 def local_path(path: str | None) -> str:
-    """Return the path for a redirect if it is a path on this server. For other values, such as URLs, return "/"."""
+    """Return `path` if it is a path on this server, so that a redirect to it is safe. For other values, such as URLs,
+    return "/".
+    """
     if not path or not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isprintable():
         return "/"
     return path
 
 
 def _signed_in(request: Request, claims: Mapping[str, Any], path: str) -> Response:
-    """Return the redirect after sign-in. It sets a new session ID, so that an attacker who knows the old ID cannot use
-    it.
+    """Return the response that signs the user in and redirects to `path`. It sets a new session ID, so that an attacker
+    who knows the old ID cannot use it.
     """
     response = RedirectResponse(path, 303)
     response.headers.append("Set-Cookie", _sessions(request).cookie(claims=claims))

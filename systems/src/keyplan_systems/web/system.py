@@ -25,26 +25,26 @@ class Resources:
     """The resources that the process provides to an example system."""
 
     connection: Connection
-    """Connection to DynamoDB or to the embedded engine. The system's tables exist."""
+    """Connection to DynamoDB or to the embedded engine. The system's tables already exist."""
     folder: Path
-    """Folder for the system's own files. It exists."""
+    """Folder for the system's own files. The folder already exists."""
     clock: Clock
     verifier: TokenVerifier
     """Verifier for the tokens of users."""
     runner: str | None = None
-    """Name of this process as a reader of streams. It is unique among running processes.
+    """Name that identifies this process as a reader of streams. It is unique among the running processes.
 
     After a restart, the process gets the same name, so that it can immediately continue to read the stream shards that
     it has leased. If None, each reader generates a new name.
     """
     secret: Secret | None = None
-    """Secret that replicas share. If None, keys are generated in the folder and shared only by processes that use this
-    folder.
+    """Secret that replicas share. If it is None, keys are generated and stored in the folder, so that only processes
+    that use the same folder share them.
     """
 
     @property
     def dead_letters(self) -> Destination:
-        """The dead-letter destination for stream records that could not be processed: the table keyplan-failures, which
+        """The destination for stream records that could not be processed: the table keyplan-failures, which all
         replicas share.
         """
         return TableDestination(self.connection, create=True, clock=self.clock)
@@ -57,7 +57,7 @@ class UnfinishedError(ExceptionGroup[Exception]):
 
     @classmethod
     def of(cls, errors: Sequence[Exception], done: int) -> UnfinishedError:
-        """Return the exception for a non-empty list of errors and a number of completed tasks."""
+        """Return an exception that contains the given errors, at least one, and the number of completed tasks."""
         error = cls(f"{len(errors)} steps failed; they are tried again", errors)
         error.done = done
         return error
@@ -65,14 +65,15 @@ class UnfinishedError(ExceptionGroup[Exception]):
 
 @dataclass(frozen=True)
 class Worker:
-    """A background worker that processes small tasks, such as a sweeper or a stream consumer."""
+    """A background worker that repeatedly executes pending tasks, such as a sweeper or a stream consumer."""
 
     name: str
     run_once: Callable[[], int]
     """Function that executes the pending tasks and returns their number.
 
-    If it raises an exception, the caller logs the exception and calls it again later. UnfinishedError contains the
-    number of tasks that were completed despite the errors; if it is not 0, the caller continues without a pause.
+    If the function raises an exception, the caller logs the exception and calls the function again later.
+    UnfinishedError contains the number of tasks that were completed despite the errors. If this number is not 0, the
+    caller calls the function again without a pause.
     """
     every_s: float = 1.0
     """Pause in seconds after a call that found no pending tasks."""
@@ -80,10 +81,10 @@ class Worker:
 
 @dataclass(frozen=True)
 class Built:
-    """A system that is ready to run."""
+    """A system that is ready to run, with its application and its workers."""
 
     app: ASGIApp
-    """The system's API and pages, which are mounted under the system's name."""
+    """The application that serves the system's API and pages. It is mounted under the system's name."""
     workers: tuple[Worker, ...]
     load_sample: Callable[[], None]
     """Function that loads the sample data. Repeated calls change nothing."""
@@ -93,7 +94,7 @@ class Built:
 
 @dataclass(frozen=True)
 class DemoStage:
-    """The environment in which a system runs its part of `keyplan demo`, using its public API."""
+    """The environment in which a system runs its part of `keyplan demo`. The system is used through its public API."""
 
     url: str
     """URL of the system, without a trailing slash."""
@@ -102,17 +103,19 @@ class DemoStage:
     say: Callable[[str], None]
     """Function that prints a line of text about a step of the demo."""
     folder: Path | None = None
-    """Data folder of the running systems. None if it is deleted after the demo."""
+    """Data folder of the running systems, or None if the folder is deleted after the demo."""
     has_links: bool = True
-    """False if the systems stop at the end of the demo, so that links to them would not work."""
+    """Whether the systems keep running after the demo. If False, links to them are not printed."""
 
     def client(self, subject: str, **claims: Any) -> httpx.Client:
-        """Return an HTTP client that sends requests as a user."""
+        """Return an HTTP client that sends requests as the user `subject`. `claims` are the arguments of `token`."""
         headers = {"Authorization": f"Bearer {self.token(subject, **claims)}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 
     def link(self, path: str, person: str = "") -> None:
-        """Print the URL of a page that shows the result, and the name of a sample user who may view it."""
+        """Print the URL of a page that shows the result. `person` is the name of a sample user who is permitted to view
+        the page.
+        """
         if self.has_links:
             self.say(f"see {self.url}/app/{path}{f' as {person}' if person else ''}")
 
@@ -130,7 +133,7 @@ class SamplePerson:
     """User ID, which is the subject of the user's tokens."""
     name: str
     about: str
-    """What the user does in the sample data, in one sentence."""
+    """Description of the user's role in the sample data, in one sentence."""
     roles: tuple[str, ...] = ()
     claims: Mapping[str, Any] = field(default_factory=dict)
     """Additional claims in the user's tokens, such as the email address."""
@@ -141,7 +144,9 @@ class System:
     """The description of an example system, which `keyplan up` uses to run the system."""
 
     name: str
-    """Name of the system, such as todo or ask_a_human. It is also used in URL paths and for the system's folder."""
+    """Name of the system, such as todo or ask_a_human. The name is also used in URL paths and as the name of the
+    system's folder.
+    """
     title: str
     design: str
     """Module that contains the system's design."""
@@ -155,8 +160,8 @@ class System:
     people: tuple[SamplePerson, ...] = ()
     """Sample users, for the sign-in page of a development server."""
     start: str | None = None
-    """Path of the first web page, relative to the system's path. None if the system has no pages."""
+    """Path of the first web page, relative to the system's path, or None if the system does not have web pages."""
     wording: Callable[[Request], Wording] | None = None
-    """Function that returns the language and texts of the sign-in page, for users who come from the system's pages. If
-    None, English is used.
+    """Function that returns the language and the texts of the sign-in page for users who come from this system's pages.
+    If it is None, the texts are in English.
     """

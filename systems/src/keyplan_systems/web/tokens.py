@@ -1,11 +1,12 @@
-"""Verification of bearer tokens, which must be JWTs from the configured issuer for the configured audience.
+"""Verifies bearer tokens. They must be JWTs from the configured issuer for the configured audience.
 
 The checks are made in this order: format, algorithm, key, signature, issuer, audience, times, subject. Times are
 checked here and not by PyJWT, because PyJWT always uses the system clock.
 
-Access tokens of Amazon Cognito have no `aud` claim unless the client requested a resource binding. They contain the ID
-of the app client in `client_id`, and `token_use` is `access`. For these tokens, `client_id` is compared with the
-audience. Source: Amazon Cognito Developer Guide, "Understanding the access token" and "Verifying JSON web tokens".
+Access tokens of Amazon Cognito do not have an `aud` claim unless the client requested a resource binding. They contain
+the ID of the app client in `client_id`, and the value of `token_use` is `access`. For these tokens, `client_id` is
+compared with the audience. Source: Amazon Cognito Developer Guide, "Understanding the access token" and "Verifying JSON
+web tokens".
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class Principal:
 
     @property
     def verified_email(self) -> str | None:
-        """The email address if the issuer has verified it, as written in the token, or None.
+        """The email address in the token if the issuer has verified it, or None otherwise.
 
-        The claim `email_verified` may be a string, because Amazon Cognito writes booleans as strings in some tokens.
+        The claim `email_verified` can be a string, because Amazon Cognito writes booleans as strings in some tokens.
         """
         email, verified = self.claims.get("email"), self.claims.get("email_verified")
         return email if isinstance(email, str) and email and (verified is True or verified == "true") else None
@@ -69,8 +70,8 @@ class TokenRules:
 
     `audience` is compared with the claim `aud`, or with `client_id` for a Cognito access token without `aud`.
     `leeway_s` is the accepted difference between clocks, in seconds. All `required_claims` must be present.
-    `roles_claims` are the claims that contain roles, either as a list or as one string with spaces; all of them are
-    combined.
+    `roles_claims` are the claims that contain roles, either as a list or as a string with spaces between them. The
+    roles in all these claims are combined.
     """
 
     audience: str | tuple[str, ...]
@@ -89,7 +90,7 @@ class TokenRules:
 
 
 class TokenVerifier:
-    """Verifier that checks tokens against rules, using the keys from a source. Instances are thread-safe."""
+    """Verifies tokens according to rules, with the keys from a key source. Instances are thread-safe."""
 
     def __init__(self, rules: TokenRules, keys: KeySource, clock: Clock | None = None) -> None:
         self.rules = rules
@@ -98,7 +99,7 @@ class TokenVerifier:
 
     @property
     def may_block(self) -> bool:
-        """Whether `verify` may wait for the network."""
+        """Whether `verify` can wait for the network. If it is True, coroutines must call `verify` in a thread."""
         return self._keys.may_block
 
     def verify(self, token: str) -> Principal:
@@ -195,5 +196,5 @@ def _roles(claims: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
 
 
 def development_keys(key: DevelopmentKey) -> StaticKeys:
-    """Return a key source that contains the public key of a development key pair."""
+    """Return a key source that contains only the public key of a development key pair."""
     return StaticKeys(key.jwks(), "the development key")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 _CHARACTERS_PER_STEP: Final = 25
-"""Number of characters of a caption that viewers can read during one step of the demo."""
+"""Number of characters of a caption that a viewer can read during one step of the demo."""
 _TYPED: Final = 60
-"""Number of characters of a text that are typed one by one. The rest of a longer text appears immediately."""
+"""Maximum number of characters of a text that are typed one by one. The rest of a longer text appears immediately."""
 _TIMEOUT_MS: Final = 60_000
 _NO_ROOT_SANDBOX: Final = "--no-sandbox"
 # Styles are set by script, because the pages' policy allows no style attributes in HTML.
@@ -53,7 +53,7 @@ class BrowserMissingError(Exception):
 
 @dataclass
 class Actor:
-    """A user's browser window."""
+    """A user of the demo, with the browser window in which the user acts."""
 
     page: Page
     pace_s: float
@@ -106,7 +106,8 @@ class Tour:
     actors: list[Actor] = field(default_factory=list)
 
     def open(self, person: str = "", path: str = "app/") -> Actor:
-        """Open a window at one of the system's paths. If a sample user is given, sign in as this user.
+        """Open a window that shows one of the system's paths. If `person` is the name of a sample user, sign in as this
+        user.
 
         Windows are placed side by side, starting on the left.
         """
@@ -132,7 +133,9 @@ class Tour:
         return actor
 
     def say(self, actor: Actor, text: str) -> None:
-        """Print a line, and show it as a caption in the user's window for as long as it takes to read."""
+        """Print a line of text, show it as a caption in the actor's window, and wait for as long as a viewer needs to
+        read it.
+        """
         self.report(text)
         for other in self.actors:
             if other is not actor:
@@ -153,7 +156,7 @@ class Tour:
                 actor.page.wait_for_event("close", timeout=0)
 
     def _place(self, page: Page) -> None:
-        """Move the window to the left or right half of the screen."""
+        """Move the window of a page to the left or right half of the screen."""
         width, height = page.evaluate("[screen.availWidth, screen.availHeight]")
         session = page.context.new_cdp_session(page)
         window = session.send("Browser.getWindowForTarget")["windowId"]
@@ -200,7 +203,7 @@ def chromium_path(*, headless: bool = True) -> str | None:
     """Return the path of the Chromium or Chrome that is installed on this machine, or None to use Playwright's own
     browser.
 
-    Without a window, Chromium's headless shell is preferred: it needs less than half of the processor time.
+    If `headless` is True, Chromium's headless shell is preferred, because it uses less than half of the processor time.
     """
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names if headless else names[1:])), None)
