@@ -1,1 +1,1 @@
-"""The to-do system: its service and its data lake."""
+"""A to-do system: a service with an API and web pages, and a data lake."""

@@ -1,4 +1,4 @@
-"""The REST API: FastAPI with verified tokens, a uniform error format, health checks and OpenAPI."""
+"""The REST API, built with FastAPI: verified tokens, a uniform error format, health checks and OpenAPI."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def application(
 ) -> FastAPI:
     """Return the application with the API and the pages of a service.
 
-    `checks` are the service's health checks. `dashboard` reads statistics from the data lake. It is None if the lake is
-    not available.
+    `checks` contains the health checks by name. `dashboard` reads statistics from the data lake. It is None if the
+    system runs without a lake.
     """
     app = web_application("To-do", translations=TRANSLATIONS, verifier=verifier, checks=checks, clock=clock)
     add_routes(app, user_routes(service), task_routes(service), administration_routes(service))

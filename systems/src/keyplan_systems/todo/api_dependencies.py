@@ -27,7 +27,8 @@ _USER_ID: TypeAdapter[str] = TypeAdapter(UserId)
 
 
 def person_of(caller: Caller) -> Person:
-    """Return the user that the caller's token identifies. The user's name is the name, user name or email claim.
+    """Return the user that the caller's token identifies. The user's name is the name claim, the user name claim or the
+    email claim, whichever is present first.
 
     Raises `Problem` with status 401 if the subject is not a valid user ID.
     """
@@ -77,20 +78,22 @@ Cursor: TypeAlias = Annotated[
 def request_of(
     http: HttpRequest, person: Person, key: str, body: Any = None, seen_version: str | None = None
 ) -> Request:
-    """Return the service's `Request` for an HTTP request. It contains the idempotency key, and a fingerprint of the
-    method, path, body and expected version, by which a repeated request is recognized.
+    """Return the service's `Request` for an HTTP request.
+
+    It contains the idempotency key and a fingerprint. The fingerprint is computed from the method, path, body and
+    expected version, and shows whether a request with the same key is the same request.
     """
     return Request(person.user_id, key, fingerprint(http.method, http.url.path, [body, seen_version]))
 
 
 def version_of(seen_version: str | None) -> int | None:
-    """Return the version number in the If-Match header, or None if the header is missing."""
+    """Return the version number in an If-Match header, or None if the header is missing."""
     return None if seen_version is None else int(seen_version.strip('"'))
 
 
 def answer_response(answer: Answer) -> Response:
-    """Return the HTTP response for an answer of the service. A repeated request gets the same bytes as the
-    first one.
+    """Return the HTTP response for an answer of the service. The response to a repeated request has the same bytes as
+    the first response.
     """
     add_log_field("replayed", answer.replayed)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
@@ -99,12 +102,12 @@ def answer_response(answer: Answer) -> Response:
 
 
 def json_response(body: object) -> Response:
-    """Return a value as a JSON response."""
+    """Return an HTTP response with the value as JSON."""
     return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 
 
 def page_response(tasks: tuple[Task, ...], cursor: str | None) -> Response:
-    """Return the response with a page of tasks."""
+    """Return the HTTP response for a page of tasks and the cursor of the next page."""
     return json_response(with_unreadable({"tasks": [task_body(task) for task in tasks], "cursor": cursor}))
 
 
@@ -129,4 +132,4 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Functions that convert exceptions raised by the routes to error responses, by exception type."""
+"""Functions that convert an exception to an error response, by exception type."""

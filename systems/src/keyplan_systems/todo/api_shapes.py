@@ -18,8 +18,9 @@ CategoryInput = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#
 
 
 def _written_out(value: object) -> object:
-    """Return the text of a date unchanged. Raises ValueError unless it is a string in the format YYYY-MM-DD, because
-    pydantic also accepts numbers and timestamps as dates.
+    """Return the value unchanged if it is a string in the format YYYY-MM-DD. Otherwise, raise ValueError.
+
+    Without this check, pydantic would also accept numbers and timestamps as dates.
     """
     if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         return value
@@ -57,7 +58,7 @@ def _example(*examples: dict[str, Any]) -> ConfigDict:
 
 
 class NewTask(BaseModel):
-    """A task to create. Defaults: status pending, priority medium."""
+    """A task to create. By default, its status is pending and its priority is medium."""
 
     model_config = _example({"title": "Water the plants", "priority": "high", "due_date": "2025-11-30"})
 
@@ -130,8 +131,8 @@ class TaskAnswer(BaseModel):
 class TaskPage(BaseModel):
     """A page of tasks.
 
-    `cursor` is passed to request the next page, and is null on the last page. A page can be shorter than requested.
-    `unreadable` is the number of items that were omitted because they are unreadable, if any.
+    `cursor` is the parameter for requesting the next page, and is null on the last page. A page can be shorter than
+    requested. If unreadable items were omitted, `unreadable` is their number.
     """
 
     model_config = _example({"tasks": [TASK_EXAMPLE], "cursor": None})
@@ -150,7 +151,7 @@ class Several(BaseModel):
 
 
 class Counts(BaseModel):
-    """The number of tasks per status and per priority, and the number of items that could not be counted, if any."""
+    """The number of tasks per status and per priority. If items could not be counted, their number is also included."""
 
     model_config = _example({"status": {"pending": 3}, "priority": {"urgent": 1}})
 
@@ -175,7 +176,9 @@ class BulkAnswer(BaseModel):
 
 
 class DeletedCompleted(BaseModel):
-    """The results for all deleted tasks. `more` is True if completed tasks remain, which another request can delete."""
+    """The results for all tasks to delete. `more` is True if further completed tasks exist, which another request can
+    delete.
+    """
 
     model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "deleted"}], "more": False})
 
@@ -210,7 +213,7 @@ class UserPage(BaseModel):
 
 
 class Leaving(BaseModel):
-    """The response to a request that has started the deletion of a user."""
+    """The response to a request that starts the deletion of a user."""
 
     model_config = _example({"user_id": "ada", "status": "deleting"})
 

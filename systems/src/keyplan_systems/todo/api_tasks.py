@@ -139,9 +139,9 @@ def _add_reads(router: APIRouter, service: Service) -> None:
 
 
 def _add_one(router: APIRouter, service: Service) -> None:
-    """Add the route for a single task.
+    """Add the routes for a single task and for the tasks below a user's path.
 
-    It must be added after all other routes below the user's path, because its path matches any word.
+    These routes must be added after all other routes below /tasks, because the path /tasks/{task_id} matches any word.
     """
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="Get a task")
@@ -178,5 +178,5 @@ def _own(caller: str, user_id: str) -> None:
 
 
 def _json(body: NewTask | TaskChanges | BulkStatus) -> Any:
-    """Return only the fields that were sent, as plain values, for the fingerprint of the request."""
+    """Return the fields that the request contains as JSON values. They are part of the request's fingerprint."""
     return body.model_dump(mode="json", exclude_unset=True)

@@ -70,8 +70,8 @@ def user_routes(service: Service) -> APIRouter:
 
 
 def administration_routes(service: Service) -> APIRouter:
-    """Return the routes for administrators. They scan the whole table, as specified in the published design that the
-    to-do system implements.
+    """Return the routes for administrators. They scan the whole table, as the published design of the to-do system
+    specifies.
     """
     administrators = Depends(require_role(ADMINISTRATORS))
     router = api_router(prefix=f"{PREFIX}/admin", tags=["administration"], dependencies=[administrators])

@@ -1,4 +1,4 @@
-"""Assembly of the to-do system: API, deletion job, and lake feed."""
+"""Builds the to-do system: the API, the worker that deletes users, and the feed of the data lake."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 RETENTION = "KEYPLAN_TODO_COMPLETED_RETENTION_DAYS"
-"""Environment variable with the number of days for which completed tasks are kept. By default, they are kept
-permanently."""
+"""Environment variable with the number of days for which completed tasks are kept. If it is unset, they are kept
+permanently.
+"""
 LAKE = "KEYPLAN_TODO_LAKE"
-"""Environment variable with the lake's location, such as s3://bucket/todo. The default is the folder `lake` in the
-system's data folder.
+"""Environment variable with the location of the data lake, such as s3://bucket/todo. The default is the folder `lake`
+in the system's data folder.
 """
 REFRESHED_EVERY_S = 15.0
 
@@ -52,9 +53,10 @@ def _policy() -> Policy:
 
 
 def _lake(resources: Resources) -> tuple[list[Worker], Dashboard | None, Callable[[], None]]:
-    """Return the lake's workers, the dashboard, and a function that closes the lake.
+    """Return the workers of the data lake, the dashboard, and a function that closes the lake.
 
-    The lake and the dashboard require the libraries of keyplan-systems[lake].
+    The lake and the dashboard require the extra `lake` of keyplan-systems. If it is not installed, the result contains
+    no workers and no dashboard.
     """
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
         return [], None, lambda: None

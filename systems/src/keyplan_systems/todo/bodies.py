@@ -1,4 +1,4 @@
-"""API representations of users and tasks: JSON members with times in Unix seconds."""
+"""Converts users and tasks to the JSON objects that the API returns. Times are in Unix seconds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def task_body(task: Task) -> dict[str, Any]:
 def user_body(user: User) -> dict[str, Any]:
     """Return the JSON representation of a user.
 
-    `email_verified` is false if the address is not verified, and absent otherwise.
+    If the email address is not verified, `email_verified` is false. If it is verified, the member is absent.
     """
     verified = {} if user.email is not None else {"email_verified": False}
     return {

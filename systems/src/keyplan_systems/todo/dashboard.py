@@ -1,4 +1,4 @@
-"""Statistics about one user's tasks from the data lake: throughput, completion time and categories."""
+"""Statistics about a user's tasks, read from the data lake: throughput, completion time and categories."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BY_CATEGORY = """
 
 
 class Lake(Protocol):
-    """Interface of a data lake that runs queries, such as `keyplan_systems.todo.lake.lake.Lake`."""
+    """Interface for data lakes that run SQL queries, such as `keyplan_systems.todo.lake.lake.Lake`."""
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
         """Run a query and return an Arrow table."""
@@ -47,7 +47,7 @@ class Lake(Protocol):
 
 @dataclass(frozen=True)
 class Figures:
-    """Statistics about one user's tasks. Days are in UTC."""
+    """Statistics about the tasks of a user. Days are in UTC."""
 
     total: int
     open: int
@@ -56,15 +56,15 @@ class Figures:
     median_hours: float | None
     """Median time from creation to completion, in hours."""
     as_of: datetime | None
-    """Time of the newest change in the lake. None if the lake contains no tasks of the user."""
+    """Time of the newest change in the lake, or None if the lake contains no tasks of the user."""
     days: list[date]
     created: list[float]
     finished: list[float]
     hours: list[float | None]
-    """Median completion time in hours of the tasks completed on each day."""
+    """Median completion time in hours for each of the `days`, or None if no task was completed on the day."""
     weeks: list[date]
     categories: list[tuple[str, list[float]]]
-    """Number of new tasks per week for the most frequent categories."""
+    """The most frequent categories, each with the number of new tasks in each of the `weeks`."""
 
 
 class Dashboard:

@@ -1,4 +1,6 @@
-"""The to-do part of the demo: two identical requests create one task, which is completed and counted in the lake."""
+"""The to-do part of the demo. Two identical requests create one task, which is then completed and counted
+in the lake.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run the to-do part of the demo in a browser: Ada adds, completes and reopens a task, and views her statistics."""
+    """Run the to-do part of the demo in a browser: Ada adds a task, completes and reopens it, and views her
+    statistics.
+    """
     ada, title = tour.open("ada"), f"Hang the lamp {uuid.uuid4().hex[:4]}"
     tour.say(ada, "Ada adds a task in one line: date, priority and category are read from it")
     ada.write(ada.page.get_by_label("New task"), f"{title} tomorrow !high #home")

@@ -1,4 +1,4 @@
-"""Rules for tasks and users as plain functions: changes, overdue tasks, IDs and email addresses."""
+"""Rules for tasks and users as pure functions: changes, overdue tasks, IDs and email addresses."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 """Priorities in order of urgency. The index sorts them alphabetically."""
 
 MOST_DAYS_KEPT = 36_500
-"""Longest retention that can be set, in days: a hundred years, so that expiry dates stay in the supported range."""
+"""Maximum number of days for which completed tasks can be kept. It is a hundred years, so that expiry dates
+are valid.
+"""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The operator's settings for stored tasks."""
+    """The operator's settings for the storage of tasks."""
 
     completed_retention_days: int | None = None
     """Number of days after which completed tasks are deleted from the table, or None to keep them. The lake always
@@ -47,7 +49,9 @@ def utc_now(clock: Clock) -> datetime:
 
 
 def new_task_id(clock: Clock) -> str:
-    """Return a version 7 UUID (RFC 9562), which starts with the time in milliseconds. IDs sort by creation time."""
+    """Return a new version 7 UUID (RFC 9562). It starts with the current time in milliseconds, so IDs sort by creation
+    time.
+    """
     value = (int(clock.now() * 1000) & (1 << 48) - 1) << 80 | clock.random.getrandbits(80)
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62
@@ -55,11 +59,12 @@ def new_task_id(clock: Clock) -> str:
 
 
 def stored_email(address: str) -> str:
-    """Return the normalized form in which an address is stored and compared.
+    """Return the normalized form of an email address, in which addresses are stored and compared.
 
-    It is in lower case with one spelling of the domain. The domain is lowercased without case folding, because
-    faß.example and fass.example are two different domains. Raises InvalidError for an invalid address, or if the
-    normalized form is too long, because some letters are converted to several.
+    It is in lower case, with the domain in one of its possible spellings. The domain is lowercased without case
+    folding, because faß.example and fass.example are two different domains. Raises InvalidError if the address is
+    invalid or its normalized form is too long. The normalized form can be longer, because some letters are converted to
+    several.
     """
     try:
         validated = validate_email(address.strip(), check_deliverability=False)
@@ -72,8 +77,8 @@ def stored_email(address: str) -> str:
 
 
 def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: Policy) -> Task:
-    """Return the task with changed fields. Completing it sets the completion and expiry times, and reopening clears
-    both.
+    """Return a copy of the task with the changes applied. Completing the task sets the completion and expiry times, and
+    reopening it clears both.
     """
     values = {**task.model_dump(), **changes, "updated_at": now}
     status = Status(values["status"])
@@ -83,7 +88,7 @@ def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: 
 
 
 def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datetime | None]:
-    """Return the completion and expiry times that a task gets with a new status."""
+    """Return the fields with the completion time and the expiry time of a task whose status changes to `status`."""
     if status is not Status.COMPLETED:
         return {"completed_at": None, "expiration_timestamp": None}
     days = policy.completed_retention_days
@@ -91,7 +96,7 @@ def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datet
 
 
 def today(clock: Clock, zone: str = "UTC") -> date:
-    """Return the current day in an IANA time zone. Raises InvalidError for an unknown zone."""
+    """Return the current date in an IANA time zone. Raises InvalidError if the zone is unknown."""
     if zone not in _zones():
         raise InvalidError(f"Unknown time zone {zone!r}.")
     return datetime.fromtimestamp(clock.now(), ZoneInfo(zone)).date()

@@ -27,7 +27,7 @@ app = Table(
 )
 
 Timestamp = Annotated[datetime, Attribute(stored="epoch_s")]
-"""Timestamp stored as Unix seconds, as specified in the published design that the to-do system implements."""
+"""Timestamp that is stored in Unix seconds, as the published design of the to-do system specifies."""
 UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._|:@+-]+$")]
 TaskId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$")]
 Category = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#]+$")]
@@ -62,24 +62,25 @@ class Priority(StrEnum):
     store_key_fields=False,
 )
 class User(Entity):
-    """A user, who is created on first use."""
+    """A user. The item is created when the user first sends a request."""
 
     user_id: UserId
     email: Address | None = None
-    """Address that is reserved for this user, in normalized form. None if no address is verified."""
+    """Normalized email address that is reserved for this user, or None if no address is verified."""
     email_verified_at: Timestamp | None = None
-    """Time at which a token was received that verifies `email`. None for items stored before addresses were
-    verified.
+    """Time at which the system received a token that verifies `email`. None for items that were stored before the
+    system verified addresses.
     """
     claimed_email: Address | None = None
-    """Unverified email address that the user has entered. It is not reserved: other users can enter the same address,
-    and its owner can verify it.
+    """Unverified email address that the user has entered.
+
+    It is not reserved: other users can enter the same address, and its owner can verify it.
     """
     name: Annotated[str, Field(min_length=1, max_length=100)]
     created_at: Timestamp
     updated_at: Timestamp
     deleting_since: Timestamp | None = None
-    """Time at which the user's deletion started. None unless a deletion job is removing the user's tasks."""
+    """Time at which the user's deletion started, or None if the user is not being deleted."""
     version: int = 0
 
 
@@ -121,7 +122,9 @@ class Task(Entity):
     updated_at: Timestamp
     completed_at: Timestamp | None = None
     expiration_timestamp: Timestamp | None = None
-    """Time at which the task expires. Set at completion if completed tasks are kept for a limited time."""
+    """Time at which the task expires. It is set when the task is completed, if completed tasks are kept for a limited
+    time.
+    """
     version: int = 0
 
 
@@ -131,12 +134,16 @@ class Task(Entity):
     store_key_fields=False,
 )
 class Idempotency(Entity):
-    """The response to a request, kept for 24 hours. For a bulk request, it includes the result for each task."""
+    """The stored response to a request, kept for 24 hours. The response to a bulk request includes the result for each
+    task.
+    """
 
     user_id: UserId
     request_key: RequestKey
     fingerprint: str
-    """Hash of method, path and body. A different request with the same key is rejected."""
+    """Hash of the method, path, body and expected version of the request. A different request with the same key is
+    rejected.
+    """
     response_data: str
     target_task_pk: str | None = None
     target_task_sk: str | None = None
@@ -149,7 +156,7 @@ class Idempotency(Entity):
     key=key("JOB#DELETE_USER", "USER#{user_id}"), volume=Volume(count=5, bytes=Bytes(90)), store_key_fields=False
 )
 class Deletion(Entity):
-    """A job that deletes a user. A worker finishes the job, even after repeated interruptions."""
+    """A job that deletes a user. A worker completes the job even if it is interrupted repeatedly."""
 
     user_id: UserId
     since: Timestamp

@@ -1,4 +1,4 @@
-"""Reader for a full export of a table to S3 that was copied to a local folder."""
+"""Reads a full export of a table to S3 that was copied to a local folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class ExportError(Exception):
 
 
 def time_of_export(folder: Path) -> datetime:
-    """Return the time of the data in the export. Raises ExportError if the summary of the export is invalid."""
+    """Return the time of the table's state in the export. Raises ExportError if the summary of the export
+    is invalid.
+    """
     summary = _summary(folder)
     try:
         return datetime.fromisoformat(summary["exportTime"])
@@ -28,9 +30,9 @@ def time_of_export(folder: Path) -> datetime:
 
 
 def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield every item of the export as attribute values.
+    """Yield every item of the export as a dict of attribute values.
 
-    Raises ExportError if a file is damaged, and after the last item if files are missing.
+    Raises ExportError if a file is damaged. If files are missing, ExportError is raised after the last item.
     """
     summary, count = _summary(folder), 0
     for path in sorted((folder / "data").glob("*.json.gz")):

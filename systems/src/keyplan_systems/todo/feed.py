@@ -1,14 +1,14 @@
-"""The consumer that writes every change from the table's stream to the lake, and rebuilds the lake after gaps in the
+"""The consumer that writes every change in the table's stream to the lake, and rebuilds the lake after gaps in the
 stream.
 
-Records are delivered at least once: a batch is stored first, and then the checkpoint is moved. If records are delivered
-again, after a crash or by a second consumer, the lake recognizes them by their sequence number. Checkpoints contain a
-lease for each shard, so that consumers with the same checkpoints share the shards.
+Records are delivered at least once: a batch is stored before the checkpoint is moved. If records are delivered again,
+after a crash or by a second consumer, the lake recognizes them by their sequence numbers. Checkpoints contain a lease
+for each shard, so that consumers with the same checkpoints share the shards.
 
-The stream drops records after 24 hours. The feed reads the whole table, or a given export, as the new basis of the lake
-in three cases: before the first record, if records were trimmed before they were read, and if the stream was disabled
-for a while. Changes since the start of that read, or changes in the newly enabled stream, are then applied to this
-basis.
+The stream drops records after 24 hours. Therefore the feed rebuilds the lake from the whole table or from a given
+export in three cases: before the first record, if records were trimmed before they were read, and if the stream was
+disabled for a while. Changes since the start of that read, or changes in the newly enabled stream, are then applied to
+the rebuilt lake.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ from keyplan_systems.todo.lake.events import SEQUENCE_DIGITS
 from keyplan_systems.todo.lake.lake import Lake
 
 CONSUMER = "todo-lake"
-"""Prefix of the consumer's name. Each lake is a separate consumer with its own position."""
+"""Prefix of the consumer's name. Each lake has its own consumer with its own checkpoints."""
 BATCH_RECORDS = 5_000
-"""Maximum number of records per write to the lake."""
+"""Maximum number of stream records per write to the lake."""
 SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
-"""Time since the last read of a shard, in seconds, within which the stream cannot have trimmed unread records."""
+"""Maximum number of seconds since the last read of a shard for which the stream cannot have trimmed unread records."""
 CLOCKS_DIFFER = timedelta(minutes=5)
-"""Maximum time by which this clock may be ahead of the service's clock, which dates the changes. Changes that are dated
-up to this time before a read of the table are also applied to the result of the read. This is harmless, because the
-last change of an item contains its whole state. A missing change would be harmful.
+"""Maximum time by which this clock may be ahead of the service's clock, which dates the changes.
+
+The changes that are dated up to this time before a read of the table are applied again to the result of the read. This
+is harmless, because the last change of an item contains its whole state. A missing change would be harmful.
 """
 
 LAST_SEQUENCE = "9" * SEQUENCE_DIGITS
-"""Position after all changes of a stream."""
+"""Sequence number that sorts after the sequence numbers of all changes in a stream."""
 
 _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
@@ -60,14 +61,16 @@ class _Reader:
     cursor: ShardCursor
     lease: ShardLease
     looked_s: float
-    """Time of the last read, in seconds since 1970. If no position is stored, the iterator starts at the stream's
-    oldest record, and only this time shows whether unread records may have been trimmed.
+    """Time of the last read in Unix seconds.
+
+    If no position is stored, the iterator starts at the stream's oldest record, and only this time shows whether unread
+    records may have been trimmed.
     """
     ended: bool = False
 
 
 class Feed:
-    """The consumer that copies the changes of one table to one lake. It must not be used by several threads
+    """The consumer that copies the changes of one table to one lake. An instance must not be used by several threads
     concurrently.
     """
 
@@ -85,10 +88,10 @@ class Feed:
     ) -> None:
         """Create the feed.
 
-        `checkpoints` are stored by default in the table keyplan-checkpoints of the same database. `failures` is the
-        destination for records that the lake rejects. Without it, such a record stops the feed. `lease_s` is the time
-        without renewal after which other feeds can acquire this feed's shards. `streams` is a boto3 dynamodbstreams
-        client, by default that of the connection.
+        By default, `checkpoints` are stored in the table keyplan-checkpoints of the same database. `failures` is the
+        destination for records that the lake rejects. Without it, the first rejected record stops the feed. `lease_s`
+        is the number of seconds without renewal after which other feeds can acquire this feed's shards. `streams` is a
+        boto3 dynamodbstreams client. The default is the client of the connection.
         """
         self._service = StreamService(connection, streams=streams, clock=clock)
         self._table = self._service.table_name(app)
@@ -108,7 +111,7 @@ class Feed:
         """Store all pending records, and return the number of records read.
 
         Raises ConsumerSetupError if the table has no stream, LakeError if the lake cannot be written, and RunError if
-        the database fails. Records that were stored before the error are kept.
+        the database fails. Records that were stored before an error remain in the lake.
         """
         total = 0
         while True:
@@ -120,7 +123,7 @@ class Feed:
                 return total
 
     def close(self) -> None:
-        """Release the leases on all shards, so that other feeds can read them. The feed can be used again."""
+        """Release the leases on all shards, so that other feeds can acquire them. The feed can be used again."""
         try:
             for reader in self._readers.values():
                 self._release(reader.lease, done=False)
@@ -135,10 +138,10 @@ class Feed:
         *,
         ended: str | None = None,
     ) -> None:
-        """Rebuild the lake from all items of the table: either the current items, or the items of an export.
+        """Rebuild the lake from the current items of the table, or from the items of an export.
 
-        `items` are the items of an export, and `as_of` is the time of the export. If both are omitted, the table is
-        read. `ended` is the label of an ended stream whose changes are already part of the current items.
+        `items` contains the items of an export, and `as_of` is the time of the export. If both are omitted, the table
+        is read. `ended` is the label of an ended stream whose changes the current items already include.
         """
         if items is not None:
             assert as_of is not None, "an export has a time"
@@ -212,8 +215,9 @@ class Feed:
             self._release(lease, done=True)
 
     def _is_removed(self, lease: ShardLease, arn: str) -> bool:
-        """Return True if the stream no longer contains a shard. Queries the service again, because another feed may
-        have discovered the shard after the last query.
+        """Return True if the stream no longer contains the shard of a lease.
+
+        The method queries the service again, because another feed may have discovered the shard after the last query.
         """
         label, _, name = lease.shard.partition("/")
         return is_removed(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
@@ -234,7 +238,7 @@ class Feed:
             raise
 
     def _drain(self, key: str, reader: _Reader) -> int:
-        """Read and store a shard's records until no more are returned, and return their number."""
+        """Read and store the records of a shard until a read returns none, and return the number of records."""
         total = 0
         while not reader.ended and self._renew(reader):
             records = self._read(reader)
@@ -250,7 +254,7 @@ class Feed:
         return total
 
     def _read(self, reader: _Reader) -> list[StreamRecord]:
-        """Return the next records, up to the maximum for one write."""
+        """Return the next records of a shard, at most as many as one write to the lake can contain."""
         records: list[StreamRecord] = []
         if reader.cursor.position is None and self._clock.now() - reader.looked_s > SURELY_KEPT_S:
             self.catch_up()
@@ -266,7 +270,7 @@ class Feed:
         return records
 
     def _store(self, records: Sequence[StreamRecord], arn: str) -> None:
-        """Write records to the bronze layer. Records that it rejects are sent to the failure destination."""
+        """Write stream records to the bronze layer. Records that it rejects are sent to the failure destination."""
         remaining = list(records)
         while remaining:
             try:
@@ -282,7 +286,7 @@ class Feed:
         return Failure(self._consumer, record, f"{type(error).__name__}: {error}", "", 1, self._clock.now())
 
     def _all_items(self) -> Iterator[Mapping[str, Any]]:
-        """Yield every item of the table. Each item has the state in which its page was read."""
+        """Yield every item of the table, in the state that it had when its page was read."""
         request: dict[str, Any] = {"TableName": self._table, "ConsistentRead": True}
         while True:
             response = self._service.call("Scan", request)
@@ -305,14 +309,14 @@ class Feed:
         return True
 
     def _renew(self, reader: _Reader) -> bool:
-        """Renew the lease of the shard. Return False if another feed holds it."""
+        """Renew the lease on the shard if necessary. Return False if another feed has acquired the shard."""
         return reader.lease.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
 
     def _release(self, lease: ShardLease, *, done: bool) -> None:
-        """End the lease of a shard, and record that the shard was last read now. `done` is True if it was read
-        completely.
+        """End the lease on a shard, and store the current time as the time of the last read. `done` is True if the
+        shard was read completely.
 
-        If another feed has acquired the shard, nothing is recorded.
+        If another feed has acquired the shard, nothing is stored.
         """
         try:
             self._checkpoints.save(replace(lease, done=done, until_s=self._clock.now()))
@@ -321,12 +325,12 @@ class Feed:
 
 
 def label_of_key(key: str) -> str:
-    """Return the stream label in a shard's checkpoint key. Labels sort in the order of the streams."""
+    """Return the stream label in the checkpoint key of a shard. Labels sort by the creation time of the streams."""
     return key.partition("/")[0]
 
 
 def as_delivered(record: StreamRecord) -> dict[str, Any]:
-    """Return a record in the format of the DynamoDB Streams API, which the lake accepts."""
+    """Convert a record to the format of the DynamoDB Streams API, which the lake accepts."""
     body: dict[str, Any] = {
         "ApproximateCreationDateTime": record.at_s,
         "Keys": record.keys,

@@ -1,4 +1,4 @@
-"""Idempotency keys of the to-do system. A request with several steps reserves its key before the first step."""
+"""Idempotency keys of the to-do system. For a request with several steps, the key is reserved before the first step."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from keyplan_systems.web.idempotency import ANSWER_RETENTION, IN_PROGRESS, MAX_A
 __all__ = ["IN_PROGRESS", "MAX_ATTEMPTS", "Answer", "IdempotencyKeys", "Request", "Work"]
 
 _STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, WriteConflictError)
-"""Errors raised if an item of the request was changed concurrently. The request is applied again to the
-current items.
-"""
+"""Errors that are raised if an item was changed concurrently. The request is then repeated with the current items."""
 
 
 class IdempotencyKeys(idempotency.IdempotencyKeys):
@@ -37,8 +35,10 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
     refusals = RefusalError
 
     def begin(self, request: Request) -> Answer | None:
-        """Reserve the key of a request with several steps, or return the stored response. Raises KeyReusedError if the
-        key belongs to a different request.
+        """Reserve the key of a request with several steps and return None, or return the stored response to the
+        request.
+
+        Raises KeyReusedError if the key belongs to a different request.
         """
         try:
             self._connection.run(self.keep(request, Work([], IN_PROGRESS), self.now()))
@@ -47,7 +47,10 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return None
 
     def finish(self, request: Request, body: object) -> Answer:
-        """Store a 200 response to a request with several steps, unless an identical request has stored one first."""
+        """Store `body` as the response to a request with several steps, with status 200, and return the response.
+
+        If an identical request has already stored a response, that response is returned.
+        """
         work = Work([], 200, body)
         try:
             self._connection.run(design.finish_answer(_record(request, work, self.now())))
@@ -63,14 +66,14 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return design.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the call that stores the response to a request unless a record with the same key exists. An expired
-        record is overwritten.
+        """Return the call that stores the response to a request, unless a response with the same key is already stored.
+        An expired response is overwritten.
         """
         return design.remember_answer(_record(request, work, now))
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - all requests are repeated in the same way
-        """Raise the cause of a failed transaction, or return if the only causes are concurrent changes. In the second
-        case, the caller repeats the work with the current items.
+        """Raise the cause of a failed transaction, or return if the only causes are concurrent changes. After a return,
+        the caller repeats the work with the current items.
 
         Raises AddressTakenError if the email address is in use. Otherwise, raises the first cause that is not a
         concurrent change.

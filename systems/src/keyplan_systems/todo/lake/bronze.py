@@ -1,8 +1,8 @@
-"""The bronze layer, which stores every change event once in Parquet files by date (UTC).
+"""The bronze layer, which stores every change event once, in Parquet files by date (UTC).
 
 Events are delivered at least once and in varying batches, so a repeated batch can contain both stored and new events.
-`write` searches for the events of a batch only in files whose range of positions overlaps with the batch. These are the
-newest files of each shard.
+`write` searches for the events of a batch only in files whose range of positions overlaps with that of the batch. These
+are the newest files of each shard.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
         ("view_type", pa.string()),
     ]
 )
-"""Columns of the bronze layer, which are the members of `Event`. Images are JSON in wire format, with numbers as
+"""Columns of the bronze layer, which are the members of `Event`. Item images are in DynamoDB JSON, with numbers as
 strings.
 """
 
@@ -50,8 +50,8 @@ _IDENTITY = ("stream", "sequence", "pk", "sk")
 _DAY_US = 86_400_000_000
 _CACHED_FILES = 128
 _CACHED_ROWS = 20_000
-"""Maximum number of rows of a file whose event identities are cached. Larger files are searched each time, using the
-statistics of their row groups.
+"""Maximum number of rows of a file whose event identities are cached. A larger file is searched each time, using the
+statistics of its row groups.
 """
 
 Identity = tuple[str, str, str, str]
@@ -63,16 +63,18 @@ class Written:
 
     received: int
     dropped: int
-    """Number of events that were omitted because they concern idempotency items, which contain response bodies."""
+    """Number of events that were omitted because they are changes of idempotency records, which contain response
+    bodies.
+    """
     repeated: int
-    """Number of events that were already stored, or that the batch contains twice."""
+    """Number of events that were omitted because they were already stored or occur twice in the batch."""
     stored: int
     version: int
     """Version of the lake that contains the batch."""
 
 
 class Bronze:
-    """Writer of change events. Several threads, processes and machines can write to the same lake."""
+    """Writer of change events. Threads, processes and machines can write to the same lake concurrently."""
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
         self._storage = storage
@@ -83,10 +85,10 @@ class Bronze:
     def write(self, records: Sequence[Mapping[str, Any]], *, stream: str = "") -> Written:
         """Store each event in a batch of stream records once, and return when the events are durable.
 
-        `stream` is the ARN or label of the stream of the records. Pass it in all calls or in none: sequence numbers are
-        compared within a stream, and the events of a later stream count as later. Raises BadRecordError for a malformed
-        record (in this case, no record of the batch is stored), LakeBusyError if other writers keep committing first,
-        and OSError if the storage fails.
+        `stream` is the ARN or label of the stream that contains the records. Pass it in all calls or in none. Sequence
+        numbers are compared within a stream, and the events of a later stream are treated as later. Raises
+        BadRecordError for a malformed record (in this case, no record of the batch is stored), LakeBusyError if other
+        writers keep committing first, and OSError if the storage fails.
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
         by_identity = {event.identity: event for event in events if event is not None}
@@ -106,7 +108,7 @@ class Bronze:
         return Written(len(events), dropped, len(events) - dropped - len(fresh), len(fresh), version)
 
     def _fresh(self, base: Snapshot, by_identity: Mapping[Identity, Event]) -> list[Event]:
-        """Return the events that the version `base` does not contain, sorted by their identity."""
+        """Return the events that are not stored in the version `base`, sorted by their identity."""
         first, last = _span(by_identity)
         positions: set[Identity] = set()
         for file in base.of("bronze"):
@@ -126,7 +128,7 @@ class Bronze:
         return by_identity.keys() & set(_identities(self._storage, file, between))
 
     def _put(self, base: Snapshot, events: Sequence[Event]) -> list[DataFile]:
-        """Write sorted events for the version after `base`, with one file for each date."""
+        """Write sorted events as files for the version after `base`, one file per date."""
         by_day: dict[int, list[Event]] = {}
         for event in events:
             by_day.setdefault(event.at_us // _DAY_US, []).append(event)
@@ -144,7 +146,9 @@ class Bronze:
 
 
 def put(storage: Storage, base: Snapshot, table: Any, day: str) -> DataFile:
-    """Write events of one date, sorted by `ORDER`, as a bronze file for the version after `base`."""
+    """Write events of one date as a bronze file for the version after `base`. The rows of `table` must be sorted by
+    `ORDER`.
+    """
     ends = [position_of(table["stream"][at].as_py(), table["sequence"][at].as_py()) for at in (0, -1)]
     name = table["sequence"][0].as_py().lstrip("0") or "0"
     file = parquet.put(storage, base, table, "bronze", day, name=name)

@@ -1,4 +1,4 @@
-"""Terminal output of lake results: tables, with bars for comparisons."""
+"""Shows results of the lake in a terminal: as tables, or as bars for comparisons."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def table(result: Any, title: str = "") -> Table:
 
 
 def bars(result: Any, label: str, value: str, title: str = "") -> Table:
-    """Return one column as bars, labelled with the values of another column.
+    """Return one column of a result as bars, labelled with the values of another column.
 
-    Null values have no bar. Bars start at zero, so that lengths are comparable. Raises ValueError for negative values.
+    Null values have no bar. All bars start at zero, so that their lengths can be compared. Raises ValueError for
+    negative values.
     """
     values = result[value].to_pylist()
     if any(number is not None and number < 0 for number in values):
@@ -67,14 +68,18 @@ def _is_number(result: Any, name: str) -> bool:
 
 
 def _cell(value: Any) -> Text:
-    """Return a value as text for the terminal. Because titles and names are user input, markup is not interpreted, and
-    each control character is replaced with a space.
+    """Return a value as text for the terminal.
+
+    Titles and names are user input. Therefore markup is not interpreted, and each control character is replaced with a
+    space.
     """
     text = _NOTHING if value is None else _digits(value) if isinstance(value, Decimal) else str(value)
     return Text("".join(char if char.isprintable() else " " for char in text), style="dim" if value is None else "")
 
 
 def _digits(number: Decimal) -> str:
-    """Return all digits without trailing zeros, because `normalize` would round to 28 digits."""
+    """Return all digits of a number without trailing zeros. `normalize` is not used, because it would round to 28
+    digits.
+    """
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,4 +1,4 @@
-"""Columns of users and tasks, read from item images. Values of a wrong type are reported and never converted.
+"""Reads the columns of users and tasks from item images. Values of a wrong type are reported and never converted.
 
 If an attribute does not have the type of its column, or a number is outside the column's range, the row is kept. In
 this case, the column is null, `problems` contains the reason, and `item` contains the whole image.
@@ -16,16 +16,16 @@ import orjson
 import pyarrow as pa
 
 NUMBER = pa.decimal128(38, 9)
-"""Exact numbers with 29 digits before the decimal point and nine after it."""
+"""Column type for exact numbers with 29 digits before the decimal point and nine after it."""
 
 _CONTEXT = Context(prec=140)
 _STEP = Decimal(1).scaleb(-9)
 _LIMIT = Decimal(10) ** 29
 _YEARS_S = (-62_135_596_800, 253_402_300_799)
-"""Years 1 to 9999, the range of dates, in Unix seconds."""
+"""Range of supported times in Unix seconds: the years 1 to 9999."""
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-"""Format of a date. Python also accepts weeks as dates, such as 2025-W01-1."""
+"""Format of a date. The format is checked, because Python also accepts weeks as dates, such as 2025-W01-1."""
 
 _STATUSES = ("pending", "in_progress", "completed", "cancelled")
 _PRIORITIES = ("low", "medium", "high", "urgent")
@@ -35,7 +35,7 @@ Reader = Callable[[str, Mapping[str, Any], Problems], Any]
 
 
 def text(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
-    """Return a string attribute of an item, or None if it is missing or has another type."""
+    """Return a string attribute of an item, or None if it is missing or not a string."""
     value: str | None = _content(name, "S", item, problems)
     return value
 
@@ -72,8 +72,8 @@ def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
 
 
 def one_of(allowed: tuple[str, ...]) -> Reader:
-    """Return a reader for a string attribute with the allowed values. Other values are kept and added to
-    the problems.
+    """Return a reader for a string attribute with a fixed set of values. Other values are kept, but they are reported
+    in `problems`.
     """
 
     def read(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
@@ -106,19 +106,21 @@ _READERS: dict[str, dict[str, tuple[Any, Reader]]] = {
     },
 }
 _DATES = {"users": {"created_on": "created_at"}, "tasks": {"created_on": "created_at", "completed_on": "completed_at"}}
-"""For users and for tasks, the columns with UTC dates and the columns with Unix seconds from which the dates are
-derived.
+"""For users and for tasks, a mapping from each column with a UTC date to the column in Unix seconds from which the date
+is derived.
 """
 
 FIELDS = {
     kind: [*((name, form) for name, (form, _) in readers.items()), *((name, pa.date32()) for name in _DATES[kind])]
     for kind, readers in _READERS.items()
 }
-"""Names and types of the columns that are read from an item's image, for users and for tasks."""
+"""Names and types of the columns that are read from the image of a user or a task."""
 
 
 def read(kind: str, image: str | None) -> dict[str, Any]:
-    """Return the columns of an item, including `item` and `problems`. Without an image, all columns are null."""
+    """Return the columns of an item by name, including `item` and `problems`. Without an image, all columns
+    are null.
+    """
     row: dict[str, Any] = {name: None for name, _ in FIELDS[kind]}
     row |= {"item": image, "problems": []}
     if image is None:
@@ -134,12 +136,14 @@ def read(kind: str, image: str | None) -> dict[str, Any]:
 
 
 def expires_s(image: str | None) -> Decimal | None:
-    """Return the expiry time of an item in Unix seconds, or None if it never expires or is unreadable."""
+    """Return the expiry time in an item's image in Unix seconds, or None if the item never expires or the time is
+    unreadable.
+    """
     return None if image is None else number("expiration_timestamp", orjson.loads(image), [])
 
 
 def date_of(seconds: Decimal | None) -> date | None:
-    """Return the UTC date of Unix seconds, or None outside of the supported years."""
+    """Convert Unix seconds to a UTC date. Return None if the date is outside the years 1 to 9999."""
     if seconds is None or not _YEARS_S[0] <= seconds <= _YEARS_S[1]:
         return None
     days = (seconds / 86_400).to_integral_value(ROUND_FLOOR)
@@ -147,8 +151,8 @@ def date_of(seconds: Decimal | None) -> date | None:
 
 
 def _content(name: str, kind: str, item: Mapping[str, Any], problems: Problems) -> Any:
-    """Return the content of an attribute, or None if it is missing, is NULL, or does not have the DynamoDB
-    type `kind`.
+    """Return the value of an attribute without its type, or None if the attribute is missing, is NULL, or does not have
+    the DynamoDB type `kind`.
     """
     value = item.get(name)
     if value is None or "NULL" in value:

@@ -1,5 +1,5 @@
-"""Actions of `keyplan lake todo ...` by name. Each takes the arguments of the command and returns the
-output to print.
+"""The actions of `keyplan lake todo`, by name. Each action accepts the command line arguments and returns the output to
+print.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ class Order:
     """The command line arguments of `keyplan lake todo`."""
 
     lake: str
-    """Folder or s3://bucket/prefix."""
+    """Location of the data lake: a folder or s3://bucket/prefix."""
     text: str | None = None
-    """SQL of a query, or name of a report."""
+    """The SQL statement to run, or the name of a report."""
     parameters: Mapping[str, str] | None = None
     database: str | None = None
-    """Database of the table: a file, http://host:port or aws://region."""
+    """The database that contains the table: a file path, http://host:port or aws://region."""
     export: Path | None = None
-    """Folder with a full export."""
+    """Folder that contains a full export of the table."""
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result of an action: its rows, and their representation in a terminal."""
+    """The result of an action, as rows and as terminal output."""
 
     rows: Any
     """The rows of the result, as an Arrow table."""
     terminal: Any
-    """The representation of the result in a terminal, as an object that rich can print."""
+    """The result as an object that `rich` can print."""
 
 
 ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, OSError)
-"""Expected errors of an action, whose messages are shown to users."""
+"""Exceptions that an action can be expected to raise. Their messages are shown to users."""
 
 
 def query(order: Order) -> CommandResult:
@@ -66,7 +66,7 @@ def query(order: Order) -> CommandResult:
 
 
 def report(order: Order) -> CommandResult:
-    """Run a named report, and show bars if the report compares values."""
+    """Run a named report. If the report compares values, they are shown as bars."""
     name, lake = _require(order.text, "the name of a report"), _existing(order)
     parameters = _typed(name, order.parameters or {})
     rows = lake.report(name, **parameters)
@@ -93,12 +93,12 @@ def refresh(order: Order) -> CommandResult:
 
 
 def compact(order: Order) -> CommandResult:
-    """Merge small files, and remove files that no version in use refers to."""
+    """Merge small files, and remove files that are not part of any version in use."""
     return _state(_existing(order), lambda lake: (lake.compact(), lake.vacuum()))
 
 
 def feed(order: Order) -> CommandResult:
-    """Read the table's stream into the lake once, up to its end, and refresh the lake."""
+    """Store all pending records of the table's stream in the lake, and refresh the lake."""
     lake = Lake.open(order.lake)
     with _feed(order, lake) as fed:
         fed.feed.run_once()
@@ -128,7 +128,7 @@ ACTIONS: Mapping[str, Callable[[Order], CommandResult]] = {
 
 
 class _FeedOf:
-    """A feed and its connection, which are closed together."""
+    """A feed together with its database connection. `close` closes both."""
 
     def __init__(self, database: str, lake: Lake) -> None:
         clock = SystemClock()
@@ -158,7 +158,7 @@ def _require(value: str | None, name: str) -> str:
 
 
 def _typed(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return report parameters, converted to the types of their default values if possible."""
+    """Return the parameters of a report, each converted to the type of its default value if possible."""
     parameters = REPORTS[name].parameters if name in REPORTS else {}
     typed: dict[str, Any] = dict(texts)
     for key, value in texts.items():

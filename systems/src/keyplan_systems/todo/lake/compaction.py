@@ -1,10 +1,11 @@
-"""Maintenance that merges small bronze files and removes files that no version in use refers to.
+"""Maintenance that merges small bronze files and removes files that are not part of any version in use.
 
 Compaction changes files but never rows: a version refers either to the small files or to the large file.
 
 Vacuum must not remove a file that a slow writer is about to commit. Therefore it first increments the lake's
 generation, which is part of every new file name. From then on, no future version can refer to a file of an older
-generation that the current version does not refer to. Such files can be removed if no version in use refers to them.
+generation unless the current version refers to it. All other files of older generations can be removed if no version in
+use refers to them.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 RETENTION_S = 3600.0
-"""Time in seconds for which a version stays readable after the next version was committed."""
+"""Number of seconds for which a version can still be read after the next version was committed."""
 
 _UNFINISHED_S = 86_400.0
-"""Age in seconds after which an unfinished file is removed, because its writer must have been killed."""
+"""Age in seconds from which an unfinished file is removed. By then, its writer must have been killed."""
 
 _FULL_BYTES = 32 * 1024 * 1024
 _FULL_ROWS = 500_000
-"""Number of rows above which a file is not merged. Compacted files grow to about this size."""
+"""Number of rows from which a file is not merged with others. Merged files grow to about this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """The result of vacuum: the numbers of removed versions, of removed data files, and of removed unfinished files."""
+    """The result of vacuum: the numbers of versions, data files and unfinished files that were removed."""
 
     versions: int
     files: int
@@ -53,7 +54,7 @@ class Vacuumed:
 
 
 class Housekeeper:
-    """Compaction and vacuum of a lake while others write and read it."""
+    """Compacts and vacuums a lake. Other instances can read and write the lake at the same time."""
 
     def __init__(self, storage: Storage, versions: Versions, clock: Clock, refresh: Callable[[], Snapshot]) -> None:
         self._storage = storage
@@ -62,7 +63,7 @@ class Housekeeper:
         self._refresh = refresh
 
     def compact(self, *, min_files: int = 8) -> Compacted:
-        """Merge the small files of the bronze layer for each date that has at least `min_files` of them.
+        """Merge the small files of the bronze layer for each date with at least `min_files` small files.
 
         Only events that the silver layer contains are merged, so the silver and gold layers are refreshed first. Raises
         LakeBusyError if other writers prevent the commit.
@@ -102,7 +103,9 @@ class Housekeeper:
         return Vacuumed(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))
 
     def _paths(self, generation: int) -> Iterable[str]:
-        """Yield the paths of data files from generations before `generation`, ignoring other files in the folder."""
+        """Yield the paths of data files whose generation is lower than `generation`. Other files in the folders are
+        ignored.
+        """
         for folder in parquet.DATA_FOLDERS:
             for path in self._storage.names(folder):
                 file_generation = parquet.generation_of(path) if path.endswith(".parquet") else None
@@ -110,8 +113,8 @@ class Housekeeper:
                     yield path
 
     def _merge(self, group: list[DataFile]) -> tuple[Snapshot, int]:
-        """Replace small files by one large file. Return the resulting version and the number of new files: 1, or 0 if
-        another compactor has replaced the files first.
+        """Replace small files with one large file. Return the resulting version and the number of new files, which is
+        1, or 0 if another process has already replaced the files.
         """
         table: pa.Table | None = None
         new_files = 0
@@ -132,7 +135,7 @@ class Housekeeper:
 
 
 def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
-    """Yield groups of small files to merge into one file each.
+    """Yield groups of small files, where each group is to be merged into one file.
 
     The files of a group have the same date and are sorted by position.
     """

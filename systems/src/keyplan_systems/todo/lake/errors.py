@@ -20,7 +20,7 @@ class LakeError(KeyplanError):
 
 
 class BadRecordError(LakeError):
-    """Raised for a malformed record in a batch. No record of the batch was written."""
+    """Raised if a record in a batch is malformed. In this case, no record of the batch is written."""
 
     def __init__(self, reason: str, *, index: int) -> None:
         super().__init__(f"record {index} of the batch: {reason}")
@@ -31,15 +31,15 @@ class BadRecordError(LakeError):
 
 
 class LakeFormatError(LakeError):
-    """Raised for a version file that is damaged or was written by a newer version of the program."""
+    """Raised if a version file is damaged or was written by a newer version of the program."""
 
 
 class LakeBusyError(LakeError):
-    """Raised if a call failed because of other writers or a concurrent vacuum. The call can safely be repeated."""
+    """Raised if a call failed because of other writers or a concurrent vacuum. The call can safely be retried."""
 
 
 class StaleExportError(LakeError):
-    """Raised if an export is older than an export that was already applied to the lake."""
+    """Raised if an export is older than one that was already applied to the lake."""
 
 
 class QueryError(LakeError):
