@@ -91,7 +91,11 @@ class Unique:
 
 @checked_call
 def unique(*fields: str, key: KeySpec | None = None, by: Enforcement = "sentinel") -> Unique:
-    """Declare fields whose combined values must be unique."""
+    """Declare fields whose combined values must be unique.
+
+    `by` is the way in which the constraint is enforced, as in `Unique`. `key` is the key of the guard item that
+    reserves the unique value.
+    """
     return Unique(fields, key, by)
 
 
@@ -447,7 +451,7 @@ def _check_own_fields(
     *,
     store_key_fields: bool | tuple[str, ...],
 ) -> None:
-    """Raise DesignError if the same attribute would store both a templated key and a field."""
+    """Raise DesignError if an attribute would store both a templated key and a field of the entity."""
     own = {stored.attribute: stored.name for stored in fields.values()}
     for part in bound.attributes:
         name = own.get(part.attribute)

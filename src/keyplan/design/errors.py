@@ -243,7 +243,7 @@ class DesignError(KeyplanError):
 
 
 def refuse(problem: str, fix: str) -> NoReturn:
-    """Raise DesignError at the line of the user code that called this package."""
+    """Raise a DesignError with this problem and fix, at the line of the user code that called this package."""
     raise DesignError(problem, place=calling_place(), fix=fix)
 
 

@@ -83,9 +83,9 @@ def GSI(  # noqa: N802 - the field's own name for it
 ) -> Index:
     """Declare a global secondary index with a partition key and an optional sort key.
 
-    Each key can consist of up to four attributes. `project` is "all", "keys", or the names of additional attributes to
-    project. None means that the projection is unknown. `billing` is the capacity of the index, if the table has
-    provisioned capacity.
+    `pk` and `sk` are names of attributes. Each key can consist of up to four attributes. `project` is "all", "keys", or
+    the names of additional attributes to project. None means that the projection is unknown. `billing` is the capacity
+    of the index, if the table has provisioned capacity.
     """
     check_text("name", name)
     if not (billing is None or isinstance(billing, Provisioned)):
@@ -97,9 +97,10 @@ def GSI(  # noqa: N802 - the field's own name for it
 
 @checked_call
 def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all") -> Index:  # noqa: N802
-    """Declare a local secondary index, which combines the table's partition key with another sort key.
+    """Declare a local secondary index, which combines the table's partition key with the sort key `sk`.
 
-    A local secondary index can be created only together with its table.
+    `project` is "all", "keys", or the names of additional attributes to project. None means that the projection is
+    unknown. A local secondary index can be created only together with its table.
     """
     check_text("name", name)
     check_text("sk", sk)

@@ -85,8 +85,8 @@ def check_key_text(word: str, words: object) -> None:
 
 
 def merge_fields(first: dict[str, Source], second: dict[str, Source]) -> dict[str, Source]:
-    """Merge the field values from two parts of a method chain. Raises DesignError if both parts contain the
-    same field.
+    """Return the field values from two parts of a method chain in one dict. Raises DesignError if both parts contain
+    the same field.
     """
     for name in second:
         if name in first:
@@ -228,7 +228,9 @@ class SortKey:
         return self._ranged("begins_with", prefix, field)
 
     def between(self, *bounds: object, **field: tuple[object, object]) -> KeyCondition:
-        """Match items in an inclusive range: .sk.between(start, end), or .sk.between(due=(start, end))."""
+        """Match items whose sort key field is in an inclusive range, as in `.sk.between(start, end)` or
+        `.sk.between(due=(start, end))`.
+        """
         name, pair = "", bounds
         if field or not bounds:
             refuse_twice(bounds, "bounds")
@@ -375,7 +377,9 @@ class ItemWrite:
     """Whether a call provides no field of a patch, and the write does not make any other changes."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Set fields, or a single member of a field. A value of None removes the field."""
+        """Set fields by keyword, or set a single member of a field by its path. A value of None removes the field or
+        member.
+        """
         return self._changed("set", path, value, fields)
 
     def patch(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
@@ -406,25 +410,27 @@ class ItemWrite:
         return replace(self, actions=(*self.actions, *(FieldUpdate("remove", path) for path in paths)))
 
     def add(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Add amounts to number fields atomically. A missing number counts as 0."""
+        """Add amounts to number fields atomically, as in `.add(likes=1)`. A missing number counts as 0."""
         return self._changed("add", path, value, fields)
 
     def subtract(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Subtract amounts from number fields atomically. A missing number counts as 0."""
+        """Subtract amounts from number fields atomically, as in `.subtract(stock=1)`. A missing number counts as 0."""
         return self._changed("add", path, value, fields, negative=True)
 
     def append(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Append a member, or a list of members, to list fields. A missing list counts as empty."""
+        """Append a member, or a list of members, to list fields, as in `.append(comments=comment)`. A missing list
+        counts as empty.
+        """
         return self._changed("append", path, value, fields)
 
     def add_to_set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Add members to set fields."""
+        """Add members to set fields, as in `.add_to_set(tags=tags)`."""
         return self._changed("add_to_set", path, value, fields)
 
     def remove_from_set(
         self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
     ) -> ItemWrite:
-        """Remove members from set fields."""
+        """Remove members from set fields, as in `.remove_from_set(tags=tags)`."""
         return self._changed("remove_from_set", path, value, fields)
 
     def condition(self, condition: Condition) -> ItemWrite:
@@ -432,7 +438,7 @@ class ItemWrite:
         return replace(self, required=join_conditions(self.required, check_condition(condition, ".condition")))
 
     def if_version(self, version: object) -> ItemWrite:
-        """Write only if the stored item has this version, for optimistic locking."""
+        """Write only if the stored item has this version. Use this method for optimistic locking."""
         refuse_twice(self.version is not None, "version")
         return replace(self, version=version)
 

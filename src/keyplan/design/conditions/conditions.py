@@ -363,7 +363,7 @@ def _check_path_part(path: object, part: object) -> None:
 
 
 def join_conditions(first: Condition | None, second: Condition | None) -> Condition | None:
-    """Return two conditions joined by &. A condition that is None is ignored."""
+    """Return the conjunction of two conditions. If one of them is None, return the other one."""
     return second if first is None else first if second is None else first & second
 
 

@@ -234,9 +234,10 @@ def _annotation(function: Callable[..., Any], place: Place) -> Any:
 def _check_entities(
     function: Callable[..., Any], parts: tuple[Any, ...], entities: tuple[EntitySpec, ...], place: Place
 ) -> None:
-    """Raise DesignError if the function's parameter accepts changes to an entity that is not in `entities`.
+    """Raise DesignError if a consumer's parameter accepts changes to an entity that is not in `entities`, because such
+    changes are never delivered to the consumer.
 
-    Such changes are never delivered to the consumer.
+    `parts` are the change types that the annotation of the parameter lists.
     """
     for part in parts:
         for model in typing.get_args(part):

@@ -223,8 +223,8 @@ def plan_maker(
 ) -> Callable[[Pattern[..., Any], Any], Plan]:
     """Return a function that plans patterns of one kind.
 
-    For a pattern that is generated for ad-hoc calls, `undeclared` is the label under which capacity meters count the
-    calls.
+    `siblings` are all entities of the table. For a pattern that is generated for ad-hoc calls, `undeclared` is the
+    label under which capacity meters count the calls.
     """
     form = _KINDS[kind]
     view = next((view for entity in entities if (view := view_of(entity)) is not None), None)

@@ -81,7 +81,10 @@ def _source(target: str) -> Path | None:
 
 
 def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
-    """Run the statements of a module, and return the module with the declarations that raised DesignError."""
+    """Run the statements of a module one by one, and return the module and the declarations that raised DesignError.
+
+    `target` is the name or path of the module, and `path` is its source file.
+    """
     module = ModuleType(f"keyplan_partial_design.{target}")
     module.__file__ = str(path)
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))

@@ -503,8 +503,9 @@ class Batch(Pattern[P, R]):
 
 
 def _is_unset(source: Source, arguments: Mapping[str, Any]) -> bool:
-    """Return True if a value is UNSET in a call. In the body of a transaction, stand-ins for its parameters count as
-    set.
+    """Return True if the value of a parameter or constant is UNSET in a call.
+
+    In the body of a transaction, stand-ins for its parameters count as set.
     """
     if isinstance(source, Param) and isinstance(arguments[source._name], CALL_SOURCES):
         return False
@@ -545,7 +546,7 @@ def _parameters(function: Callable[..., Any], signature: inspect.Signature, plac
 
 
 def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: Place) -> Any:
-    """Run the body of a pattern with stand-ins for its parameters."""
+    """Run the body of a pattern with stand-ins for its parameters, and return the body's result."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise DesignError(
             f"{function.__name__} is an async function, and a pattern only describes a request",

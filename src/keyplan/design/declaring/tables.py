@@ -385,7 +385,12 @@ class Table:
     ) -> Callable[[Callable[[C], None]], Callable[[C], None]]:
         """Declare a consumer of the table's stream.
 
-        The annotation of the function's parameter determines which changes the consumer receives.
+        The annotation of the function's parameter determines which changes the consumer receives. `filter` selects some
+        of these changes. `batch` is the maximum number of stream records that the consumer reads at a time.
+
+        A failing batch is retried up to `retries` times or, if `retries` is None, until its records expire. Records
+        that still fail are sent to the destination `on_failure`. With `bisect`, a failing batch is split in half to
+        isolate the failing record. `idempotent` states that repeated deliveries are harmless.
         """
         if any(isinstance(entity, FunctionType) for entity in entities):
             refuse(

@@ -186,7 +186,12 @@ def transaction(
     expected_items: float | None = None,
     retried: bool = False,
 ) -> Callable[[Callable[P, Iterable[WriteCall[Any]]]], Transaction[P]]:
-    """Declare a transaction: a function that returns calls to write patterns, on one or more tables."""
+    """Declare a transaction: a function that returns calls to write patterns, on one or more tables.
+
+    `rate` is the rate of calls to the transaction, and `claims` are published claims about it. `expected_items` is the
+    expected number of items that a call writes, for a transaction in which a step is repeated. `retried` states that
+    callers repeat the transaction after a timeout.
+    """
     facts = Facts(rate, as_claims(claims), expected_items, retried=retried)
 
     def declare(function: Callable[P, Iterable[WriteCall[Any]]]) -> Transaction[P]:

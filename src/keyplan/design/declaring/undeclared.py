@@ -116,7 +116,11 @@ class UndeclaredPattern(Pattern[..., Any]):
 
 
 def get_call(entity: type[R], key: Mapping[str, Any], *, consistent: bool, expired: bool) -> Call[R | None]:
-    """Return a call that reads an item by its primary key."""
+    """Return a call that reads an item by its primary key.
+
+    `consistent` requests a strongly consistent read. With `expired`, the call also returns an item whose expiry time
+    has passed.
+    """
     if type(entity) is not _MODEL_CLASS:
         _check_class("get", entity, ReadModel)
     return _get_pattern(entity, consistent, expired).call(key)
@@ -319,7 +323,9 @@ class _QueryShape:
         )
 
     def _text(self, text: str, name: str) -> str:
-        """Record a literal key string of the query, and return a template with a placeholder for it."""
+        """Record a literal key string of the query, and return a template that consists of a placeholder with the given
+        name.
+        """
         self._value(text, name, str)
         return f"{{{name}}}"
 

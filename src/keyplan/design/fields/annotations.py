@@ -163,7 +163,10 @@ def plain_value(value: Any) -> Any:
 
 
 def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
-    """Return the DynamoDB type that stores values of a Python type, or "ANY" if it depends on the value."""
+    """Return the DynamoDB type that stores values of a Python type, or "ANY" if the DynamoDB type depends on the value.
+
+    `stored` is the storage format of a timestamp.
+    """
     if stored is not None:
         return "N" if stored in {"epoch_s", "epoch_ms"} else "S"
     annotation, _ = without_none(annotation)
@@ -393,7 +396,7 @@ def _as_read_only(schema: dict[str, Any]) -> None:
 def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
     """Return the event whose time a field stores, or None if the field does not store a write time.
 
-    Raises UnstorableTypeError if such a field is not a datetime.
+    Raises UnstorableTypeError if a field that stores a write time is not a datetime.
     """
     mark = next((mark for mark in info.metadata if isinstance(mark, WriteTime)), None)
     if mark is None:
@@ -428,7 +431,9 @@ def _attributes_in(annotation: Any) -> Iterator[Attribute]:
 
 
 def check_attribute(mark: Attribute, annotation: Any) -> None:
-    """Raise UnstorableTypeError for invalid storage settings, such as `stored` on a type other than datetime."""
+    """Raise UnstorableTypeError if the storage settings of a field are not valid for its type. For example, `stored` is
+    valid only for a datetime.
+    """
     if not (mark.name is None or (isinstance(mark.name, str) and mark.name)):
         raise UnstorableTypeError(f"Attribute({mark.name!r}) names no attribute", 'write Attribute("name")')
     if mark.kind is not None and mark.kind not in _KINDS:

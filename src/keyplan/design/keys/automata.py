@@ -134,7 +134,9 @@ class AutomatonBuilder:
         return end
 
     def _add_words(self, texts: list[str], at: int, end: int) -> None:
-        """Add paths for fixed strings between two states. Common prefixes share states."""
+        """Add paths for fixed strings from the state `at` to the state `end`. Strings with a common prefix share the
+        states of the prefix.
+        """
         reached = {"": at}
         for text in texts:
             for size in range(1, len(text) + 1):

@@ -173,7 +173,9 @@ def encoding_of(
     choices: tuple[str, ...] | None = None,
     rounds_to: str | None = None,
 ) -> Encoding:
-    """Return an encoding whose sizes and characters are computed from its language."""
+    """Return an encoding whose sizes and characters are computed from its language. The other arguments are attributes
+    of `Encoding`.
+    """
     low, high = bytes_of(language)
     reachable = chars_of(language)
     return Encoding(
@@ -347,7 +349,7 @@ _SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
     """Return a time unit for ISO 8601 strings with this number of decimal places in the seconds.
 
-    The string is formatted without isoformat, which takes twice as long.
+    The unit does not format strings with isoformat, because isoformat takes twice as long.
     """
     shape = "%04d-%02d-%02dT%02d:%02d:%02d" + (f".%0{decimals}d" if decimals else "") + "Z"
     unit = 10 ** (6 - decimals)  # microseconds per unit of the last decimal

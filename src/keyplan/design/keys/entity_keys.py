@@ -169,7 +169,8 @@ def bind_stored_key(
     place: Place,
     primary: BoundKey | None = None,
 ) -> BoundKey | None:
-    """Return a key whose attributes are all stored fields, or None if the entity does not have one of these fields.
+    """Return a key whose attributes are all stored fields. Return None if the entity does not have a field for each key
+    attribute.
 
     An index key can also use attributes of the primary key, as the key of every local secondary index does.
     """
@@ -219,7 +220,11 @@ def _attribute(
 
 
 def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) -> BoundTemplate:
-    """Parse a template and bind it to fields. Raises DesignError, which points at the invalid part of the template."""
+    """Parse a template and bind it to fields.
+
+    Raises a DesignError that points at the invalid part of the template. `place` is the location of the template in the
+    source code.
+    """
     try:
         return parse(text).bind(fields)
     except TemplateError as error:

@@ -51,15 +51,16 @@ class Overlap:
 
 
 def can_equal(left: BoundTemplate, right: BoundTemplate) -> str | None:
-    """Return a key string that both templates can produce, or None."""
+    """Return a key string that both templates can produce, or None if such a string does not exist."""
     overlap = keys_overlap((left,), (right,))
     return overlap.text if overlap is not None else None
 
 
 def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) -> Overlap | None:
-    """Return a key that both sides can produce, or None. Each side has one template per key attribute.
+    """Return a key that both entities can have, or None if such a key does not exist.
 
-    A field that occurs in several attributes of one side has the same value in all of them.
+    `left` and `right` contain one template per key attribute. A field that occurs in several attributes of a key has
+    the same value in all of them.
     """
     punctuation = _punctuation(chain.from_iterable(template.parts for template in (*left, *right)))
     for barred in (punctuation, _NOTHING):
@@ -82,7 +83,7 @@ def captures(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str]
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> Overlap | None:
-    """Return the same key as `captures`, but as an Overlap, or None.
+    """Return the key that `captures` returns, as an Overlap, or None.
 
     The right side of the overlap contains the values from which `other` produces the key.
     """

@@ -88,8 +88,8 @@ _MOST_VARYING = 8
 def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> list[Fault]:
     """Return a fault for each index key that would become stale if a call provides only some fields of a patch.
 
-    If more than eight fields affect a key, only calls that omit at most one field, or provide a single field, are
-    checked here. Calls that provide other combinations of fields are checked when they are made.
+    If more than eight fields affect a key, this function checks only calls that omit at most one field or provide a
+    single field. Other calls are checked when they are made.
     """
     optional = {action.path.field for action in change.actions if action.optional}
     faults = []
@@ -145,7 +145,7 @@ def _sources_at_creation(bound: BoundKey, change: ItemWrite) -> dict[str, Source
 
 
 def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
-    """Return True if an update leaves the item in a sparse index under the same key.
+    """Return True if an update does not change the key of an item in a sparse index, and the item stays in the index.
 
     `touched` are the changed fields that affect the index. `before` and `after` contain the possible field values
     before and after the update.

@@ -248,7 +248,10 @@ class PatternDeclaration:
         return place.at(path.field)
 
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
-        """Return a key value that is declared as a string, in which placeholders stand for the pattern's parameters."""
+        """Return the value of a key attribute that the pattern declares as a string.
+
+        Placeholders in the string stand for the pattern's parameters.
+        """
         # A parameter without annotation has the type of the field with its name, or else str.
         own = declared_fields(self.entities[0].fields)
         fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
@@ -293,7 +296,9 @@ def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
 
 
 def _is_key_text(value: KeyValue, plan: Plan) -> bool:
-    """Return True if the pattern states the key as a string, whose placeholders are parameters and not fields."""
+    """Return True if the pattern declares the key as a string, in which placeholders name parameters
+    instead of fields.
+    """
     if value.template is None:
         return False
     bounds = [entity.key_in(plan.index) for entity in plan.entities]

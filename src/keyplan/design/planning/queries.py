@@ -111,7 +111,7 @@ def _partition(
 
 
 def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> None:
-    """Raise DesignError if every_shard() is used for a field that the partition key does not divide into shards."""
+    """Raise DesignError if the pattern passes every_shard() for a field that is not sharded in the partition key."""
     templates = [part.template for part in bound.partition if part.template is not None]
     placeholders = [
         placeholder for template in templates for placeholder in template.placeholders if placeholder.name == name
@@ -240,7 +240,7 @@ def _attribute_of(pattern: PatternDeclaration, path: FieldPath) -> str:
 
 
 def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
-    """Return faults for fields that the query filters by or returns, although the index does not project them."""
+    """Return a fault for each field that a query filters by or returns, but that the index does not project."""
     faults = []
     filtered = {path.field for path in paths_of(draft.filter)}
     compared = {path.field for path in paths_of(draft.residue)}
@@ -303,7 +303,7 @@ def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan
 
 
 def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:
-    """Return notes on the limitations of a read's results, such as eventual consistency."""
+    """Return notes about the limitations of a read's results, such as eventual consistency."""
     notes = []
     if index is not None and index.kind == "GSI":
         notes.append(f"{index.name} lags behind the table, usually well under a second: a write just made may not show")

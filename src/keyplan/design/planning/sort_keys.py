@@ -87,9 +87,10 @@ def optional_parameters(cond: KeyCondition) -> frozenset[str]:
 
 
 def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection[str]) -> KeyCondition:
-    """Return the condition without sort key fields whose parameters are None in a call.
+    """Return the condition without the sort key fields whose parameters are None in a call.
 
-    Raises TypeError if the call provides a later field, because only trailing fields of a sort key can be omitted.
+    `absent` are the names of these parameters. Raises TypeError if the call provides a later field, because only
+    trailing fields of a sort key can be omitted.
     """
     sort = {name: source for name, source in cond.sort.items() if not _is_absent(source, absent)}
     shorter = replace(cond, sort=sort, range=_without_absent_bounds(cond.range, absent))
@@ -110,7 +111,7 @@ def _is_absent(source: Source, absent: Collection[str]) -> bool:
 
 
 def _without_absent_bounds(span: Range | None, absent: Collection[str]) -> Range | None:
-    """Return a range without the bounds that are None in a call, or None if no bound is left."""
+    """Return a range without the bounds that are None in a call, or None if both bounds are None."""
     if span is None:
         return None
     if span.op != "between":
@@ -205,7 +206,9 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: Key
 
 
 def _have_same_prefix(first: BoundKey, second: BoundKey, cond: KeyCondition) -> bool:
-    """Return True if the condition selects the same prefix of both sort keys, as for the levels of a hierarchy."""
+    """Return True if the condition selects the same prefix of both sort keys, as it does for the levels of
+    a hierarchy.
+    """
     if cond.range is not None or len(first.sort) != 1 or len(second.sort) != 1:
         return False
     start = _start(first.sort[0].template, cond)
@@ -232,7 +235,8 @@ def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...
 
 
 def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition, *, confined: bool) -> SortKeyPlan:
-    """Plan the conditions on the sort key attributes: equality from the left, followed by one range or prefix.
+    """Plan the conditions on the sort key attributes. Equality conditions on leading attributes are followed by at most
+    one range or prefix condition.
 
     If `confined` is False, plan no condition, so that the whole partition is read.
     """
@@ -357,7 +361,10 @@ def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
 def _exact(
     range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition, placeholder: BoundPlaceholder
 ) -> Planned:
-    """Plan a range over a field for which each key string represents one value, so that comparing keys is exact."""
+    """Plan a range over a field for which each key string represents a single value.
+
+    The conditions on the key are exact, so the comparison is usually not repeated on the returned items.
+    """
     upper = replace(low, part="upper")
     if range_.op == "between":
         return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, range_.field: range_.high}, "upper")), None

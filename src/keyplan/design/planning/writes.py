@@ -35,7 +35,7 @@ def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan the key of one item or, with each(...), the keys of several items.
+    """Plan the key of one item or, if a field is each(...), the keys of several items.
 
     Raises DesignError unless the whole primary key is given.
     """
@@ -186,7 +186,7 @@ def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
 
 
 def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a batch of puts or deletes, which is not atomic and does not support conditions."""
+    """Plan a batch of puts or deletes. A batch is not atomic and does not support conditions."""
     if change.actions or change.assumed or (change.whole is not None and change.key):
         raise DesignError(
             f"{pattern.name} updates items in a batch: a batch only puts whole items, or deletes them",
@@ -328,8 +328,8 @@ def _creates_field(action: FieldUpdate) -> bool:
 
 
 def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Sequence[FieldUpdate]) -> None:
-    """Raise DesignError for changes to unknown fields, for repeated changes to a field, and for unsupported
-    operations.
+    """Raise DesignError if an update changes an unknown field, changes a field twice, or changes a field by an
+    operation that its type does not support.
     """
     check_fields(pattern, {action.path.field: pattern.at_path(action.path) for action in actions})
     paths: list[tuple[str, ...]] = []

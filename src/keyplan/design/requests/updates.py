@@ -95,7 +95,9 @@ def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: E
 
 
 def set_clause(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """Return a clause that sets a field. If the value is None or an empty set, it removes the attribute."""
+    """Return a clause that sets a field. In a call in which the value is None or an empty set, the clause removes the
+    attribute.
+    """
     read = reader(source)
     writer, removing = new_writer(), new_writer()
     set_to = writer.fragment(

@@ -222,17 +222,22 @@ class ExpressionWriter:
         return placeholder
 
     def value(self, called: str, make: ValueMaker) -> str:
-        """Return a placeholder for a value that `make` computes at each call."""
+        """Return a placeholder, named after `called`, for a value that `make` computes for each call."""
         placeholder = self._placeholders.value(called)
         self._values.append((placeholder, make))
         return placeholder
 
     def source(self, called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
-        """Return a placeholder for the encoded value of a parameter or constant."""
+        """Return a placeholder for the encoded value of a parameter or constant. The placeholder is named after
+        `called`.
+        """
         return self.value(called, encoded_source(called, source, encode))
 
     def listed(self, called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int) -> str:
-        """Return the text that stands for the values of an each(...), of which there can be 1 to `most`."""
+        """Return a text that marks the position of the values of an each(...) in an expression.
+
+        For each call, the placeholders of its 1 to `most` values replace this text.
+        """
         placeholders = self._placeholders.values(called, most)
         place = f"[{placeholders[0]}]"
         self._lists.append(ListedValues(place, placeholders, _encoded_list(called, source, encode, most)))

@@ -244,7 +244,7 @@ def check_operand(operand: Operand, plan: CheckPlan) -> None:
 
 
 def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: CheckPlan) -> None:
-    """Check that the first operand, if it is a path, differs from all other operands."""
+    """Check that an operand, if it is a path, differs from the other operands of the same operator or function."""
     if not isinstance(first, Path):
         return
     resolved = plan.names.resolve(first)

@@ -151,7 +151,11 @@ class KeyCondition(_Checked):
             raise ValidationError(self.problem)
 
     def bind(self, values: Values | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyRange:
-        """Return the key range that the condition selects. Raises ValidationError if it does not match the key."""
+        """Return the key range that the condition selects in a table or index.
+
+        `partition` and `sort` are the names of its key attributes. Raises ValidationError if the condition does not
+        match them.
+        """
         self.check_form()
         values_given = _NO_VALUES if values is None else values
         key_attributes = len(partition) + len(sort)
@@ -183,7 +187,7 @@ def compile_update(text: str, names: Mapping[str, str] | None, parameter: str = 
 
 
 def compile_key_condition(text: str, names: Mapping[str, str] | None) -> KeyCondition:
-    """Compile a key condition, without checking the rules for key conditions. `check_form` and `bind` check them."""
+    """Compile a key condition. The rules for key conditions are checked later, by `check_form` and `bind`."""
     return _compile_key_condition(text, _names_key(names))
 
 

@@ -130,9 +130,10 @@ def bind(
     partition: Sequence[str],
     sort: Sequence[str],
 ) -> KeyRange:
-    """Return the key range that conditions select. Raises ValidationError if they do not match the key.
+    """Return the key range that conditions select. Raises ValidationError if the conditions do not match the key.
 
-    `terms` maps attributes to operators and values, in the order of the expression.
+    `terms` maps attributes to operators and values, in the order of the expression. `partition` and `sort` are the
+    names of the key attributes.
     """
     classic = len(partition) + len(sort) <= _CLASSIC_KEY_ATTRIBUTES
     if classic and not 0 < len(terms) <= _CLASSIC_KEY_ATTRIBUTES:

@@ -197,7 +197,11 @@ class LegacyKeyCondition:
         partition: tuple[str, ...],
         sort: tuple[str, ...],
     ) -> KeyRange:
-        """Return the key range that the condition selects. Raises ValidationError if it does not match the key."""
+        """Return the key range that the condition selects in a table or index.
+
+        `partition` and `sort` are the names of its key attributes. Raises ValidationError if the condition does not
+        match them.
+        """
         for attribute in partition:
             if attribute not in self.operators:
                 raise ValidationError(messages.key_missing(attribute))

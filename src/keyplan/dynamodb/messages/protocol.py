@@ -77,7 +77,10 @@ def signature_expired(signed: str, earliest: str, now: str, minutes: int) -> str
 
 
 def signature_early(signed: str, latest: str, now: str, minutes: int) -> str:
-    """Return the message for a signature whose time is in the future. The times are in ISO 8601 basic format."""
+    """Return the message for a signature whose time is in the future. The times are in ISO 8601 basic format.
+
+    `signed` is the time of the signature, and `latest` is the latest accepted time: `minutes` after `now`.
+    """
     return f"Signature not yet current: {signed} is still later than {latest} ({now} + {minutes} min.)"
 
 

@@ -205,7 +205,10 @@ def warm_below_start(member: str, index: str | None) -> str:
 
 
 def warm_below_units(member: str, index: str | None, units: str) -> str:
-    """Return the message for a new table or index whose warm throughput is below its provisioned throughput."""
+    """Return the message for a new table or index whose warm throughput is below its provisioned throughput.
+
+    `member` is the name of the value in WarmThroughput, and `units` is the name of the value in ProvisionedThroughput.
+    """
     return f"{_warm(member, index)} is lower than {units} of ProvisionedThroughput"
 
 

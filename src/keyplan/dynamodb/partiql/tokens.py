@@ -186,7 +186,10 @@ class StatementCursor:
             raise ValidationError(messages.malformed(messages.expected_keyword(word)))
 
     def expect_sign(self, sign: str, name: str) -> None:
-        """Skip an operator or punctuation character. Raises ValidationError if the current token is a different one."""
+        """Skip the operator or punctuation character `sign`. Raises ValidationError if the current token is different.
+
+        `name` is the name of the sign in the error message.
+        """
         if self.take_sign(sign) is None:
             raise ValidationError(messages.malformed(messages.expected_sign(name)))
 

@@ -86,7 +86,10 @@ class _Walk:
         self.wire = wire
 
     def any(self, shape: Shape, content: Any, name: str, field: bool) -> None:
-        """Check the types in a value of any shape, without converting scalars. `hold` converts them."""
+        """Check the types in a value of any shape.
+
+        This method does not convert scalars. The method `hold` converts them.
+        """
         if isinstance(shape, AttributeValue):
             self.value(content, name, field)
         elif isinstance(shape, Structure):

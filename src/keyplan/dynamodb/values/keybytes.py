@@ -35,7 +35,9 @@ _LONGEST_MANTISSA = 20
 
 
 def scalar_key(kind: str, content: str) -> bytes:
-    """Return order-preserving bytes for a canonical value of type S, N or B."""
+    """Return bytes for a canonical value of type S, N or B. The bytes sort in the same order as the values
+    of the type.
+    """
     if kind == "S":
         return content.encode()
     if kind == "N":
@@ -45,7 +47,7 @@ def scalar_key(kind: str, content: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def number_key(text: str) -> bytes:
-    """Return 1 to 21 order-preserving bytes for a canonical number."""
+    """Return 1 to 21 bytes for a canonical number. The bytes sort in the same order as the numbers."""
     if text == "0":
         return b"\x80"
     negative = text[0] == "-"

@@ -79,7 +79,7 @@ def comparable_number(text: str) -> int | Decimal:
 
 
 def order_key(type_code: str, content: Any) -> Any:
-    """Return an object that sorts like the given value of type S, N or B, among values of the same type.
+    """Return an object for a value of type S, N or B. The objects sort in the same order as the values of the type.
 
     Strings sort by code points, which is the order of their UTF-8 bytes. Binary values sort by unsigned bytes, and
     numbers by value.
@@ -92,7 +92,9 @@ def order_key(type_code: str, content: Any) -> Any:
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
-    """Compare two values of the same type S, N or B. Return -1, 0 or 1."""
+    """Compare two values of the same type, which must be S, N or B. Return -1 if `left` sorts before `right`, 0 if they
+    are equal, or 1.
+    """
     ((type_code, content),) = left.items()
     first, second = order_key(type_code, content), order_key(type_code, right[type_code])
     return int(first > second) - int(first < second)
@@ -117,5 +119,5 @@ def same(left: AttributeValue, right: AttributeValue) -> bool:
 
 
 def same_members(left: Item, right: Item) -> bool:
-    """Return True if two items, or the contents of two maps, are equal."""
+    """Return True if two items, or the contents of two maps, have the same attributes with the same values."""
     return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
