@@ -1,4 +1,4 @@
-"""Maintenance of the lake: updates of silver and gold, merges of small files, and removal of unused files."""
+"""Maintenance of the data lake: updating the silver and gold layers, merging small files, and removing unused files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ FILES_BEFORE_COMPACTION = 64
 
 
 class LakeMaintenance:
-    """Periodic maintenance of the lake."""
+    """Periodic maintenance of the data lake. A worker calls `run_once` repeatedly."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
     def run_once(self) -> int:
-        """Update the lake, and compact it if it has many files. Return 0, so that the worker pauses afterwards."""
+        """Update the lake if it has new events, and compact it if it has many files. Return 0, so that the worker
+        pauses afterwards.
+        """
         if not self._lake.snapshot.pending():
             return 0
         done = self._lake.refresh()

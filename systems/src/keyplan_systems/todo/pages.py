@@ -1,8 +1,8 @@
-"""The web pages of the to-do system: tasks, one task, and the dashboard of the data lake.
+"""The web pages of the to-do system: the list of tasks, a single task, and the dashboard of the data lake.
 
-Every form contains an idempotency key. If a form is sent twice, by a double click or after a lost connection, it is
-processed only once. static/todo.js sends forms without loading a new page, keeps forms that cannot be sent, and sends
-them again with their key.
+Every form contains an idempotency key. If a form is sent twice, because of a double click or a lost connection, it is
+processed only once. `static/todo.js` sends forms without loading a new page. It keeps forms that cannot be sent, and
+sends them again with their key.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ VIEWS: Final = {"open": "Open", "today": "Today", "overdue": "Overdue", "week": 
 _LIMIT: Final = 50
 _OPEN: Final = (Status.IN_PROGRESS, Status.PENDING)
 _ZONE: Final = "keyplan_zone"
-"""Cookie with the user's time zone, which a script sets. Without the cookie, UTC is used."""
+"""Name of the cookie with the user's time zone, which a script sets. Without the cookie, UTC is used."""
 _STATUSES: Final = [(status.value, status.value.replace("_", " ").capitalize()) for status in Status]
 _PRIORITIES: Final = [(priority.value, priority.value.capitalize()) for priority in URGENCY]
 _EDITED: Final = ("title", "description", "status", "priority", "category", "due_date")
 
 
 def page_routes(service: Service, clock: Clock, dashboard: Dashboard | None) -> APIRouter:
-    """Return the routes of the pages. `dashboard` is None without a lake."""
+    """Return the routes of the pages. `dashboard` is None if the system runs without a lake."""
     router = page_router(PAGES)
     _add_lists(router, service, clock)
     _add_writes(router, service, clock)
@@ -99,8 +99,10 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """The user's selection on the page of tasks: a view or filters, the cursor of the page, and the user's time zone
-    and current day.
+    """The user's selection on the page of tasks.
+
+    The selection consists of a view or filters, the cursor of the page, the user's time zone, and the current date in
+    it.
     """
 
     view: str
@@ -110,7 +112,7 @@ class Choice:
     day: date
 
     def sections(self, lists: Lists, user_id: str) -> Sequence[tuple[str, Page[Task]]]:
-        """Return the selected lists of tasks, as pairs of a title and a page of tasks."""
+        """Return the sections of the page, each as a title and a page of tasks."""
         if self.view == "open":
             titles = {Status.IN_PROGRESS: "In progress", Status.PENDING: "To do"}
             return [(title, self._page(lists, user_id, TaskSelection(status))) for status, title in titles.items()]
@@ -240,7 +242,7 @@ def _add_task(router: APIRouter, service: Service) -> None:
 
 
 def _once(user_id: str, form: FormFields, action: str, content: Any) -> Once:
-    """Return the idempotent request for a form, given the action and the content of the form. If the form is sent again
+    """Return the idempotent request for a form, given the action and the submitted values. If the form is sent again
     with the same key, the first response is returned.
     """
     return Once(user_id, _key(form), fingerprint("FORM", action, content))
@@ -258,8 +260,8 @@ def _new_key() -> str:
 
 
 def _back(request: Request, form: FormFields) -> str:
-    """Return the path of the list from which the form was sent (field `back`), or the first list for an
-    invalid value.
+    """Return the path of the list of tasks from which the form was sent, which is the value of its field `back`. If the
+    value is invalid, return the path of the first list.
     """
     start = f"{request.scope.get('root_path', '')}/app/"
     back = local_path(form.get("back"))
@@ -271,7 +273,7 @@ def _zone(request: Request) -> str:
 
 
 def _today(request: Request, clock: Clock) -> date:
-    """Return the current day in the user's time zone, or in UTC if the server does not know the browser's zone."""
+    """Return the current date in the user's time zone, or in UTC if the user's time zone is unknown."""
     try:
         return today(clock, _zone(request))
     except InvalidError:

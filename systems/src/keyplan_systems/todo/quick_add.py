@@ -1,10 +1,11 @@
-"""Parsing tasks from one line of text: due date in words, priority after `!`, category after `#`, and title.
+"""Parses a task from one line of text: the due date in words, the priority after `!`, the category after `#`, and the
+title.
 
-    read_line("Pay the rent friday !high #home", date(2026, 11, 24))
-    -> {"title": "Pay the rent", "due_date": date(2026, 11, 27), "priority": "high", "category": "home"}
+ read_line("Pay the rent friday !high #home", date(2026, 11, 24))
+ -> {"title": "Pay the rent", "due_date": date(2026, 11, 27), "priority": "high", "category": "home"}
 
-Dates: today, tomorrow, a weekday (the next one, never today), next week, in 3 days, in 2 weeks, 12 dec, 12 december
-2027, dec 12, 2026-12-12. Only the last date in a line counts, and only separate words.
+These dates are recognized: today, tomorrow, a weekday (the next one, never today), next week, in 3 days, in 2 weeks, 12
+dec, 12 december 2027, dec 12, 2026-12-12. A date must consist of separate words. Only the last date in a line is used.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _COUNTS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 
 
 def read_line(text: str, today: date) -> dict[str, Any]:
-    """Return the fields of the task that a line of text describes. `title` may be empty."""
+    """Return the fields of the task in a line of text, by name. `title` is empty if the line contains nothing else."""
     fields: dict[str, Any] = {}
     rest = text
     for name, pattern in (("priority", _PRIORITY), ("category", _CATEGORY)):
@@ -60,7 +61,7 @@ def _without(text: str, match: re.Match[str]) -> str:
 
 
 def _day(match: re.Match[str], today: date) -> date | None:
-    """Return the date that a match describes, or None for an invalid date such as 31 feb."""
+    """Return the date in a regular expression match, or None for a date that does not exist, such as 31 feb."""
     groups = {name: value.lower() for name, value in match.groupdict().items() if value}
     try:
         if "iso" in groups:

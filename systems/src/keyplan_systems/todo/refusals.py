@@ -1,4 +1,4 @@
-"""The errors for rejected requests, one for each error response."""
+"""The exceptions for rejected requests. Each corresponds to one error response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from keyplan.client.errors import UniqueTakenError
 
 
 class RefusalError(Exception):
-    """Base class of errors for rejected requests. The message is intended for the caller."""
+    """Base class of the exceptions for rejected requests. The message is intended for the caller."""
 
 
 class MissingError(RefusalError):
@@ -26,13 +26,13 @@ class AddressTakenError(ConflictError):
 
     @classmethod
     def of(cls, error: UniqueTakenError) -> AddressTakenError:
-        """Return the error for a write that failed because its email address is in use."""
+        """Return the error for a write that failed because the email address belongs to another user."""
         key = None if error.owner is None else error.owner.get("PK")
         return cls(None if key is None else str(key).removeprefix("USER#"))
 
 
 class InvalidError(RefusalError):
-    """Raised if a request is invalid according to the rules for users and tasks."""
+    """Raised if a request violates a rule for users or tasks."""
 
 
 class KeyReusedError(InvalidError):

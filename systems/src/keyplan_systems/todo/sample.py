@@ -43,7 +43,7 @@ def _tasks(day: date) -> tuple[dict[str, Any], ...]:
 
 
 def load_sample(service: Service, clock: Clock) -> None:
-    """Load two users with tasks.
+    """Create two users with tasks.
 
     A user is skipped if they already have tasks or are being deleted, or if their email address belongs to another
     user.

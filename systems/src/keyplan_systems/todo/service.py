@@ -1,4 +1,4 @@
-"""Operations of the to-do system on one connection."""
+"""The operations of the to-do system, grouped by topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job that deletes users in steps. Each transaction checks that the user is being deleted.
+"""The job that deletes users in steps. Each transaction checks that the user is still being deleted.
 
 The job can be killed at any point and can run several times concurrently. The remaining work is determined from the
 table.
@@ -20,23 +20,23 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Deletion
 
 TASKS_AT_ONCE = 50
-"""Maximum number of tasks per transaction. Conflicts with other writers reduce it."""
+"""Maximum number of tasks per transaction. The number is reduced if conflicts with other writers occur."""
 
 _OF_ONE_USER = (KeyValueError, WriteConflictError, TransactionFailedError, UnreadableItemError)
-"""Failures that delay the deletion of one user but not of other users."""
+"""Errors that delay the deletion of one user. The deletions of other users continue."""
 
 
 class Deletions:
-    """Worker that finishes deletions."""
+    """Worker that completes the deletion of users."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def run_once(self) -> int:
-        """Finish all pending deletions and return their number.
+        """Complete all pending deletions, and return the number of deleted users.
 
-        Raises RunError if the table is unavailable. If the deletion of a user fails, the others are finished first, and
-        then the first failure is raised.
+        Raises RunError if the table is unavailable. If the deletion of a user fails, the others are completed first,
+        and then the first error is raised.
         """
         finished, held_up = 0, list[Exception]()
         for deletion in self._connection.all(design.deletions()):
@@ -49,8 +49,8 @@ class Deletions:
         return finished
 
     def _finish(self, deletion: Deletion) -> int:
-        """Delete the user's tasks, then the user, the reservation of the email address, and the job. Return 1, or 0 if
-        another worker has finished the deletion.
+        """Delete the user's tasks, then the user, the item that reserves the email address, and the job. Return 1, or 0
+        if another worker has completed the deletion.
         """
         try:
             self._remove_tasks(deletion)
@@ -62,7 +62,8 @@ class Deletions:
         return 1
 
     def _remove_tasks(self, deletion: Deletion) -> None:
-        """Remove all tasks of the user. If other writers cause conflicts, the transactions become smaller.
+        """Delete all tasks of the user. If other writers cause conflicts, the number of tasks per transaction is
+        reduced.
 
         The connection retries a conflicting transaction with increasing delays. The more items a transaction has, the
         more likely a conflict is.
@@ -77,8 +78,9 @@ class Deletions:
                 at_once = len(task_ids) // 2
 
     def _some_tasks(self, user_id: str, at_once: int) -> list[str]:
-        """Return the IDs of up to `at_once` remaining tasks of a user. If an unreadable task is found, return only its
-        ID, which is read from its key.
+        """Return the IDs of up to `at_once` remaining tasks of a user.
+
+        If an unreadable task is encountered, only the ID of this task is returned. It is read from the key.
         """
         try:
             page = self._connection.run(design.every_task_of_user(user_id), limit=at_once)

@@ -1,4 +1,4 @@
-"""Lists and counts of a user's tasks: selection of the index, and pages that continue where they ended."""
+"""Lists and counts of a user's tasks: choosing the index, and splitting lists into pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.web.request_context import omit_unreadable
 Order = Literal["created", "status", "due_date", "priority", "category", "urgency"]
 
 _READS_AT_MOST = 40
-"""Maximum number of requests to the table for one page of a heavily filtered list."""
+"""Maximum number of requests to the table for one page of a list, if most of the tasks do not match the filter."""
 
 _ORDERS = {
     "created": design.tasks_of_user,
@@ -32,7 +32,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class TaskSelection:
-    """The filter criteria and the order of a list of tasks. A criterion that is None matches all tasks."""
+    """The filter criteria for a list of tasks, and its order. A criterion that is None matches all tasks."""
 
     status: Status | None = None
     priority: Priority | None = None
@@ -41,17 +41,18 @@ class TaskSelection:
     due_from: date | None = None
     due_to: date | None = None
     order: Order = "created"
-    """Order of the tasks. `created` means the order of the table or index that the query reads. An index contains only
-    tasks that have a value for its field.
+    """Order of the tasks. `created` is the default and means the order of the table or index that the query reads.
+
+    An index contains only tasks that have a value for its field.
     """
 
     def call(self, user_id: str) -> Call[Page[Task]]:
-        """Return the query with the requested order that reads the fewest tasks that do not match."""
+        """Return the query that returns tasks in the requested order and reads the fewest tasks that do not match."""
         return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
 
     def _due(self, user_id: str) -> Call[Page[Task]] | None:
-        """Return the query for a due date or a range of due dates, in date order, or None if the selection
-        has neither.
+        """Return the query for a due date or a range of due dates, in date order. Return None if the selection has no
+        due dates or requires another order.
         """
         if self.order not in {"created", "due_date"}:
             return None
@@ -62,8 +63,8 @@ class TaskSelection:
         return None
 
     def _exact(self, user_id: str) -> Call[Page[Task]] | None:
-        """Return the query for one value of a field, or None if the selection has no such value or its order requires
-        another index.
+        """Return the query for one value of the category, priority or status. Return None if the selection has no such
+        value or its order requires another index.
         """
         if self.category is not None and self.order in {"created", "category"}:
             return design.tasks_in_category(user_id, self.category)
@@ -74,7 +75,9 @@ class TaskSelection:
         return None
 
     def matches(self, task: Task) -> bool:
-        """Return True if a task matches all criteria. The query checks only one of them."""
+        """Return True if a task matches all criteria. This must be checked for each task, because the query checks only
+        one of them.
+        """
         day = task.due_date
         return (
             self.status in {None, task.status}
@@ -87,32 +90,34 @@ class TaskSelection:
 
 
 class Lists:
-    """Lists and counts of tasks. Reads through indexes can lag behind the most recent writes."""
+    """Lists and counts of tasks. Most of them are read from indexes, which can lag behind the table."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
 
     def page(self, user_id: str, selection: TaskSelection, limit: int, cursor: str | None) -> Page[Task]:
-        """Return up to `limit` matching tasks. Raises CursorError if the cursor belongs to another list or user."""
+        """Return a page of up to `limit` matching tasks of a user. Raises CursorError if the cursor belongs to another
+        list or user.
+        """
         if selection.order == "urgency":
             return self._by_urgency(user_id, selection, limit, cursor)
         return self._filtered_page(selection.call(user_id), selection, limit, cursor)
 
     def overdue(self, user_id: str, zone: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return a user's open tasks that are due before the current day in a time zone. Raises InvalidError for an
-        unknown zone.
+        """Return a page of a user's open tasks that are due before the current date in the time zone `zone`. Raises
+        InvalidError if the zone is unknown.
         """
         return self._read(design.overdue_tasks(user_id, today(self._clock, zone)), limit, cursor)
 
     def search(self, user_id: str, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return the tasks of a user whose title or description contains a given text, by reading all tasks of the
-        user.
+        """Return a page of the user's tasks whose title or description contains a text. The query reads all tasks of
+        the user.
         """
         return self._read(design.search_of_user(user_id, text), limit, cursor)
 
     def search_all(self, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return the tasks of all users whose title or description contains a given text, by reading the
-        whole table.
+        """Return a page of the tasks of all users whose title or description contains a text. The scan reads the whole
+        table.
         """
         return self._read(design.search_of_all(text), limit, cursor)
 
@@ -135,13 +140,15 @@ class Lists:
         return {"status": statuses, "priority": priorities}
 
     def _read(self, call: Call[Page[Task]], limit: int, cursor: str | None) -> Page[Task]:
-        """Read a page. Unreadable items are omitted, and the response reports their number."""
+        """Return a page of the results of a call. Unreadable items are omitted, and the HTTP response reports their
+        number.
+        """
         return self._connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _filtered_page(
         self, call: Call[Page[Task]], selection: TaskSelection, limit: int, cursor: str | None
     ) -> Page[Task]:
-        """Return up to `limit` tasks that the query `call` returns and that match the selection.
+        """Return up to `limit` tasks that match the selection among the results of the query `call`.
 
         After `_READS_AT_MOST` requests to the table, the page is returned even if it is shorter than requested.
         """
@@ -155,7 +162,7 @@ class Lists:
         return Page(tuple(tasks), cursor)
 
     def _by_urgency(self, user_id: str, selection: TaskSelection, limit: int, cursor: str | None) -> Page[Task]:
-        """Return tasks by priority, most urgent first. The cursor contains the current priority."""
+        """Return a page of tasks, most urgent first. The cursor contains the priority at which the next page starts."""
         rank, inner = _urgency_place(cursor)
         tasks: list[Task] = []
         while rank < len(URGENCY):

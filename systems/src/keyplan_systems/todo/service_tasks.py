@@ -1,4 +1,4 @@
-"""Operations on tasks, individually and in bulk."""
+"""Operations on single tasks and on several tasks."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Tasks:
         return task
 
     def read_several(self, user_id: str, task_ids: Sequence[str]) -> list[Task]:
-        """Return the existing tasks with these IDs, in the order of the request."""
+        """Return those tasks with the given IDs that exist, in the order of the IDs."""
         tasks = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
         return [task for task in tasks if task is not None]
 
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
-        """Create a task. The caller's user is created on first use."""
+        """Create a task. If the caller's user does not exist, it is also created."""
         tried = False
 
         def work() -> Work:
@@ -64,9 +64,9 @@ class Tasks:
     def change(
         self, request: Request, user_id: str, task_id: str, changes: Mapping[str, Any], seen_version: int | None
     ) -> Answer:
-        """Change some fields of a task. None clears a field.
+        """Change some fields of a task. A field is cleared if its new value is None.
 
-        With `seen_version`, change the task only if it still has this version.
+        If `seen_version` is given, the task is changed only if it still has this version.
         """
 
         def work() -> Work:
@@ -78,7 +78,7 @@ class Tasks:
         return self._idempotency.answer(request, work)
 
     def delete(self, request: Request, user_id: str, task_id: str, seen_version: int | None) -> Answer:
-        """Delete a task. With `seen_version`, delete it only if it still has this version."""
+        """Delete a task. If `seen_version` is given, the task is deleted only if it still has this version."""
 
         def work() -> Work:
             task = self._read_at_version(user_id, task_id, seen_version)
@@ -89,7 +89,9 @@ class Tasks:
     # Bulk.
 
     def change_statuses(self, request: Request, user_id: str, task_ids: Sequence[str], status: Status) -> Answer:
-        """Set the status of several tasks individually, and report a result for each: updated, unchanged or missing."""
+        """Set the status of several tasks, one after another. The result for each task is `updated`, `unchanged` or
+        `missing`.
+        """
         answer = self._idempotency.begin(request)
         if answer is not None:
             return answer
@@ -100,10 +102,10 @@ class Tasks:
         return self._idempotency.finish(request, {"results": results})
 
     def delete_completed(self, request: Request, user_id: str) -> Answer:
-        """Delete completed tasks individually, and report the result for each of them.
+        """Delete completed tasks, one after another.
 
-        A result is `deleted`, `kept` (reopened concurrently) or `missing`. The selected task IDs are stored before the
-        first deletion, so that a repeated request continues with the same tasks.
+        The result for each task is `deleted`, `kept` (because it was reopened concurrently) or `missing`. The selected
+        task IDs are stored before the first deletion, so that a repeated request continues with the same tasks.
         """
         answer = self._idempotency.begin(request)
         if answer is not None:
@@ -116,9 +118,9 @@ class Tasks:
         return self._idempotency.finish(request, {"results": results, "more": chosen["more"]})
 
     def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
-        """Return the result of one part of a bulk request. It is computed once and then stored.
+        """Return the result of one step of a bulk request. `work` is run only once, and its result is stored.
 
-        The keys of parts contain a space, which the keys of requests cannot contain.
+        The idempotency key of a step contains a space, which the key of a request cannot contain.
         """
         return orjson.loads(self._idempotency.first(replace(request, key=f"{request.key} {part}"), work).body)
 

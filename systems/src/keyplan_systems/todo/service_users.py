@@ -1,4 +1,5 @@
-"""Operations on users: creation on first use, reads, changes, start of a deletion, and email addresses.
+"""Operations on users: creating users on first use, reading and changing them, starting a deletion, and releasing email
+addresses.
 
 An address is reserved for a user only if the issuer of their token has verified it (`email_verified`). Any other
 address is stored as unverified (`claimed_email`).
@@ -30,16 +31,18 @@ _LEAVING = "The user is being deleted."
 
 @dataclass(frozen=True)
 class Person:
-    """The user that a verified token identifies, with the address and name in its claims."""
+    """The user that a verified token identifies, with the email address and name in the token."""
 
     user_id: str
     email: str | None
     name: str | None
     email_is_verified: bool = True
-    """True if the issuer has verified the address."""
+    """Whether the issuer of the token has verified the address."""
 
     def address(self) -> str | None:
-        """Return the verified address in its normalized form, or None if the token has no valid address."""
+        """Return the verified email address in normalized form, or None if the token does not contain a valid verified
+        address.
+        """
         if self.email is None or not self.email_is_verified:
             return None
         try:
@@ -55,8 +58,9 @@ class Users:
         self._connection, self._clock, self._idempotency = connection, clock, idempotency
 
     def current(self, person: Person) -> User:
-        """Return the caller's user, which is created on first use. Raises RefusalError if the user cannot
-        be created.
+        """Return the caller's user. If it does not exist, it is created from the token.
+
+        Raises RefusalError if the user cannot be created.
         """
         user = self._connection.run(design.user_by_id(person.user_id))
         if user is None:
@@ -79,8 +83,8 @@ class Users:
     def change(self, request: Request, person: Person, changes: Mapping[str, Any], seen_version: int | None) -> Answer:
         """Change the email address or name of the caller's user.
 
-        With `seen_version`, change the user only if it still has this version. An address that the caller's token
-        verifies is reserved for the user. Any other address is stored as unverified and not reserved.
+        If `seen_version` is given, the user is changed only if it still has this version. An address that the caller's
+        token verifies is reserved for the user. Any other address is stored as unverified and not reserved.
         """
 
         def work() -> Work:
@@ -98,7 +102,7 @@ class Users:
         return self._answer(request, work)
 
     def release_address(self, request: Request, user_id: str) -> Answer:
-        """Release a user's reserved email address on behalf of an administrator, so that its real owner can verify it.
+        """Release a user's reserved email address on behalf of an administrator, so that its owner can verify it.
 
         The user keeps the address as an unverified address.
         """
@@ -116,7 +120,9 @@ class Users:
         return self._idempotency.answer(request, work)
 
     def delete(self, request: Request, user_id: str) -> Answer:
-        """Start the deletion of the caller's user. From now on, writes are rejected, and a job removes the tasks."""
+        """Start the deletion of the caller's user. After that, writes of the user are rejected, and a job deletes the
+        tasks.
+        """
 
         def work() -> Work:
             user = self._connection.run(design.user_by_id(user_id))
@@ -132,7 +138,7 @@ class Users:
         return self._idempotency.answer(request, work)
 
     def page(self, limit: int, cursor: str | None) -> Page[User]:
-        """List users with a scan, for administration."""
+        """Return a page of all users for administrators. The users are read with a scan."""
         return self._connection.run(design.all_users(), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _create_user(self, person: Person) -> User:
@@ -156,8 +162,10 @@ class Users:
             return stored
 
     def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Execute a request once, and return the response. If the requested email address is reserved for a user who
-        never verified it, release the address and execute the request again.
+        """Execute a request once and return the response.
+
+        If the requested email address is reserved for a user who never verified it, the address is released and the
+        request is executed again.
         """
         try:
             return self._idempotency.answer(request, work)
@@ -167,8 +175,8 @@ class Users:
             return self._idempotency.answer(request, work)
 
     def _release_unverified(self, holder_id: str | None) -> bool:
-        """Release an email address that is reserved for a user who never verified it. Return False if the user has
-        verified it.
+        """Release an email address that is reserved for the user `holder_id`, unless this user has verified it. Return
+        False if the user has verified it.
         """
         holder = None if holder_id is None else self._connection.run(design.user_by_id(holder_id))
         if holder is None or holder.email is None:
@@ -202,7 +210,7 @@ class Users:
 
 
 def _address(person: Person, email: str, now: datetime) -> dict[str, Any]:
-    """Return the fields for a user's email address, which is reserved only if the token verifies it."""
+    """Return the fields of a user for an email address. The address is reserved only if the token verifies it."""
     address = stored_email(email)
     if address == person.address():
         return {"email": address, "email_verified_at": now, "claimed_email": None}

@@ -1,4 +1,4 @@
-"""Change events from the stream records of the to-do table, with validation and unique identities.
+"""Converts the stream records of the to-do table to change events with unique identities, and validates them.
 
 Records are in the format of the DynamoDB Streams API, with attribute values such as `{"S": ...}`, `{"N": "..."}` and
 `{"B": bytes}`. Both forms of `userIdentity` are supported: GetRecords uses `Type` and `PrincipalId`, and Lambda events
@@ -22,8 +22,9 @@ import orjson
 from keyplan_systems.todo.lake.errors import BadRecordError
 
 SEQUENCE_DIGITS = 40
-"""Number of digits of the longest sequence number. Shorter numbers are padded with zeros, so that strings sort like
-numbers."""
+"""Maximum number of digits of a sequence number. Shorter numbers are padded with zeros, so that the strings sort
+numerically.
+"""
 
 _SECOND_US = 1_000_000
 _CHANGES = {"INSERT": "insert", "MODIFY": "modify", "REMOVE": "delete"}
@@ -34,20 +35,22 @@ _SETS = frozenset(("SS", "NS", "BS"))
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change of one item of the table."""
+    """A change to one item of the table."""
 
     stream: str
-    """Label of the stream, which is its creation time, or an empty string if unknown. Each stream has its own sequence
-    numbers."""
+    """Label of the stream, which is the stream's creation time, or an empty string if it is unknown.
+
+    Sequence numbers can only be compared within one stream.
+    """
     sequence: str
     """Sequence number of the stream record, padded with zeros to 40 digits."""
     event_id: str
     change: str
-    """Kind of change: `insert`, `modify`, `delete`, or `expire` (deleted by time to live)."""
+    """Type of the change: `insert`, `modify`, `delete`, or `expire` (deleted by time to live)."""
     at_us: int
-    """Time in microseconds since the Unix epoch, with the precision that the service reports."""
+    """Time of the change in microseconds since the Unix epoch, with the precision that the service reports."""
     entity: str
-    """Kind of item: `user`, `task`, `email` (the item that reserves an email address), or `unknown`."""
+    """Type of the item: `user`, `task`, `email` (the item that reserves an email address), or `unknown`."""
     user_id: str | None
     task_id: str | None
     pk: str
@@ -64,15 +67,17 @@ class Event:
 
 
 def position_of(stream: str, sequence: str) -> str:
-    """Return a string by which the events of an item sort in the order in which they happened."""
+    """Return a string that contains the position of an event. The events of an item, sorted by this string, are in the
+    order in which they happened.
+    """
     return f"{stream} {sequence}"
 
 
 def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event | None:
-    """Return the change in a record, or None for an idempotency item. Raises BadRecordError for a malformed record.
+    """Return the change in a stream record, or None if the item is an idempotency record.
 
-    `index` is the position of the record in its batch, which error messages contain. `stream` is the label of the
-    stream, for records that do not contain it.
+    `index` is the position of the record in its batch, which is part of error messages. `stream` is the label of the
+    stream. It is used for a record that does not contain the label. Raises BadRecordError if the record is malformed.
     """
     try:
         return _event(record, stream)
@@ -81,8 +86,10 @@ def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event |
 
 
 def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
-    """Return the kind of an item (`user`, `task`, `email` or `unknown`), its user ID and its task ID, given its PK and
-    SK. An ID that the kind does not have is None.
+    """Return the type of an item (`user`, `task`, `email` or `unknown`), its user ID and its task ID, given its PK and
+    SK.
+
+    An ID that items of this type do not have is None.
     """
     prefix, _, rest = pk.partition("#")
     if prefix == "USER" and rest and sk == "METADATA":
@@ -95,12 +102,16 @@ def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
 
 
 def is_idempotency(pk: str) -> bool:
-    """Return True for an idempotency record, which contains a response body and is not stored in the lake."""
+    """Return True if `pk` is the partition key of an idempotency record. These records contain response bodies and are
+    not stored in the lake.
+    """
     return pk.startswith("IDEMPOTENCY#")
 
 
 def key_of(keys: Any) -> tuple[str, str]:
-    """Return the values of PK and SK in an item or a record's keys. Raises ValueError if they are not strings."""
+    """Return the values of PK and SK in the keys of a record or in an item. Raises ValueError if they are
+    not strings.
+    """
     try:
         pk, sk = keys["PK"]["S"], keys["SK"]["S"]
     except (KeyError, TypeError):
@@ -111,7 +122,8 @@ def key_of(keys: Any) -> tuple[str, str]:
 
 
 def image_json(image: Any) -> str:
-    """Return an item as DynamoDB JSON with sorted members. Binary values are base64, and numbers are strings.
+    """Return an item as DynamoDB JSON with sorted members. Binary values are encoded in base64, and numbers are
+    strings.
 
     Raises ValueError if a value is not a valid attribute value.
     """
@@ -127,12 +139,12 @@ def image_json(image: Any) -> str:
 
 
 def stream_label(text: str) -> str:
-    """Return the label of a stream, from its ARN or from the label itself."""
+    """Return the label of a stream, given its ARN or the label itself."""
     return text.rpartition("/stream/")[2]
 
 
 class _MalformedError(ValueError):
-    """Raised internally with the reason why a record is malformed."""
+    """Raised internally if a record is malformed. The message contains the reason."""
 
 
 def _event(record: Mapping[str, Any], stream: str) -> Event | None:
@@ -213,7 +225,9 @@ def _text(text: Any, name: str) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return True for a plain string or number. Most values are plain, so this fast check saves time for each event."""
+    """Return True if an attribute value is a simple string or number. Most values are, so this fast check
+    saves time.
+    """
     if type(value) is not dict or len(value) != 1:
         return False
     content = value.get("S") or value.get("N")

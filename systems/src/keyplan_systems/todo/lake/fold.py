@@ -1,12 +1,12 @@
-"""Facts about each user and task: its latest event, its latest image, and the number of events.
+"""Facts about each user and task: the latest event, the latest image, and the number of events.
 
-Facts are combined by *merging*, which does not depend on order. The state comes from the fact with the greatest
-position, and the image from the greatest position with an image. Therefore batches can arrive late and in any order,
-and the resulting silver layer is the same.
+Facts are combined by *merging*, which does not depend on the order of the facts. The state is taken from the fact with
+the greatest position, and the image from the fact with the greatest position that has an image. Therefore batches can
+arrive late and in any order, and the resulting silver layer is the same.
 
 A position is (era, stream, sequence). The era is the number of full exports that are older than the event. An export
 includes everything that happened before it, so it takes precedence over all earlier events, and all later events take
-precedence over it. If a user or task is known only from earlier eras, it is missing in a later export and was therefore
+precedence over it. If a user or task is known only from earlier eras, a later export does not contain it, so it was
 deleted. Its expiry time shows whether it expired, and the `source` of its standing shows that the state was inferred.
 
 For how to combine an export with the stream, see the developer guide, "DynamoDB data export to Amazon S3".
@@ -24,13 +24,15 @@ from keyplan_systems.todo.lake.snapshot import Baseline
 
 CURRENT, DELETED, EXPIRED = "current", "deleted", "expired"
 SHOWN = "0"
-"""Sequence number of an export's items. It sorts before the sequence number of any event, which has 40 digits."""
+"""Sequence number for the items of an export. It sorts before the sequence numbers of all events, which
+have 40 digits.
+"""
 
 _STATES = {"insert": CURRENT, "modify": CURRENT, "delete": DELETED, "expire": EXPIRED}
 _SECOND_US = 1_000_000
 
 Key = tuple[str, str]
-"""User ID and task ID. For a user, the task ID is empty."""
+"""User ID and task ID. For users, the task ID is an empty string."""
 Position = tuple[int, str, str]
 """A position in the history of a user or task: the number of earlier full exports (the era), the stream, and the
 sequence number.
@@ -39,7 +41,7 @@ sequence number.
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The merged information from events and exports about one user or task."""
+    """The information about one user or task that is merged from events and exports."""
 
     at: Position
     state: str
@@ -49,7 +51,7 @@ class Fact:
     image: str | None
     image_at: Position | None
     events: int
-    """Number of merged change events."""
+    """Number of change events that are included."""
 
 
 def merge(first: Fact, second: Fact) -> Fact:
@@ -61,17 +63,19 @@ def merge(first: Fact, second: Fact) -> Fact:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a user or task, derived from its merged events and the full exports."""
+    """The current state of a user or task, derived from its events and the full exports."""
 
     state: str
-    """State: `current`, `deleted` or `expired`."""
+    """State of the user or task: `current`, `deleted` or `expired`."""
     source: str
-    """Source of the state: `export` if it is known or inferred from an export, or else `stream`."""
+    """Source of the state: `export` if an export contains it or if it is inferred from an export, or otherwise
+    `stream`.
+    """
     changed_us: int
 
 
 def standing(fact: Fact, baselines: Sequence[Baseline]) -> Standing:
-    """Return the state of a user or task.
+    """Return the current state of a user or task. `baselines` contains the full exports, oldest first.
 
     If a later full export does not contain the user or task, it must have been deleted or have expired. This inferred
     state is computed by each call, and never stored or merged.
@@ -93,8 +97,8 @@ def era_of(stream: str, sequence: str, at_us: int, baselines: Sequence[Baseline]
 
 
 def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]) -> dict[str, dict[Key, Fact]]:
-    """Return the merged information from rows of the bronze layer, by user and by task, under the keys `users` and
-    `tasks`.
+    """Return the facts from rows of the bronze layer. The result contains one mapping for `users` and one for `tasks`,
+    each from keys to merged facts.
     """
     facts: dict[str, dict[Key, Fact]] = {"users": {}, "tasks": {}}
     for row in rows:
@@ -124,8 +128,8 @@ def _event_fact(row: Mapping[str, Any], baselines: Sequence[Baseline]) -> Fact:
 
 
 def _is_after(stream: str, sequence: str, at_us: int, baseline: Baseline) -> bool:
-    """Return False if the export certainly includes the event, and True otherwise. Times are compared in
-    whole seconds.
+    """Return False if the export certainly includes the event, and True otherwise. Times are compared with a precision
+    of one second.
     """
     if baseline.position:
         return position_of(stream, sequence) > baseline.position

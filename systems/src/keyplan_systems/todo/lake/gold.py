@@ -1,7 +1,7 @@
-"""The gold layer, with the statistics from the published design that the to-do system implements. They are computed
-from the silver layer and committed together with it.
+"""The gold layer, which contains the statistics from the published design of the to-do system. They are computed from
+the silver layer and committed together with it.
 
-Totals count only existing items. Deleted users and tasks do not count, and tasks that expired after their retention
+Totals count only existing items. Deleted users and tasks are not counted, and tasks that expired after their retention
 period are counted separately as archived.
 """
 
@@ -45,8 +45,9 @@ SCHEMAS: dict[str, Any] = {
         ]
     ),
 }
-"""Gold tables. A completion rate is the number of completed tasks divided by all tasks, or null without tasks. Dates
-are UTC."""
+"""Columns of the gold tables. A completion rate is the number of completed tasks divided by the number of all tasks, or
+null if no tasks exist. Dates are in UTC.
+"""
 
 _COUNT = """
     count(*) FILTER (current) AS total,
@@ -98,13 +99,13 @@ QUERIES = {
         FROM counted
     """,
 }
-"""SQL that computes each gold table from the silver layer."""
+"""SQL statement that computes each gold table from the silver layer, by table name."""
 
 
 def put(storage: Storage, snapshot: Snapshot) -> list[DataFile]:
-    """Write the gold tables of a version that is about to be committed, computed from the silver files of the version.
+    """Compute the gold tables from the silver files of a version that is about to be committed, and write them.
 
-    Raises FileNotFoundError if vacuum concurrently removed the silver files.
+    Raises FileNotFoundError if a concurrent vacuum removed the silver files.
     """
     connection = views.connect(storage, snapshot, {})
     try:

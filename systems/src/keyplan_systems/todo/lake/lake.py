@@ -31,7 +31,9 @@ _IDENTITY = "_identity"
 
 
 class Lake:
-    """The lake of one table, which keeps no files open. Threads can share it, and several processes can open it."""
+    """The lake of one table. It keeps no files open. Threads can share an instance, and several processes can open the
+    same lake.
+    """
 
     def __init__(self, storage: Storage, clock: Clock, *, timeout_s: float = 60, memory_limit_mb: int = 1024) -> None:
         self._storage = storage
@@ -51,7 +53,8 @@ class Lake:
         timeout_s: float = 60,
         memory_limit_mb: int = 1024,
     ) -> Lake:
-        """Return the lake at a path, `file://` URL or `s3://bucket/prefix`. The first write creates it.
+        """Return the lake at a path, `file://` URL or `s3://bucket/prefix`. If the lake does not exist, the first write
+        creates it.
 
         `options` are passed to s3fs. Queries can run for up to `timeout_s` seconds and use up to `memory_limit_mb` MB.
         Raises LakeError for an invalid URL, or if s3fs is required but not installed.
@@ -60,8 +63,8 @@ class Lake:
         return cls(storage, clock or SystemClock(), timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
 
     def identity(self) -> str:
-        """Return the ID of the lake. A copy has the same ID, and a lake that was deleted and recreated has
-        a new one.
+        """Return the ID of the lake. A copy of a lake has the same ID. If a lake is deleted and created again, it gets
+        a new ID.
         """
         self._storage.create(_IDENTITY, uuid.uuid4().hex.encode())
         return self._storage.read(_IDENTITY).decode()
@@ -91,20 +94,20 @@ class Lake:
         return self._refresher.rebuild_from_items(items, as_of, sequence=sequence, stream=stream)
 
     def compact(self, *, min_files: int = 8) -> Compacted:
-        """Merge small files of the bronze layer. See `Housekeeper.compact`."""
+        """Merge the small files of the bronze layer. See `Housekeeper.compact`."""
         return self._keeper.compact(min_files=min_files)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
-        """Remove files that no version in use refers to. See `Housekeeper.vacuum`."""
+        """Remove files that are not part of any version in use. See `Housekeeper.vacuum`."""
         return self._keeper.vacuum(retention_s=retention_s)
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        """Run one read-only SQL statement and return an Arrow table. See `Reader.query`."""
+        """Run one read-only SQL statement and return the result as an Arrow table. See `Reader.query`."""
         return self._reader.query(sql, parameters)
 
     def report(self, name: str, **parameters: Any) -> Any:
-        """Run a named report in `reports` and return an Arrow table. Raises QueryError for an unknown name or
-        parameter.
+        """Run one of the reports in `reports` and return the result as an Arrow table. Raises QueryError if the name or
+        a parameter is unknown.
         """
         if name not in REPORTS:
             raise QueryError(f"unknown report {name}; available: {', '.join(REPORTS)}")

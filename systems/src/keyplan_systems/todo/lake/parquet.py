@@ -1,7 +1,7 @@
-"""Conversion between Arrow tables and the lake's Parquet files.
+"""Converts between Arrow tables and the lake's Parquet files.
 
-The name of a file contains a digest of its content and the generation of the lake, and for a bronze file also the first
-position of its events. If the same rows are written again, the same file is used.
+The name of a file contains a digest of its content and the generation of the lake. The name of a bronze file also
+contains the first position of its events. If the same rows are written again, the same file is used.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from keyplan_systems.todo.lake.storage import Storage
 
 _FOLDERS = {"bronze": "bronze/date={}", "users": "silver/users/bucket={}", "tasks": "silver/tasks/bucket={}"}
 DATA_FOLDERS = ("bronze", "silver", "gold", "baseline")
-"""Names of all folders that contain data files."""
+"""Names of the folders that contain data files."""
 
 _ROW_GROUP = 65_536
-"""Number of rows per row group, which is small enough that a search for a few positions skips most of a compacted
-file."""
+"""Number of rows per row group. Row groups are small, so that a search for a few positions skips most of a compacted
+file.
+"""
 
 
 def put(storage: Storage, base: Snapshot, table: Any, kind: str, partition: str, *, name: str = "") -> DataFile:
-    """Write a table as a data file for the version after `base`."""
+    """Write a table as a data file for the version after `base`. `kind` and `partition` are members of the
+    `DataFile`.
+    """
     body = encode(table)
     digest = hashlib.sha256(body).hexdigest()[:24]
     stem = "-".join(part for part in (name, digest, f"g{base.generation}") if part)
@@ -37,7 +40,7 @@ def put(storage: Storage, base: Snapshot, table: Any, kind: str, partition: str,
 
 
 def generation_of(path: str) -> int | None:
-    """Return the generation in the name of a data file, or None for other files."""
+    """Return the generation in the path of a data file, or None if the path does not contain one."""
     generation = path.removesuffix(".parquet").rpartition("-g")[2]
     return int(generation) if generation.isdecimal() else None
 
@@ -51,13 +54,15 @@ def encode(table: Any) -> bytes:
 
 
 def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None, where: Any = None) -> Any:
-    """Return a data file's rows as a table. Raises FileNotFoundError if the file does not exist."""
+    """Return the rows of a data file as an Arrow table. Raises FileNotFoundError if the file does not exist."""
     fragment = ds.ParquetFileFormat().make_fragment(file.path, storage.arrow)
     return fragment.to_table(columns=None if columns is None else list(columns), filter=where, use_threads=False)
 
 
 def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
-    """Return data files as one dataset. With `partition`, the partition of each file is a column with that name."""
+    """Return the data files as one Arrow dataset. If `partition` is given, the dataset has a column of this name, which
+    contains the partition of each file.
+    """
     form = ds.ParquetFileFormat()
     fragments = [
         form.make_fragment(
@@ -73,7 +78,9 @@ def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition:
 
 
 def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
-    """Read all rows of the data files into an in-memory table. Raises FileNotFoundError if a file does not exist."""
+    """Read all rows of the data files into one Arrow table in memory. Raises FileNotFoundError if a file does not
+    exist.
+    """
     tables = []
     for file in files:
         stored = pq.read_table(pa.BufferReader(storage.read(file.path)))

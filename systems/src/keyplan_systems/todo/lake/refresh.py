@@ -1,4 +1,4 @@
-"""Updates of silver and gold from new events, from all events, or from a full export."""
+"""Updates the silver and gold layers from new events, from all events, or from a full export."""
 
 from __future__ import annotations
 
@@ -29,12 +29,10 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 _EVENTS_AT_ONCE = 200_000
-"""Maximum number of events that are merged into the silver layer per version, which limits the memory use
-of a refresh.
-"""
+"""Maximum number of events per version that are merged into the silver layer. It limits the memory use of a refresh."""
 
 _ITEMS_AT_ONCE = 50_000
-"""Maximum number of items of an export per file."""
+"""Maximum number of exported items per file."""
 
 _BASELINE_SCHEMA = pa.schema(
     [("kind", pa.string()), ("user_id", pa.string()), ("task_id", pa.string()), ("item", pa.string())]
@@ -43,7 +41,9 @@ _BASELINE_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """New contents of the silver and gold layers, computed from a version that may no longer be the newest."""
+    """New contents of the silver and gold layers. They were computed from the version `base`, which may no longer be
+    the newest.
+    """
 
     base: Snapshot
     added: tuple[DataFile, ...]
@@ -51,10 +51,10 @@ class _Work:
     folded: int
     baselines: tuple[Baseline, ...]
     rebuild: bool
-    """True if all files of the silver layer are replaced."""
+    """Whether all files of the silver layer are replaced."""
 
     def onto(self, newest: Snapshot) -> Snapshot:
-        """Return the version that results from applying these contents to the newest version."""
+        """Return a copy of the newest version with these contents."""
         kinds = (*gold.SCHEMAS, *(KINDS if self.rebuild else ()))
         stale = [file for kind in kinds for file in newest.of(kind)]
         changed = newest.with_files(self.added, (*self.replaced, *stale))
@@ -62,8 +62,8 @@ class _Work:
 
 
 class Refresher:
-    """Writer of the silver and gold layers. Several instances can run concurrently. In each version, the gold layer
-    matches the silver layer.
+    """Writer of the silver and gold layers. Several instances can run concurrently. In each version, the gold layer is
+    consistent with the silver layer.
     """
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
@@ -113,11 +113,11 @@ class Refresher:
     def _commit(
         self, make: Callable[[Snapshot], _Work | None], still_fits: Callable[[Snapshot, Snapshot], bool]
     ) -> Snapshot:
-        """Call `make` with the newest version, and commit its result. Return the resulting version, or the newest
+        """Call `make` with the newest version and commit its result. Return the resulting version, or the newest
         version if `make` returns None.
 
         If another writer commits first, `still_fits` is called with the version that `make` used and the newest
-        version. If it returns True, the same result is committed on top of the newest version; otherwise, `make` is
+        version. If it returns True, the same result is committed on top of the newest version. Otherwise, `make` is
         called again.
         """
         work: _Work | None = None
@@ -131,7 +131,7 @@ class Refresher:
         return self._versions.commit(change)
 
     def _fold_next(self, base: Snapshot) -> _Work | None:
-        """Return new contents of the silver and gold layers that also include the next group of pending events, or None
+        """Return new contents of the silver and gold layers that include the next group of pending events. Return None
         if no events are pending and the gold layer exists.
         """
         if not base.pending() and base.of("kpis"):
@@ -142,8 +142,9 @@ class Refresher:
         return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
 
     def _rebuild(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
-        """Return new contents of the silver and gold layers, computed from all exports (`baselines`) and the whole
-        bronze layer. `extra` are the files of a new export, which are added to the version.
+        """Return new contents of the silver and gold layers, computed from all exports and all events.
+
+        `baselines` contains the exports. `extra` contains the files of a new export, which are added to the version.
         """
         buckets = Buckets(self._storage, base, baselines, rebuild=True)
         for file in (*base.of("baseline"), *extra):
@@ -173,7 +174,9 @@ class Refresher:
         return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others belong to killed imports
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
-        """Return True if this export was already applied. Raises StaleExportError if a newer export was applied."""
+        """Return True if the export was already applied, or False if it is new. Raises StaleExportError if a newer
+        export was applied.
+        """
         if not base.baselines or base.baselines[-1].as_of_us < baseline.as_of_us:
             return False
         last = base.baselines[-1]
@@ -185,9 +188,9 @@ class Refresher:
         )
 
     def _stage(self, items: Iterable[Mapping[str, Any]], partition: str, staged: list[DataFile]) -> str:
-        """Write the items of an export and return their digest.
+        """Write the items of an export to files, and return the digest of the items.
 
-        Each file is added to a version immediately, so that vacuum keeps it.
+        Each file is added to a version immediately, so that vacuum does not remove it.
         """
         digest = hashlib.sha256()
         for rows in _batches(items):
@@ -210,7 +213,7 @@ class Refresher:
         staged.append(file)
 
     def _unstage(self, staged: list[DataFile]) -> None:
-        """Remove the files of an export that could not be applied or that was already applied."""
+        """Remove the files of an export that cannot be applied or was already applied."""
         paths = {file.path for file in staged}
 
         def change(base: Snapshot) -> Snapshot | None:
@@ -232,8 +235,8 @@ class Refresher:
 
 
 def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
-    """Yield groups of bronze files in order, each with about _EVENTS_AT_ONCE events. The files that were added by one
-    version stay together.
+    """Yield groups of bronze files in order. Each group contains about _EVENTS_AT_ONCE events, and includes all files
+    that a version added or none of them.
     """
     chunk: list[DataFile] = []
     for _, group in itertools.groupby(files, key=lambda file: file.added):
@@ -251,8 +254,8 @@ def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
 
 
 def _same_history(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if `newest` has the same exports and the same bronze files up to `base` as `base`, so that a result
-    computed from all events in `base` is still valid.
+    """Return True if `newest` has the same exports as `base` and the same bronze files up to the version of `base`. In
+    this case, a result computed from all events in `base` is still valid.
     """
     before = {file.path for file in newest.of("bronze") if file.added <= base.version}
     return _same_baselines(base, newest) and before == {file.path for file in base.of("bronze")}
@@ -276,8 +279,9 @@ def _baseline(as_of: datetime, sequence: str, stream: str) -> Baseline:
 
 
 def _batches(items: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Convert the users and tasks among the items to rows, and yield the rows in batches. At least one batch is
-    yielded, even for an empty export.
+    """Convert exported users and tasks to rows, and yield the rows in batches. Other items are ignored.
+
+    At least one batch is yielded, even if the export is empty.
     """
     rows: list[dict[str, Any]] = []
     for index, item in enumerate(items):

@@ -1,4 +1,4 @@
-"""The reports from the published design that the to-do system implements, by name."""
+"""The reports from the published design of the to-do system, by name."""
 
 # ruff: noqa: S608 - SQL composed only of text in this file
 
@@ -16,11 +16,11 @@ class Report:
     title: str
     sql: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Names and default values of the parameters."""
+    """Default values of the parameters, by parameter name."""
     label: str = ""
-    """Column with the labels of the bars. If it is empty, the result is shown as a table."""
+    """Name of the column with the labels of the bars. If it is empty, the result is shown as a table."""
     value: str = ""
-    """Column with the values of the bars."""
+    """Name of the column with the values of the bars."""
 
 
 _OF_USER = "($user_id IS NULL OR user_id = $user_id)"

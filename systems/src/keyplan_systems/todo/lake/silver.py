@@ -1,7 +1,7 @@
-"""The silver layer, with one row per user and task, in Parquet files by bucket of the user ID.
+"""The silver layer, which contains one row per user and task, in Parquet files by bucket. A bucket is a group of users.
 
-A refresh merges new bronze files into the buckets, and each file is replaced as a whole. Rows of removed users and
-tasks are kept, with the state `deleted` or `expired` and their last known values.
+A refresh merges new bronze files into the buckets, and each changed file is replaced as a whole. Rows of removed users
+and tasks are kept, with the state `deleted` or `expired` and their last known values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ SCHEMAS = {
     kind: pa.schema([*((name, pa.string()) for name in _KEYS[kind]), *columns.FIELDS[kind], *_STATE_FIELDS])
     for kind in KINDS
 }
-"""Columns of users and of tasks: keys, values from the image (see `columns`), and facts (see `fold`)."""
+"""Columns of users and of tasks: the keys, the values from the item image (see `columns`), and the facts
+(see `fold`).
+"""
 
 _EVENT_COLUMNS = (
     "stream",
@@ -73,7 +75,7 @@ _FACT_COLUMNS = (
 
 
 class Buckets:
-    """The buckets of the silver layer that an update has read or changed. Users are assigned to buckets by a hash of
+    """The buckets of the silver layer that an update reads and changes. Users are assigned to buckets by a hash of
     their IDs.
     """
 
@@ -94,7 +96,7 @@ class Buckets:
             self.merge(kind, facts[kind])
 
     def merge(self, kind: str, facts: Mapping[Key, Fact]) -> None:
-        """Merge facts about users or tasks, depending on `kind`, into the buckets."""
+        """Merge facts about users or about tasks into the buckets. `kind` is `users` or `tasks`."""
         by_bucket: dict[str, dict[Key, Fact]] = {}
         for key, fact in facts.items():
             by_bucket.setdefault(bucket_of(key[0]), {})[key] = fact
@@ -119,7 +121,7 @@ class Buckets:
         return SCHEMAS[kind].empty_table()
 
     def _merged(self, kind: str, table: Any, facts: dict[Key, Fact]) -> Any:
-        """Return the rows of a bucket with facts merged in. Unaffected rows are not decoded."""
+        """Return the rows of a bucket after merging facts into them. Rows without new facts are not decoded."""
         keys = pa.array([_joined(kind, key) for key in facts], pa.string())
         concerned = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), keys)
         for key, fact in _facts_in(kind, table.filter(concerned)):
@@ -129,9 +131,7 @@ class Buckets:
 
 
 def bucket_of(user_id: str) -> str:
-    """Return the bucket of a user, which is derived from a hash of the ID. The bucket also contains the
-    user's tasks.
-    """
+    """Return the bucket that contains a user and the user's tasks. It is derived from a hash of the user ID."""
     return f"{zlib.crc32(user_id.encode()) % BUCKETS:02d}"
 
 

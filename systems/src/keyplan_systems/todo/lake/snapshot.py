@@ -1,5 +1,5 @@
-"""The content of one version of the lake: its data files, its exports, and the version up to which silver
-is updated.
+"""The content of a version of the lake: its data files, its exports, and the version up to which the silver layer is
+updated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import orjson
 from keyplan_systems.todo.lake.errors import LakeFormatError
 
 FORMAT = 1
-"""Number of the file format, which is written to every version file. Files with a greater number are rejected."""
+"""Version number of the file format, which every version file contains. Files with a greater number are rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,38 +21,40 @@ class DataFile:
 
     path: str
     kind: str
-    """Kind: `bronze`, `users` or `tasks` (silver layer), the name of a gold table, `baseline` (items of an applied full
-    export), or `staged` (items of a full export that is not applied yet).
+    """Type of the file: `bronze`, `users` or `tasks` (silver layer), the name of a gold table, `baseline` (items of an
+    applied full export), or `staged` (items of a full export that is not applied yet).
     """
     partition: str
-    """Date (UTC) of a bronze file, bucket of a silver file, or time of a baseline. Empty for gold."""
+    """UTC date of a bronze file, bucket of a silver file, or time of the export for a file of an export. Empty for a
+    gold file.
+    """
     rows: int
     size_bytes: int
     added: int
-    """Version that added the events of the file. For a compacted file, the latest of the versions that added the merged
-    files.
+    """Version that added the events of the file. For a compacted file, it is the latest version that added one of the
+    merged files.
     """
     first: str = ""
-    """Smallest position of the events in a bronze file."""
+    """Lowest position of an event in a bronze file."""
     last: str = ""
-    """Greatest position of the events in a bronze file."""
+    """Highest position of an event in a bronze file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A full export on which the silver layer is based."""
+    """A full export from which the silver layer was rebuilt."""
 
     as_of_us: int
     """Time of the exported data, in microseconds since the Unix epoch."""
     position: str = ""
-    """Position of the last event that the export includes, if known. It is used instead of the time."""
+    """Position of the last event that the export includes, if it is known. It is then used instead of `as_of_us`."""
     digest: str = ""
-    """Digest of the export's content, by which the same export is recognized."""
+    """Digest of the exported items. It shows whether the same export was already applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A version of the lake, which is immutable once committed."""
+    """A version of the lake. It is immutable after it was committed."""
 
     version: int = 0
     committed_at: float = 0.0
@@ -60,7 +62,7 @@ class Snapshot:
     generation: int = 0
     """Number that is part of the names of new files. Vacuum increments it."""
     folded: int = 0
-    """Version up to which the silver layer contains the events of all bronze files."""
+    """The latest version whose bronze files are completely merged into the silver layer."""
     baselines: tuple[Baseline, ...] = ()
     files: tuple[DataFile, ...] = ()
 
@@ -76,17 +78,20 @@ class Snapshot:
         return replace(self, files=(*remaining, *added.values()))
 
     def pending(self) -> list[DataFile]:
-        """Return the bronze files whose events the silver layer does not contain yet, in order."""
+        """Return the bronze files whose events are not merged into the silver layer yet, in order."""
         return sorted((file for file in self.of("bronze") if file.added > self.folded), key=lambda file: file.added)
 
 
 def dump(snapshot: Snapshot) -> bytes:
-    """Return a snapshot in the format of a version file."""
+    """Return a snapshot as the content of a version file."""
     return orjson.dumps({"format": FORMAT} | {field.name: getattr(snapshot, field.name) for field in fields(snapshot)})
 
 
 def load(body: bytes, name: str) -> Snapshot:
-    """Parse a version file. Raises LakeFormatError if it is damaged or has a newer format."""
+    """Return the snapshot in the content of a version file. `name` is used in error messages.
+
+    Raises LakeFormatError if the content is damaged or has a newer format.
+    """
     try:
         members = orjson.loads(body)
         number = members.pop("format")

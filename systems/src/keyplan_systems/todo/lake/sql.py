@@ -1,6 +1,6 @@
-"""Read-only SQL access to the lake, for users who may read all of its data.
+"""Read-only SQL access to the lake, for users who are allowed to read all of its data.
 
-A query is a single read-only statement that cannot access settings or files. Only the views of one version are visible.
+A query is a single read-only statement that cannot access settings or files. It can read only the views of one version.
 Memory and run time are limited.
 """
 
@@ -23,7 +23,7 @@ _READING = frozenset((duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
 class Reader:
-    """SQL reader for the newest version of a lake."""
+    """Runs SQL statements on the newest version of a lake."""
 
     def __init__(
         self, storage: Storage, versions: Versions, *, timeout_s: float = 60, memory_limit_mb: int = 1024
@@ -72,7 +72,7 @@ class Reader:
 
 
 def _unique_names(names: Iterable[str]) -> list[str]:
-    """Return the column names, with a number appended to repeated names."""
+    """Return the column names, with a number appended to each repeated name."""
     unique: dict[str, None] = {}
     for name in names:
         numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
@@ -81,7 +81,9 @@ def _unique_names(names: Iterable[str]) -> list[str]:
 
 
 def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """Parse a string and return its SQL statement. Raises QueryError unless it is a single read-only statement."""
+    """Parse a string, and return the SQL statement in it. Raises QueryError unless it is a single read-only
+    statement.
+    """
     if not sql.isascii() and any("\ud800" <= char <= "\udfff" for char in sql):  # DuckDB rejects such text
         raise QueryError("the text is not valid UTF-8")
     statements = connection.extract_statements(sql)

@@ -1,8 +1,8 @@
-"""Storage of the lake's files in a local folder or an S3 bucket, with the same interface.
+"""Storage of the lake's files in a local folder or an S3 bucket, with a common interface.
 
-All paths are relative to the root of the lake and use `/`. A file appears completely or not at all. `create` is the
-atomic operation that everything else depends on: if several callers create the same path, exactly one succeeds. In a
-folder, it is a hard link to a finished file. On S3, it is a conditional put (`If-None-Match: *`).
+All paths are relative to the root of the lake and use `/`. A file becomes visible completely or not at all. `create` is
+the atomic operation that everything else depends on: if several callers create the same path, exactly one succeeds. In
+a folder, it creates a hard link to a finished file. On S3, it is a conditional put (`If-None-Match: *`).
 """
 
 from __future__ import annotations
@@ -18,42 +18,48 @@ from pyarrow import fs as arrow_fs
 from keyplan_systems.todo.lake.errors import LakeBusyError, LakeError
 
 _SPOOL = "_tmp"
-"""Folder for files that are being written. A killed writer leaves its unfinished file there."""
+"""Folder for files that are being written. If a writer is killed, its unfinished file remains there."""
 
 _CONFLICTS = 50
 """Maximum number of attempts to create a file that other writers create concurrently."""
 
 
 class Storage(Protocol):
-    """Interface of the storage of one lake."""
+    """Interface of storage for the files of one lake."""
 
     @property
     def arrow(self) -> Any:
-        """A pyarrow filesystem with the lake's files."""
+        """A pyarrow filesystem that contains the lake's files."""
 
     @property
     def is_native(self) -> bool:
-        """Whether Arrow reads the files without calling Python. If not, SQL engines must not scan them directly."""
+        """Whether Arrow can read the files without calling Python. If it is False, SQL engines must not read them
+        directly.
+        """
 
     def read(self, path: str) -> bytes:
-        """Return a file's content. Raises FileNotFoundError if the file does not exist."""
+        """Return the content of a file. Raises FileNotFoundError if the file does not exist."""
 
     def put(self, path: str, body: bytes) -> None:
-        """Write a whole file, replacing any existing file. Readers see either the old or the new file."""
+        """Write a file, replacing any existing file. Readers see either the complete old file or the
+        complete new file.
+        """
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists. Return True if it was written. Raises LakeBusyError after too many
-        conflicts with other writers.
+        """Write a file unless it exists. Return True if it was written. Raises LakeBusyError after too many conflicts
+        with other writers.
         """
 
     def names(self, folder: str) -> list[str]:
-        """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
+        """Return the sorted paths of all files below a folder. The result is empty if the folder does not exist."""
 
     def remove(self, path: str) -> None:
         """Delete a file if it exists."""
 
     def sweep(self, older_than: float) -> int:
-        """Delete unfinished files that were last written before a time (Unix seconds). Return their number."""
+        """Delete unfinished files that were last written before `older_than` (in Unix seconds). Return the number of
+        deleted files.
+        """
 
 
 def open_storage(url: str | Path, options: Mapping[str, Any] | None = None) -> Storage:
@@ -73,7 +79,9 @@ def open_storage(url: str | Path, options: Mapping[str, Any] | None = None) -> S
 
 
 class Folder:
-    """Storage of a data lake in a local folder. The filesystem must support hard links, as all common ones do."""
+    """Storage of a data lake in a local folder. The filesystem must support hard links, which all common filesystems
+    do.
+    """
 
     is_native = True
 
@@ -87,17 +95,19 @@ class Folder:
         self.arrow = arrow_fs.SubTreeFileSystem(str(self._root), arrow_fs.LocalFileSystem())
 
     def read(self, path: str) -> bytes:
-        """Return a file's content. Raises FileNotFoundError if the file does not exist."""
+        """Return the content of a file. Raises FileNotFoundError if the file does not exist."""
         return (self._root / path).read_bytes()
 
     def put(self, path: str, body: bytes) -> None:
-        """Write a whole file, replacing any existing file. Readers see either the old or the new file."""
+        """Write a file, replacing any existing file. Readers see either the complete old file or the
+        complete new file.
+        """
         target = self._target(path)
         self._spooled(body).replace(target)
         _sync(target.parent)
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists. Return True if it was written."""
+        """Write a file unless it exists. Return True if it was written."""
         target = self._target(path)
         spooled = self._spooled(body)
         try:
@@ -110,7 +120,7 @@ class Folder:
         return True
 
     def names(self, folder: str) -> list[str]:
-        """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
+        """Return the sorted paths of all files below a folder. The result is empty if the folder does not exist."""
         files = [
             (Path(where) / name).relative_to(self._root).as_posix()
             for where, _, names in os.walk(self._root / folder)
@@ -123,7 +133,9 @@ class Folder:
         (self._root / path).unlink(missing_ok=True)
 
     def sweep(self, older_than: float) -> int:
-        """Delete unfinished files that were last written before a time (Unix seconds). Return their number."""
+        """Delete unfinished files that were last written before `older_than` (in Unix seconds). Return the number of
+        deleted files.
+        """
         swept = 0
         for path in (self._root / _SPOOL).iterdir():
             try:
@@ -135,7 +147,9 @@ class Folder:
         return swept
 
     def _target(self, path: str) -> Path:
-        """Return the path of a file, after creating its folder durably."""
+        """Return the path of a file in the filesystem. If the folder of the file does not exist, it is
+        durably created.
+        """
         target = self._root / path
         _make(target.parent)
         if target.parent not in self._settled:
@@ -146,8 +160,9 @@ class Folder:
         return target
 
     def _spooled(self, body: bytes) -> Path:
-        """Write and sync a temporary file on the lake's filesystem, and return its path. The caller can then move or
-        link it atomically.
+        """Write and sync a temporary file on the lake's filesystem, and return its path.
+
+        The caller can then atomically move the file or link to it.
         """
         path = self._root / _SPOOL / uuid.uuid4().hex
         with path.open("xb") as file:
@@ -158,9 +173,7 @@ class Folder:
 
 
 class Bucket:
-    """Storage of a data lake in a bucket of Amazon S3 or of an S3-compatible service. The service must support
-    conditional writes.
-    """
+    """Storage of a data lake in a bucket of Amazon S3 or an S3-compatible service that supports conditional writes."""
 
     is_native = False
 
@@ -179,16 +192,18 @@ class Bucket:
         self.arrow = arrow_fs.SubTreeFileSystem(self._root, arrow_fs.PyFileSystem(handler))
 
     def read(self, path: str) -> bytes:
-        """Return a file's content. Raises FileNotFoundError if the file does not exist."""
+        """Return the content of a file. Raises FileNotFoundError if the file does not exist."""
         body: bytes = self._fs.cat_file(f"{self._root}/{path}")
         return body
 
     def put(self, path: str, body: bytes) -> None:
-        """Write a whole file, replacing any existing file. Readers see either the old or the new file."""
+        """Write a file, replacing any existing file. Readers see either the complete old file or the
+        complete new file.
+        """
         self._fs.pipe_file(f"{self._root}/{path}", body)
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists. Return True if it was written."""
+        """Write a file unless it exists. Return True if it was written."""
         for _ in range(_CONFLICTS):
             try:
                 self._fs.pipe_file(f"{self._root}/{path}", body, mode="create")
@@ -202,7 +217,7 @@ class Bucket:
         raise LakeBusyError(f"{path} was created concurrently {_CONFLICTS} times; nothing was changed")
 
     def names(self, folder: str) -> list[str]:
-        """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
+        """Return the sorted paths of all files below a folder. The result is empty if the folder does not exist."""
         return sorted(path.removeprefix(f"{self._root}/") for path in self._fs.find(f"{self._root}/{folder}"))
 
     def remove(self, path: str) -> None:
@@ -219,7 +234,7 @@ class Bucket:
 
 
 def _make(folder: Path) -> None:
-    """Create a folder and its missing parents, and make each of them durable."""
+    """Create a folder and its missing parent folders. All created folders are synced to disk."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -236,7 +251,7 @@ def _is_conflict(error: OSError) -> bool:
 
 
 def _sync(folder: Path) -> None:
-    """Sync a folder, so that its files keep their names after a power failure."""
+    """Sync a folder to disk, so that the names of its files survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,11 +1,11 @@
-"""Versions of the lake, which let many writers, compactors and readers share files without locks.
+"""Versions of the lake, with which many writers, compactors and readers share files without locks.
 
-Every change of the lake is a new file `_versions/<number>.json` that lists all data files of that version. Data files
+Every change to the lake is a new file `_versions/<number>.json` that lists all data files of that version. Data files
 are written first, under unique names, and never changed. A version is committed by *creating* its file, which succeeds
-for exactly one of several writers. The others read the committed version and apply their change again on top of it. A
+for exactly one of several writers. The others read the committed version and apply their changes again on top of it. A
 killed writer therefore leaves at most unused data files. A reader uses the newest version until it has finished, and
-sees the work of each writer completely or not at all. The files of an old version are kept until vacuum finds that it
-is no longer in use.
+sees the work of each writer completely or not at all. The files of an old version are kept until vacuum finds that the
+version is no longer in use.
 
 One case needs special handling. A writer that was suspended during the removal of old version files could create one of
 them again and mistake this for a commit. This is detected by checking the version on which its commit is based. Vacuum
@@ -31,16 +31,16 @@ indicate an error.
 """
 
 Change = Callable[[Snapshot], Snapshot | None]
-"""Function that returns the next version, given the newest version, or None if no change is needed."""
+"""Function that is called with the newest version and returns the next version, or None if no change is needed."""
 
 
 def name_of(version: int) -> str:
-    """Return the path of a version's file."""
+    """Return the path of the file of a version."""
     return f"{FOLDER}/{version:020d}.json"
 
 
 class Versions:
-    """The versions of one lake, which several threads and processes can read and commit concurrently."""
+    """The versions of one lake. Several threads and processes can read and commit versions concurrently."""
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage
@@ -48,7 +48,7 @@ class Versions:
         self._last = Snapshot()
 
     def latest(self) -> Snapshot:
-        """Return the newest version, or an empty version 0 for a lake without versions."""
+        """Return the newest version, or an empty version 0 if no version was committed."""
         for _ in range(_ATTEMPTS):
             names = self._storage.names(FOLDER)
             if not names:
@@ -97,7 +97,9 @@ class Versions:
         raise LakeBusyError(f"other writers were faster {_ATTEMPTS} times; nothing was changed")
 
     def _is_successor(self, base: Snapshot, number: int) -> bool:
-        """Return True if a new version is a valid successor of `base`, as described in the module's documentation."""
+        """Return True if the version `number` is a valid successor of `base`. The module's documentation describes the
+        check.
+        """
         names = self._storage.names(FOLDER)
         return name_of(base.version) in names or names[-1] == name_of(number)
 

@@ -1,7 +1,7 @@
 """SQL views of the lake in an in-memory engine that can access only one version.
 
-The engine never opens files itself. It receives the files as Arrow datasets, or for a bucket as in-memory tables. Its
-own access to files, networks, extensions and settings is disabled before any SQL of a caller runs.
+The engine does not open any files. It receives them as Arrow datasets, or for a bucket as in-memory tables. Its access
+to files, networks, extensions and settings is disabled before it runs any SQL of a caller.
 """
 
 # ruff: noqa: S608 - SQL composed only of text in this file
@@ -41,19 +41,21 @@ _VIEWS = {
     "silver.removed_users": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_users WHERE state <> 'current'",
     "silver.removed_tasks": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_tasks WHERE state <> 'current'",
 }
-"""SQL of the views. Views of removed users and tasks contain their last known values: `removal` is `deleted` or
-`expired`, and `removal_source` is `export` if the removal is inferred because the item is missing in a full export.
+"""SQL of the views, by name.
+
+The views of removed users and tasks contain their last known values. `removal` is `deleted` or `expired`.
+`removal_source` is `export` if the removal is inferred because a full export does not contain the item.
 """
 
 
 def connect(
     storage: Storage, snapshot: Snapshot, gold: dict[str, Any], *, memory_limit_mb: int = 1024
 ) -> duckdb.DuckDBPyConnection:
-    """Return a connection to an in-memory engine with the views of a version. `gold` maps the gold tables to
-    their schemas.
+    """Return a connection to an in-memory engine with the views of a version. `gold` contains the schemas of the gold
+    tables by name.
 
     Connections share an engine and its memory limit, because creating an engine takes 30 ms. A connection cannot access
-    the files of another one.
+    the files of another connection.
     """
     connection = _engine(tuple(gold.items()), memory_limit_mb).cursor()
     try:
@@ -70,7 +72,9 @@ def connect(
 
 @lru_cache(maxsize=8)
 def _engine(gold: tuple[tuple[str, Any], ...], memory_limit_mb: int) -> duckdb.DuckDBPyConnection:
-    """Return an engine in which the views are defined. Each connection registers the files that its views read."""
+    """Return an engine that defines the views. Each connection to the engine registers the files that its
+    views read.
+    """
     engine = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": f"{memory_limit_mb}MB"})
     engine.execute("SET GLOBAL TimeZone = 'UTC'")
     _register(engine, None, Snapshot())
@@ -83,7 +87,7 @@ def _engine(gold: tuple[tuple[str, Any], ...], memory_limit_mb: int) -> duckdb.D
 
 
 def is_missing_file(error: duckdb.Error) -> bool:
-    """Return True if the error message shows that SQL failed because vacuum removed a file that it was reading."""
+    """Return True if the message shows that a query failed because vacuum removed a file that it was reading."""
     text = str(error)
     return "FileNotFoundError" in text or "No such file" in text
 
