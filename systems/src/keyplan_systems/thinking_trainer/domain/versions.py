@@ -136,7 +136,7 @@ the last step ends at the current version.
 def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:
     """Return the item in the current form of its type. An item that already has this form is returned unchanged.
 
-    Raises ItemUnreadable if the item has a version for which there are no steps, or if a step cannot convert the item.
+    Raises ItemUnreadable if the item has an unknown version, or if a step cannot convert the item.
     """
     current = dict(item)
     while (version := current.get("schemaVersion", UNVERSIONED)) != steps[kind][-1].after:
