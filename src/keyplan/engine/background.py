@@ -88,7 +88,7 @@ class Worker(ABC, Generic[T]):
             thread.join()
 
     def close(self) -> None:
-        """Stop the thread and wait until it ends. Unfinished work continues when the database is opened again."""
+        """Stop the thread and wait until it ends. Unfinished work is resumed when the database is opened again."""
         self._stop.set()
         with self._lock:
             thread = self._latest

@@ -82,7 +82,9 @@ class IndexWriter(Protocol):
         """Delete an index entry if it exists."""
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Move an index entry to a new key. If no entry exists under the old key, only the new entry is written."""
+        """Move an index entry from the key `old` to the key `new`. If the old entry does not exist, only the new entry
+        is written.
+        """
 
 
 def _do_nothing() -> None:
@@ -174,7 +176,7 @@ class Database:
         return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
 
     def alter(self, work: Callable[[Transaction], T]) -> T:
-        """Run `work`, which changes tables, in a separate transaction, and return its result.
+        """Run `work`, which creates, changes or deletes tables, in a separate transaction, and return its result.
 
         `work` sees the current tables. All later writes see the changed tables.
         """
@@ -191,7 +193,7 @@ class Database:
     # Writes.
 
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that fails if the table definition has changed.
+        """Run `work` in a write transaction that fails with CatalogChanged if the table definition has changed.
 
         `work` must raise its errors before it writes the first row. The only exception is the error for an item
         collection that becomes too large. Therefore, in a group commit, writes to tables with local indexes can be
@@ -206,7 +208,9 @@ class Database:
         return self.store.write(checked, settled=table.collections is None)
 
     def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that fails if the definition of any of the tables has changed."""
+        """Run `work` in a write transaction that fails with CatalogChanged if the definition of any of the tables has
+        changed.
+        """
         check = self.catalog.check
 
         def checked(transaction: Transaction) -> T:

@@ -168,8 +168,8 @@ class Engine:
         return get
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation whose request is parsed JSON. Stored items in the response are
-        `orjson.Fragment` objects.
+        """Run one operation whose request is parsed JSON, in which binary values are base64 text. Stored items in the
+        response are `orjson.Fragment` objects.
         """
         return self._answer(command(operation), request, WIRE)
 
@@ -228,7 +228,9 @@ class Engine:
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())
 
     def group(self) -> AbstractContextManager[None]:
-        """Return a context manager that commits all writes of this thread together at the end of the block."""
+        """Return a context manager that commits all writes that this thread makes in the block in one transaction, at
+        the end of the block.
+        """
         return self.store.group()
 
     @property

@@ -37,7 +37,8 @@ _ABOVE_TIMES = b"\x80"
 
 
 class Former(NamedTuple):
-    """An earlier version of an item: the item's key, the time of the next change, and the content before that change.
+    """An earlier version of an item: the item's key, the time of the change that replaced this version, and the
+    content.
 
     The content is None if the item did not exist.
     """

@@ -49,7 +49,9 @@ class Origin(NamedTuple):
 
 
 def check_target(database: Database, name: str) -> None:
-    """Raise TableAlreadyExistsError or TableInUseError if a table with this name exists."""
+    """Raise TableAlreadyExistsError if a table with this name exists, or TableInUseError if it is still
+    being created.
+    """
     existing = descriptions.present(database, name)
     if existing is None:
         return
@@ -62,7 +64,8 @@ def check_target(database: Database, name: str) -> None:
 
 
 def begin(database: Database, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
-    """Create the restored table, without copying its rows or filling its indexes yet.
+    """Create the restored table from the given source. `finish` then starts copying its rows and backfilling its
+    indexes.
 
     Raises ValidationError for invalid overrides in the request.
     """

@@ -155,8 +155,8 @@ class Injector:
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
         """Accept a change to an item, or reject it because of an injected conflict or throttling.
 
-        An accepted change saves the item's former content for stale reads. A rejected change raises
-        TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError.
+        If the change is accepted, the item's former content is saved for stale reads. Otherwise,
+        TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
         call, now = self._call, self._database.clock.now()
         if call is not None and not by_service:
@@ -176,8 +176,8 @@ class Injector:
         return self._recorded(transaction)
 
     def _recorded(self, transaction: Transaction) -> IndexWriter:
-        """Return a writer that saves former index entries, if stale reads are enabled. Otherwise return the
-        transaction.
+        """Return a writer that saves the former content of index entries or, if stale reads are disabled, the
+        transaction itself.
         """
         if self._history is None:
             return transaction
@@ -226,7 +226,7 @@ class Injector:
     # Streams.
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:
-        """Return stream records as GetRecords delivers them, at most `limit` of them.
+        """Return up to `limit` stream records in the order in which GetRecords delivers them.
 
         Some records are repeated or out of order, but the records of each item stay in order.
         """
@@ -294,7 +294,7 @@ class FaultyDatabase(Database):
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
         """Accept a change to an item, or reject it because of an injected conflict or throttling.
 
-        An accepted change saves the item's former content for stale reads.
+        If the change is accepted, the item's former content is saved for stale reads.
         """
         self.injector.admit(table, key, old, new, by_service=by_service)
 
@@ -311,5 +311,5 @@ class FaultyDatabase(Database):
         return self.injector.unprocessed(count)
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:
-        """Return at most `limit` stream records, some of them repeated or out of order."""
+        """Return up to `limit` stream records, some of which can be repeated or out of order."""
         return self.injector.deliver(records, limit)

@@ -186,7 +186,10 @@ def _apply(
 def _entry_now(
     transaction: Transaction, table: Table, index: Index, item_key: bytes, entry: bytes
 ) -> tuple[int, bytes] | None:
-    """Return the size and body that an index entry should have now, or None if the current item has no such entry."""
+    """Return the current size and body of an index entry, derived from the stored item.
+
+    Returns None if the item does not exist or does not have an index entry with the key `entry`.
+    """
     version = versions.load(transaction, table, item_key)
     if version is None or index.key.entry(version.item, item_key) != entry:
         return None

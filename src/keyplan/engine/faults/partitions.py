@@ -36,7 +36,7 @@ PARTITION_UNITS: dict[Kind, float] = {
 HEAT_S = 60.0
 """The length of the time window, in seconds, in which a partition's load is measured to decide whether to split it."""
 HOT_SHARE = 0.9
-"""A partition is hot if it uses more than this share of its throughput, or if its requests are throttled."""
+"""The share of its throughput above which a partition is hot. A partition is also hot if its requests are throttled."""
 PEAK_S = 60.0
 """The number of seconds over which on-demand traffic is averaged to determine the peak."""
 GROWTH_S = 1800.0
@@ -202,7 +202,7 @@ class Partitions:
         return False
 
     def take(self, kind: Kind, key: bytes, units: float) -> None:
-        """Consume read or write units, depending on `kind`, of the partition that contains the key."""
+        """Consume read or write units, depending on `kind`, from the partition that contains the key."""
         part = self._parts[self._number_of(key)]
         part.buckets[kind].take(units)
         part.heat.used[kind] += units
@@ -266,7 +266,9 @@ class ProvisionedCeiling:
         self._bucket = Bucket(units_per_s, since)
 
     def admits(self, units: float, now: float) -> bool:
-        """Return True if this number of provisioned capacity units is available, including burst capacity."""
+        """Return True if `units` provisioned capacity units are available at the time `now`, including
+        burst capacity.
+        """
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
@@ -292,8 +294,8 @@ class OnDemandCeiling:
         self._window_units = 0.0
 
     def admits(self, units: float, now: float) -> bool:
-        """Return True if the on-demand limit allows this number of capacity units. If the limit can be raised now, it
-        is raised first.
+        """Return True if the on-demand limit allows `units` more capacity units at the time `now`. If the limit can be
+        raised now, it is raised first.
         """
         self._follow_peak(now)
         return self._bucket.has(units, now)

@@ -68,7 +68,7 @@ class History:
 
 
 class RecordedWriter:
-    """A writer of index entries that records the former content of each entry."""
+    """A writer for index entries. It records the former content of each entry that it changes."""
 
     __slots__ = ("_history", "_now", "_transaction")
 
@@ -115,7 +115,7 @@ class StaleReadView:
         self._report = report
 
     def point(self, tree: Tree, key: bytes) -> Content | None:
-        """Return the size and body of the row with a key, or None."""
+        """Return the size and body of the row with this key, or None if it does not exist."""
         content = self._view.point(tree, key)
         time_s = self._time_of(tree)
         if self._history is not None and time_s is not None:
@@ -175,15 +175,15 @@ class StaleReadView:
         return self._view.bounds(log, shard)
 
     def document(self, name: str) -> bytes | None:
-        """Return the stored document with this name, or None."""
+        """Return the stored document with this name, or None if it does not exist."""
         return self._view.document(name)
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        """Return all documents whose name starts with the prefix, sorted by name."""
+        """Return the name and body of each stored document whose name starts with the prefix, sorted by name."""
         return self._view.documents(prefix)
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named counter, or 0 before its first use."""
+        """Return the value of the counter `name`, or 0 if it has never been incremented."""
         return self._view.sequence(name)
 
 

@@ -157,7 +157,7 @@ def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> 
 
 
 def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
-    """Filter and project the items in `bodies` as the request specifies, and add the resulting items to the page."""
+    """Filter and project the items in `bodies` according to `reading`, and add the resulting items to the page."""
     test, project, count_only = reading.test, reading.project, reading.count_only
     for body in bodies:
         item = encoding.decode(body)

@@ -132,7 +132,7 @@ def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | Non
 
 
 def find_index(database: Database, table: Table, request: dict[str, Any]) -> Index | None:
-    """Return the index named in the request, or None if the request names no index.
+    """Return the index named in the request, or None if the request does not name an index.
 
     Raises ValidationError if the index does not exist or does not support the read. Raises CatalogChanged if the index
     does not exist but the table has changed, because another process may have created the index.

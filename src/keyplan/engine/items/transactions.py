@@ -164,8 +164,9 @@ class AddedDetail(str):
 
 
 def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
-    """Return the idempotency token of a request, or None. The order of request parameters does not affect
-    the digest.
+    """Return the idempotency token of a request, or None if the request has no ClientRequestToken.
+
+    The order of the request parameters does not affect the digest.
     """
     text = request.get(_MEMBER)
     if text is None:

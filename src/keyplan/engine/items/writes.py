@@ -75,7 +75,7 @@ def _keep_former(
     old: Version | None,
     time_s: float | None,
 ) -> None:
-    """Save the version `old` of an item for unfinished table copies and for point-in-time recovery.
+    """Save the version `old` of an item before it changes, for unfinished table copies and for point-in-time recovery.
 
     `time_s` is the time of the change, or None for the current time.
     """

@@ -1,4 +1,4 @@
-"""BatchExecuteStatement: run up to 25 PartiQL statements independently."""
+"""BatchExecuteStatement: run up to 25 PartiQL statements independently of each other."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _StatementRequest(NamedTuple):
     place: tuple[str, bytes] | None = None
     """The table name and stored key of the statement's item, or None if they could not be determined."""
     located: Located | None = None
-    """The action of a writing statement, with its table and stored key. None for a SELECT, or if the
+    """The action of a writing statement, with its table and stored key. The value is None for a SELECT, or if the
     action could not be determined.
     """
 

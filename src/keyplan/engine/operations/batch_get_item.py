@@ -77,7 +77,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def _check_one_style(blocks: Any) -> None:
-    """Raise ValidationError if one table uses expressions and another uses legacy parameters."""
+    """Raise ValidationError if the request uses expressions for one table and legacy parameters for another."""
     used = [name for name in (*_EXPRESSIONS, *_REPLACED) if any(block.get(name) is not None for block in blocks)]
     if len(used) > 1:
         raise ValidationError(messages.mixed_parameters(_REPLACED, _EXPRESSIONS))

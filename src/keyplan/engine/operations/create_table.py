@@ -48,7 +48,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if a CreateTable request defines an invalid table."""
+    """Raise ValidationError if the table that a CreateTable request defines is invalid."""
     table_rules.check_table_class(request.get("TableClass"))
     billing_mode = request.get("BillingMode") or PROVISIONED
     table_rules.check_table_capacity(request, billing_mode)

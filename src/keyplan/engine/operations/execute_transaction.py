@@ -80,7 +80,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _numbered(number: int, work: Callable[[], T]) -> T:
-    """Run `work`, and add the position of the statement to the message of a ValidationError."""
+    """Run `work` and return its result. If it raises ValidationError, add the position of the statement to the error
+    message.
+    """
     try:
         return work()
     except ValidationError as error:

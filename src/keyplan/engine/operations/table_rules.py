@@ -70,7 +70,7 @@ def check_local_index(index: dict[str, Any], table_hash: str) -> None:
 
 
 def check_distinct_keys(index: dict[str, Any]) -> None:
-    """Raise ValidationError if the key schema of a global index repeats an attribute."""
+    """Raise ValidationError if the key schema of a global index contains the same attribute more than once."""
     keys = names_of(index["KeySchema"])
     if len(set(keys)) < len(keys):
         raise ValidationError(messages.KEY_NAMES_REPEATED)

@@ -3,7 +3,7 @@
 DynamoDB checks the actions one at a time, in the order of the request: the constraints, values and expressions of an
 action are checked before those of the next action.
 
-All conditions are evaluated inside one exclusive write transaction of the store. Therefore transactions are
+All conditions are evaluated inside one exclusive write transaction of the store. Therefore, transactions are
 serializable and never conflict with each other.
 """
 

@@ -1,4 +1,4 @@
-"""UpdateTimeToLive: enable or disable the expiry of items according to an attribute."""
+"""UpdateTimeToLive: enable or disable time to live, which deletes items after the time in one of their attributes."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def _is_negated(term: Term, name: str | None) -> bool:
 
 
 def _steps(index: Index | None, group: list[_Part], values: Values) -> list[ReadStep]:
-    """Return the queries for the parts of a WHERE clause that have the same partition key."""
+    """Return the queries for the parts of a WHERE clause in `group`, which have the same partition key."""
     value = group[0].partition
     if len(group) == 1:
         (part,) = group

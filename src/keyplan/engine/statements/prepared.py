@@ -50,7 +50,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(text: str, parameters: Sequence[AttributeValue]) -> Prepared:
-    """Parse a statement and validate it without the table.
+    """Parse a statement and run all checks that do not depend on the table.
 
     Raises ValidationError if the statement or one of its values is invalid.
     """
@@ -95,7 +95,7 @@ def _check_result_names(paths: Sequence[PathTerm]) -> None:
 
 
 def result_name(path: PathTerm) -> str:
-    """Return the name of a selected path in the results: its last attribute name and any list indexes after
+    """Return the name of a selected path in the results: its last attribute name, followed by any list indexes after
     that name.
     """
     last = max(at for at, part in enumerate(path.parts) if isinstance(part, str))

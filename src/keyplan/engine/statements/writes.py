@@ -45,8 +45,8 @@ class Attempt(NamedTuple):
 
 
 class Located(NamedTuple):
-    """The action of a writing statement with its table and stored key, valid as long as the table definition does not
-    change.
+    """The action of a writing statement with its table and stored key. It is valid until the table
+    definition changes.
     """
 
     table: Table
@@ -65,7 +65,7 @@ class _MustBeNew(WriteCondition):
 
 
 class _IfExists(WriteCondition):
-    """A condition that is checked only if the item exists."""
+    """A condition that is checked only if the item exists. It is satisfied otherwise."""
 
     __slots__ = ()
 

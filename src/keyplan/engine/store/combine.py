@@ -104,8 +104,8 @@ class Combiner:
         _wake(call)
 
     def _hand_on(self, own: CombinedCall) -> None:
-        """If the call's thread is the leader, make the first thread in the queue the leader. The caller must hold the
-        mutex.
+        """If the thread of the call `own` is the leader, make the first thread in the queue the leader. The caller must
+        hold the mutex.
         """
         others = bool(self._queue)
         if own.leads:

@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[type[apsw.Error], type[StorageError], str], ...] = (
 
 
 def storage_error(error: apsw.Error, path: str) -> StorageError:
-    """Return the StorageError that corresponds to an SQLite error. `path` is named in the message."""
+    """Return the StorageError that corresponds to an SQLite error. Its message contains `path`."""
     for kind, public, what in _KINDS:
         if isinstance(error, kind):
             return public(f"{path} {what} ({error})")

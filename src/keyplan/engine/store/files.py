@@ -94,8 +94,8 @@ def sync_file(connection: apsw.Connection) -> None:
 
 
 def copy(source: apsw.Connection, target: apsw.Connection) -> None:
-    """Copy all pages in one step under a single read lock, so that concurrent writes cannot make the copy
-    inconsistent.
+    """Copy all pages of `source` to `target` in one step under a single read lock, so that concurrent writes cannot
+    make the copy inconsistent.
     """
     with target.backup("main", source, "main") as backup:
         backup.step()

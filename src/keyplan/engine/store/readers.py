@@ -49,7 +49,8 @@ COUNTED_ROWS = 20_000
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
-    """Return the part of a key range that is still to be read after the row with the key `last`.
+    """Return the bounds of the range that is still to be read after the row with the key `last`, as in low <= key <
+    high.
 
     `reverse` is True if the range is read in descending key order.
     """
@@ -66,7 +67,7 @@ class Connected:
         """Runs a statement, which must end before the next statement starts."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
-        """Return the size and body of the row with a key, or None."""
+        """Return the size and body of the row with this key, or None if it does not exist."""
         row: tuple[int, bytes] | None = self.execute(tree.point, (key,)).get
         return row
 
@@ -140,16 +141,16 @@ class Connected:
         return row
 
     def document(self, name: str) -> bytes | None:
-        """Return the stored document with this name, or None."""
+        """Return the stored document with this name, or None if it does not exist."""
         body: bytes | None = self._get(statements.GET_DOCUMENT, name)
         return body
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        """Return all documents whose name starts with the prefix, sorted by name."""
+        """Return the name and body of each stored document whose name starts with the prefix, sorted by name."""
         return self._all(statements.LIST_DOCUMENTS, prefix, prefix + "\U0010ffff")
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named counter, or 0 before its first use."""
+        """Return the value of the counter `name`, or 0 if it has never been incremented."""
         return self._get(statements.GET_SEQUENCE, name) or 0
 
     def _get(self, statement: str, *parameters: Any) -> Any:
@@ -225,7 +226,7 @@ class Writing(Connected):
         self._cursor.execute(statements.DELETE_DOCUMENT, (name,))
 
     def next_sequence(self, name: str) -> int:
-        """Increment a named counter and return its new value."""
+        """Increment the counter `name` and return its new value."""
         value: int = self._get(statements.NEXT_SEQUENCE, name)
         return value
 
@@ -371,7 +372,9 @@ class FileReaders:
             _close(connection)
 
     def close_in_child(self) -> object:
-        """Drop all connections permanently in a child process. Return objects that must not be freed."""
+        """Drop all connections permanently in a child process. Return the objects that contain them, which must not be
+        freed.
+        """
         left, self._local, self._opening = self._local, threading.local(), threading.Lock()
         self._closed = WHY
         return left

@@ -26,7 +26,7 @@ class StoreView(Protocol):
     """
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
-        """Return the size and body of the row with a key, or None."""
+        """Return the size and body of the row with this key, or None if it does not exist."""
 
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
@@ -66,13 +66,13 @@ class StoreView(Protocol):
         """
 
     def document(self, name: str) -> bytes | None:
-        """Return the stored document with this name, or None."""
+        """Return the stored document with this name, or None if it does not exist."""
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        """Return all documents whose name starts with the prefix, sorted by name."""
+        """Return the name and body of each stored document whose name starts with the prefix, sorted by name."""
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named counter, or 0 before its first use."""
+        """Return the value of the counter `name`, or 0 if it has never been incremented."""
 
 
 class Transaction(StoreView, Protocol):
@@ -120,7 +120,7 @@ class Transaction(StoreView, Protocol):
         """Delete the document with this name, if it exists."""
 
     def next_sequence(self, name: str) -> int:
-        """Increment a named counter and return its new value."""
+        """Increment the counter `name` and return its new value."""
 
     def create_tree(self) -> Tree:
         """Create an empty tree of rows and return it."""

@@ -178,7 +178,7 @@ class SqliteStore:
         return result
 
     def _undo(self, error: BaseException) -> None:
-        """Roll back the transaction, and raise a StorageError if the error is an SQLite error."""
+        """Roll back the transaction. If `error` is an SQLite error, raise the corresponding StorageError."""
         with failures(self.path):
             self._rollback()
             if isinstance(error, apsw.Error):
@@ -353,7 +353,9 @@ class SqliteStore:
         return [str(finding) for (finding,) in rows if finding != "ok"]
 
     def close_in_child(self) -> object:
-        """Mark the store as closed in a child process. Return objects that must not be freed there."""
+        """Mark the store as closed in a child process. Return the objects that contain its connections, which must not
+        be freed.
+        """
         left = self._writing, self._checkpointer, self._readers.close_in_child()
         self._lock = threading.RLock()  # a thread of the parent may hold it
         self._writing = cast(Writing, LeftBehind(self.path))

@@ -95,7 +95,7 @@ def drop(transaction: Transaction, stream: dict[str, Any]) -> None:
 
 
 def purge(transaction: Transaction, now: float) -> None:
-    """Delete the streams that ended at least 24 hours ago."""
+    """Delete the streams that ended at least 24 hours ago, with their records."""
     for stream in stored(transaction):
         if is_expired(stream, now):
             drop(transaction, stream)

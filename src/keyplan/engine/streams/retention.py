@@ -39,7 +39,7 @@ def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False
 
 
 def trim_if_due(database: Database, arn: str) -> None:
-    """Trim a stream if it contains records that are too old. Call this before the stream is read."""
+    """Trim a stream if it contains records older than 24 hours. Call this function before the stream is read."""
     view = database.store.view()
     document = logs.find(view, arn)
     if document is not None and _is_due(view, document, database.clock.now()):

@@ -87,7 +87,9 @@ def check_index_change(table: Table, index: str, now: float) -> None:
 
 
 def check_deletion(database: Database, table: Table) -> None:
-    """Raise ResourceInUseError if the table cannot be deleted now."""
+    """Raise ResourceInUseError if the table cannot be deleted now, because the table or one of its indexes is being
+    changed.
+    """
     now = database.clock.now()
     check_state(table, now)
     if descriptions.leaving(table.document, now) or any(

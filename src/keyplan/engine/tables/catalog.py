@@ -118,7 +118,10 @@ class Table:
     copies: tuple[Tree, ...]
     """Trees in which writes save earlier versions of items while copies of the table are unfinished."""
     ready_at: float
-    """The time in epoch seconds when the table becomes ACTIVE, or 0 if it is already ACTIVE."""
+    """The time in epoch seconds when the table becomes ACTIVE, or 0 if it is already ACTIVE.
+
+    The value is infinity while a restored table still has unfinished backfills.
+    """
     gone_at: float | None
     """The time in epoch seconds when the deletion of the table ends, or None if the table is not being deleted."""
     settles_at: float
@@ -295,7 +298,7 @@ class Catalog:
                 self._changes = changes
 
     def find(self, name: str, view: StoreView) -> Table | None:
-        """Return the table with this name or ARN, in any state, or None."""
+        """Return the table with this name or ARN, in any state, or None if it does not exist."""
         table = self._tables.get(name)
         if table is not None:
             return table

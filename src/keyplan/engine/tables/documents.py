@@ -36,7 +36,7 @@ _DEFAULT_KEY = "alias/aws/dynamodb"
 def create(
     database: Database, transaction: Transaction, description: dict[str, Any], request: dict[str, Any]
 ) -> dict[str, Any]:
-    """Create the storage of a new table, and return the table's document."""
+    """Create the trees and the stream of a new table in the store, and return the table's document."""
     document: dict[str, Any] = {
         "description": description,
         "tree": transaction.create_tree().number,

@@ -146,7 +146,7 @@ def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
 def set_maxima(
     described: Description, requested: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
 ) -> None:
-    """Set the maximum on-demand throughput in a description. The value -1 removes the maximum.
+    """Set the maximum on-demand throughput in a description. The value -1 removes the maximum, unless `is_new` is True.
 
     Raises ValidationError for a value out of range, or if the billing mode is PROVISIONED.
     """
@@ -186,7 +186,9 @@ def set_warm(described: Description, requested: dict[str, Any], mode: str, index
 
 
 def warm(described: Description, mode: str) -> dict[str, Any]:
-    """Return the current WarmThroughput, which never decreases and is at least the throughput of the billing mode."""
+    """Return the current WarmThroughput. It never decreases, and is at least the provisioned throughput or the default
+    for on-demand tables.
+    """
     current = described.get("WarmThroughput", {})
     return {name: max(least, current.get(name) or 0) for name, least in _least_warm(described, mode).items()}
 

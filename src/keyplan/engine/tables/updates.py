@@ -298,7 +298,7 @@ def change_indexes(
 
 
 def _switch_others(database: Database, document: Document) -> None:
-    """Switch all indexes to on-demand capacity together with the table.
+    """Switch all global indexes to on-demand capacity when the table is switched.
 
     For a switch to provisioned capacity, the request must update each index.
     """

@@ -70,7 +70,7 @@ def folders(prefix: str | None, export_id: str, *, incremental: bool) -> tuple[s
 
 
 def headers(algorithm: str | None, key: str | None) -> dict[str, str]:
-    """Return the S3 headers for the requested encryption."""
+    """Return the S3 headers for encryption with this algorithm and KMS key. None selects the default."""
     sse = {} if algorithm is None else {"ServerSideEncryption": "aws:kms" if algorithm == "KMS" else algorithm}
     return sse if key is None else {**sse, "SSEKMSKeyId": key}
 
@@ -211,7 +211,7 @@ class Compressed:
 
 
 def write_manifests(place: ExportFolder, summary: dict[str, Any], written: ExportTotals) -> str:
-    """Write both manifests and their checksum files, and return the key of the summary."""
+    """Write both manifests and their checksum files, and return the object key of the summary manifest."""
     files = b"".join(written.manifest)
     summary = {**summary, "manifestFilesS3Key": f"{place.folder}/manifest-files.json"}
     for name, content in (("manifest-files", files), ("manifest-summary", orjson.dumps(_in_order(summary)))):

@@ -100,7 +100,9 @@ def fail(database: Database, hold: Hold, code: str, message: str) -> None:
 
 
 def _table(view: StoreView, document: Document) -> Table:
-    """Return the exported table as stored. Raises TransferError if it was deleted or its recovery was disabled."""
+    """Return the exported table as stored. Raises TransferError if the table was deleted or its point-in-time recovery
+    was disabled.
+    """
     described = document["description"]
     table = stored_table(view, document["table"])
     if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:

@@ -238,7 +238,9 @@ def _checked(table: Table, item: dict[str, Any]) -> _Write:
 
 
 def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
-    """Write a batch of items and their index entries. A table that is being imported has no other data to maintain."""
+    """Write a batch of items and their index entries. A table that is being imported has no streams or other dependent
+    data.
+    """
     last = {key: (key, item, new) for key, item, new in batch}
     if not table.blind:
         for key, old in _olds(transaction, table, last):

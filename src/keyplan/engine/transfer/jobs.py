@@ -80,7 +80,7 @@ def save(transaction: Transaction, document: Document) -> None:
 
 
 def begin(transaction: Transaction, document: Document, now: float) -> Document:
-    """Store a new export or import job without a runner, and delete the expired jobs of the same kind."""
+    """Store a new export or import job that does not have a runner yet, and delete expired jobs of the same kind."""
     _purge(transaction, document["kind"], now)
     document = {**document, "runner": None, "beat_s": now}
     save(transaction, document)
@@ -162,7 +162,7 @@ class Hold:
         return document
 
     def release(self) -> None:
-        """Release the export or import job, so that another runner can claim it.
+        """Give up the claim on the export or import job, so that another runner can claim it.
 
         Raises LostError if the job does not belong to this runner any longer.
         """
