@@ -118,7 +118,7 @@ def _report(
 def _without_implied(findings: list[Finding]) -> list[Finding]:
     """Remove the findings that another finding already explains, and return the rest.
 
-    A finding is removed if a rule in the `implied_by` of its own rule has a finding with the same subject.
+    A finding is removed if a rule that its rule names in `implied_by` has a finding with the same subject.
     """
     reported = {(finding.code, finding.subject) for finding in findings}
     return [
