@@ -51,7 +51,7 @@ SINGLE_DIGIT_MS = 10
 
 def units_of(text: str) -> ClaimedUnits | None:
     """Parse the capacity units in the text of a claim, such as "0.5 RCU", "~1-5 RCU", "1.5 WCU per item" or "2 write
-    units". Return None if the text contains none.
+    units". Return None if the text does not contain capacity units.
     """
     match = _UNITS.search(text)
     if match is None:

@@ -1,7 +1,7 @@
-"""Classification of fields by type and name: identifiers, times, tenants, assignees and increasing values.
+"""Classifies fields by type and name: identifiers, times, tenants, assignees and increasing values.
 
-Types and `Attribute(kind=...)` determine the class. Names are only weak hints, which rules use to omit findings or to
-give advice.
+Types and `Attribute(kind=...)` are reliable. Names are only hints: because of a name, rules omit a finding or report it
+as advice.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def is_time_name(name: str) -> bool:
 
 
 def is_tenant_name(name: str) -> bool:
-    """Return True if a name suggests a tenant, a customer whose data must be isolated."""
+    """Return True if a name suggests a tenant, which is a customer whose data must be isolated."""
     return _TENANT.search(words_of(name)) is not None
 
 

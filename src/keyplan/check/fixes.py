@@ -72,8 +72,8 @@ class FileEdit:
 
 @dataclass(frozen=True)
 class Fixes:
-    """The edits to source files that fix findings, the changes that the edits make, and the changes that cannot be
-    made.
+    """The edits to source files that fix findings, the changes to declarations that the edits make, and the changes
+    that cannot be made.
     """
 
     edits: tuple[FileEdit, ...]
@@ -171,7 +171,7 @@ def _unprojected(plan: Plan) -> Iterator[str]:
 
 @dataclass
 class _Source:
-    """The source of a Python file, with the replacements to make in it."""
+    """The source code of a Python file, with the replacements to make in it."""
 
     path: Path
     contents: bytes

@@ -47,7 +47,7 @@ def of_field(field: StoredField) -> BoundTemplate | None:
 
 
 def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]) -> Overlap | None:
-    """Return a key that is possible for both lists of key attributes, or None if no such key can exist.
+    """Return a key that both lists of key attributes can produce, or None if no such key exists.
 
     Pairs of Number or Binary attributes are assumed to overlap.
     """
@@ -96,7 +96,7 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 def begins(prefix: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
     """Return a key of `other` that a begins_with query for the keys of `prefix` would also return, or None.
 
-    The query compares the part of the keys before the first field that is not in `known_fields`.
+    The query compares only the start of the keys, up to the first field that is not in `known_fields`.
     """
     return None if are_disjoint(prefix, other) else captured(prefix, other, known_fields)
 

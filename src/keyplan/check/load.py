@@ -89,9 +89,7 @@ def units_a_second(
 
 @cache
 def monthly_price(write_units_per_second: float) -> float:
-    """Return the monthly on-demand cost, in dollars, of a number of write units per second, at the newest prices
-    included with keyplan.
-    """
+    """Return the monthly on-demand cost of a load in dollars, at the newest prices included with keyplan."""
     return write_units_per_second * HOURS_A_MONTH * 3600 * book()["write_unit"]
 
 
@@ -130,7 +128,7 @@ class CapacityUse:
 
 
 def capacity_uses(tables: Iterable[Table], works: Iterable[Work]) -> Iterator[CapacityUse]:
-    """Yield the used capacity of each table and each global index."""
+    """Yield the capacity that patterns use on each table and each global index."""
     declared = [work for work in works if is_declared(work)]
     for table in tables:
         own = [work for work in declared if work.plan.schema is table.schema]

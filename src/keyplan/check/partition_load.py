@@ -118,7 +118,7 @@ def key_share(
     *,
     skews: Mapping[str, float] = MappingProxyType({}),
 ) -> float | None:
-    """Return the share of the load on the most used key with these attributes, or None if it is unknown.
+    """Return the share of the load on the most used key with these attributes, or None if the share is unknown.
 
     The share is 1 for a constant key and 1/n for n keys with equal load. If the key contains all key fields of the
     entity, or of one of `others`, and the distribution of their values is unknown, the load is assumed to be equal for
@@ -233,7 +233,9 @@ class HotKey:
 
 
 def _sources(plan: Plan) -> dict[str, Source]:
-    """Map each field to the parameter or constant from which a call takes the field's value, if it is known."""
+    """Return the parameter or constant from which a call takes the value of each field, by field name. Fields for which
+    this is unknown are omitted.
+    """
     sources: dict[str, Source] = {}
     for action in plan.actions:
         if action.name == "set":

@@ -22,8 +22,8 @@ from keyplan.design.planning.plan import Plan
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
     """Return True if the key of `child` contains all key fields of `owner` and at least one more.
 
-    If the owner's key has only one field, the field could be the key of a third entity. In this case, the two entities
-    must share a partition, or the field must be named after the owner.
+    If the owner's key has only one field, the field in the key of `child` could refer to a third entity. In this case,
+    the two entities must also share a partition, or the field must be named after the owner.
     """
     own, owners = set(child.key.fields), set(owner.key.fields)
     if not owners < own:
@@ -202,9 +202,10 @@ def _has_key_from(guard: EntitySpec, guarded: EntitySpec) -> bool:
 
 
 def _is_lesser(guard: EntitySpec, guarded: EntitySpec, created: list[EntitySpec]) -> bool:
-    """Return True if `guard` is likely to be the one of two entities that reserves values of the other.
+    """Return True if `guard` is likely to reserve values of `guarded`, and not the other way round.
 
-    It has fewer fields than `guarded`, or the same number of fields and is created later in the transaction.
+    This is assumed if `guard` has fewer fields, or has the same number of fields and is created later in the
+    transaction.
     """
     if len(guard.fields) != len(guarded.fields):
         return len(guard.fields) < len(guarded.fields)

@@ -98,8 +98,8 @@ def design_rule(
     implied_by: tuple[str, ...] = (),
     of_absence: bool = False,
 ) -> Callable[[Check[Subject]], Rule[Subject]]:
-    """Return a decorator that converts a function into a rule that examines one design. The arguments are the
-    attributes of the rule.
+    """Return a decorator that converts a function into a rule that examines one design. The arguments become attributes
+    of the rule.
     """
     return lambda check: replace(
         _rule(code, severities, check), conflicts=conflicts, implied_by=implied_by, of_absence=of_absence
@@ -107,7 +107,7 @@ def design_rule(
 
 
 def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]], Rule[Comparison]]:
-    """Return a decorator that converts a function into a rule that compares two designs. The arguments are the
+    """Return a decorator that converts a function into a rule that compares two designs. The arguments become
     attributes of the rule.
     """
     return lambda check: _rule(code, severities, check)

@@ -131,7 +131,7 @@ class Estimate:
     patterns: tuple[PatternCost, ...]
     tables: tuple[TableCost, ...]
     free_storage: float
-    """The monthly amount that is deducted for the free storage of the account."""
+    """The amount that is deducted from the monthly cost for the free storage of the account."""
     guesses: tuple[str, ...] = field(default=())
 
     @property
@@ -141,7 +141,7 @@ class Estimate:
 
     @property
     def total(self) -> float:
-        """Return the total monthly cost of the design after the deduction of free storage."""
+        """Return the total monthly cost of the design, after free storage is deducted."""
         return sum(table.total for table in self.tables) - self.free_storage
 
 

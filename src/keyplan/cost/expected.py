@@ -173,7 +173,8 @@ def _filters_everything(plan: Plan) -> bool:
 def fetches(plan: Plan, evaluated: float) -> float:
     """Return the read units for fetching items from the table in a query on a local index.
 
-    DynamoDB fetches items if the query needs attributes that the index does not project.
+    DynamoDB fetches items if the query needs attributes that the index does not project. `evaluated` is the number of
+    items that the query reads.
     """
     return evaluated * _whole_item(plan) if fetched_attributes(plan) else 0.0
 
@@ -208,8 +209,8 @@ def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
 
 
 def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
-    """Return the literal texts of a template and the types of its placeholders, in order. Templates that differ only in
-    field names have equal results.
+    """Return the literal texts of a template and the types of its placeholders, in order. The results for templates
+    that differ only in field names are equal.
     """
     if template is None:
         return None
@@ -454,7 +455,7 @@ def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
 
 
 def _projects_changed(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
-    """Return True if the index projects a changed attribute."""
+    """Return True if an index projects the attribute of a field in `changed`."""
     return any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
 
 

@@ -272,7 +272,7 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
 def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
     """Return the fields for which a sort key condition requires exactly one value.
 
-    In a condition with a range, these are the fields before the one that has the range. For begins_with, a field of
+    In a condition with a range, these are the fields that precede the field with the range. For begins_with, a field of
     which only a prefix is compared is not included.
     """
     low, high = condition.low, condition.high
@@ -416,8 +416,7 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
 def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
     """Return the assumed number of distinct values of an ID field, and a description of the assumption.
 
-    An entity's own ID is different in each item. Each value of another ID is assumed to occur in a typical number of
-    items.
+    An entity's own ID is different in each item. Each value of another ID is assumed to occur in `ASSUMED` items.
     """
     if entity.volume is None or name not in entity.fields:
         return None, ""
@@ -432,7 +431,7 @@ def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
 
 
 def is_own_id(entity: EntitySpec, name: str) -> bool:
-    """Return True if a field is an ID that is different in each item, because it is unique or named after
+    """Return True if a field is an ID that is different in each item, because it is declared as unique or named after
     the entity.
     """
     own = {"id", "uuid", _bare(f"{entity.name}_id"), _bare(f"{entity.name}_uuid")}

@@ -1,4 +1,4 @@
-"""Sizes of items in tables and indexes, from the declarations in a design."""
+"""Sizes of items in tables and indexes, computed from the declarations in a design."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def count_of(volume: Volume) -> float:
 
 
 def item_size(entity: EntitySpec) -> ItemSize:
-    """Return the size of an entity's items."""
+    """Return the size of an entity's items in the table."""
     declared = entity.volume.bytes if entity.volume is not None else None
     if declared is None:
         guess = _grown_bytes(_all_bytes(entity))

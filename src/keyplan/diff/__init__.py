@@ -1,1 +1,3 @@
-"""Comparison of two designs: the changes that are made online, need a backfill or need a new table, and their costs."""
+"""Compares two designs: which changes DynamoDB makes online, which changes need a backfill or a new table, and their
+costs.
+"""

@@ -61,8 +61,8 @@ class Comparison:
 
     @cached_property
     def changes(self) -> tuple[DesignChange, ...]:
-        """Return all changes between the two designs, sorted by the work that they require and then in the order of the
-        designs.
+        """Return all changes between the two designs. Changes that require the most work come first, and changes with
+        the same verdict are in the order of the designs.
         """
         changes = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
@@ -127,7 +127,7 @@ class Stage:
 
 
 def rollout(comparison: Comparison) -> tuple[Stage, ...]:
-    """Return the stages of the rollout in order, or an empty tuple if nothing has to be done."""
+    """Return the stages of the rollout in order, or an empty tuple if no steps are required."""
     steps = list(_steps(comparison.changes))
     stages = []
     for phase, title in _PHASES.items():

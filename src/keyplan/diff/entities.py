@@ -286,8 +286,8 @@ def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool
 def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, KeyForm], ...]:
     """Return a comparable form of an index key, for comparing it with the key in the other design.
 
-    Attributes of the primary key are omitted, because they are compared separately. `names` contains the field names in
-    the other design.
+    Attributes of the primary key are omitted, because they are compared separately. `names` maps field names of the
+    entity to their names in the other design.
     """
     own = _own_names(spec, bound)
     return tuple(

@@ -60,10 +60,10 @@ class Matched(Generic[N]):
 
 
 def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
-    """Match declarations by name. Match a removed declaration with an added one if `shape` returns the same value for
-    these two and for no others.
+    """Match declarations by name. Also match a removed declaration with an added one if `shape` returns the same value
+    for these two and for no others.
 
-    Declarations for which `shape` returns None are not matched.
+    Declarations for which `shape` returns None are matched only by name.
     """
     theirs, ours = _by_name(old), _by_name(new)
     matching = tuple((theirs[name], shape) for name, shape in ours.items() if name in theirs)
@@ -215,13 +215,17 @@ def same_encoding(first: object, other: object) -> bool:
 
 
 def key_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str] | None = None) -> KeyForm:
-    """Return a comparable form of an entity's key. `names` contains the field names in the other design."""
+    """Return a comparable form of an entity's key. `names` maps field names of the entity to their names in the other
+    design.
+    """
     parts = tuple((part.attribute, attribute_form(spec, part, names or {})) for part in bound.attributes)
     return (parts, len(bound.partition))
 
 
 def attribute_form(spec: EntitySpec, part: BoundKeyAttribute, names: Mapping[str, str]) -> KeyForm:
-    """Return a comparable form of one key attribute. `names` contains the field names in the other design."""
+    """Return a comparable form of one key attribute. `names` maps field names of the entity to their names in the other
+    design.
+    """
     if part.template is None:
         assert part.field is not None, "a key attribute is made by a template or a field"
         return ("field", names.get(part.field.name, part.field.name), part.type_code, _format(part.field))

@@ -40,7 +40,7 @@ def _online(
 
 
 def _update(phase: Phase, text: str, table: Schema, *, is_first: bool = False, **members: object) -> RolloutStep:
-    """Return a rollout step that sends an UpdateTable request with these members."""
+    """Return a rollout step with the description `text` that sends an UpdateTable request with the given members."""
     return RolloutStep(phase, text, "UpdateTable", {"TableName": table.name, **members}, is_first=is_first)
 
 
@@ -135,8 +135,8 @@ def _units(bought: Provisioned) -> str:
 
 
 def _when(was: Provisioned, now: Provisioned) -> Phase:
-    """Return the phase in which a capacity is changed: "prepare" if it increases, so that backfills can use it,
-    otherwise "remove".
+    """Return the phase in which provisioned capacity is changed. An increase is made in the phase "prepare", so that
+    backfills can use it. Other changes are made in the phase "remove".
     """
     return "prepare" if now.read > was.read or now.write > was.write else "remove"
 

@@ -61,7 +61,7 @@ class Loss:
     kind: LossKind
     text: str
     values: tuple[Any, ...] = field(default=(), compare=False)
-    """The removed values, if this is the only difference between the types."""
+    """The values that were removed from the choices, if this is the only difference between the types."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ def losses(old: StoredField, new: StoredField) -> list[Loss]:
 
 
 def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
-    """Return True if a datetime is stored in seconds in one design and in milliseconds in the other.
+    """Return True if a datetime is stored in epoch seconds in one design and in epoch milliseconds in the other.
 
-    ISO 8601 strings can be read in any format.
+    Differences between ISO 8601 formats are ignored, because such strings can be read with any declared format.
     """
     numbers = {"epoch_s", "epoch_ms"}
     return old != new and old in numbers and new in numbers

@@ -83,7 +83,7 @@ def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlac
     """Return the parts of a template that a key value contains.
 
     If the value is a key prefix (begins_with), these are the parts up to the last field that has a value. The value of
-    that field may be incomplete.
+    that field can be incomplete.
     """
     if value.part != "begins":
         return template.parts

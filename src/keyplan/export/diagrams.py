@@ -39,7 +39,11 @@ class _Section:
 
 
 def entities(table: Table, name: str) -> str:
-    """Draw the entities of a table with their fields and keys, and connect them to the indexes that contain them."""
+    """Return an SVG drawing of a table's entities with their fields and keys, connected to the indexes that contain
+    them.
+
+    `name` must be unique on the page.
+    """
     drawing = Drawing()
     sections = {entity: list(_sections(entity)) for entity in table.entities}
     width = max((width_of(part.lines) for parts in sections.values() for part in parts), default=0)
@@ -162,7 +166,11 @@ def _entities_text(table: Table) -> str:
 
 
 def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
-    """Draw a table and its indexes, with patterns that read on the left and patterns that write on the right."""
+    """Return an SVG drawing of a table and its indexes, with patterns that read on the left and patterns that write on
+    the right.
+
+    `name` must be unique on the page.
+    """
     drawing = Drawing()
     targets: list[Index | None] = [None, *table.schema.indexes]
     reads = {
@@ -242,7 +250,11 @@ def _patterns_text(
 
 
 def consumers(tables: Sequence[Table], name: str) -> str:
-    """Draw the tables with streams, with arrows to their consumers and to the destinations of failed records."""
+    """Return an SVG drawing of the tables with streams. Arrows lead to the consumers and to the destinations of failed
+    records.
+
+    `name` must be unique on the page.
+    """
     drawing = Drawing()
     sources = {table: _source_lines(table) for table in tables if table.consumers}
     boxes = {consumer: _consumer_lines(consumer) for table in sources for consumer in table.consumers}

@@ -69,7 +69,7 @@ _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
 _VARIETY = 8
 """The maximum number of different values for fields with the same regular expression, in an example with all fields."""
 _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
-"""The errors raised if an example value is not valid."""
+"""The errors that are raised if an example value is not valid."""
 
 
 def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
@@ -237,7 +237,9 @@ def _kinds(annotation: Any) -> tuple[Any, Any]:
 
 
 def _source(annotation: Any, field: StoredField | None) -> StoredField | type[BaseModel] | None:
-    """Return the field or model from which the example value of a parameter is generated, or None."""
+    """Return the field or model from which the example value of a parameter is generated. Return None if only its type
+    determines the value.
+    """
     kind, element = _kinds(annotation)
     if field is not None and field.annotation in (kind, element):
         return field
@@ -272,7 +274,7 @@ def _own_examples(info: FieldInfo) -> Iterator[Any]:
 
 
 def example(annotation: Any, name: str, scope: Scope = _FIRST) -> Any:
-    """Return an example value of a type. For a string, this is the name in angle brackets."""
+    """Return an example value of a type. For a string, the value is `name` in angle brackets."""
     return _fitting(_of_type(annotation, name, scope), annotation, name, scope)
 
 
@@ -342,7 +344,7 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
 
 
 def _named_uuid(value: Any, name: str) -> Any:
-    """Return a different UUID for each field `name` if the value is a UUID, or else the value itself."""
+    """If a value is a UUID, return a UUID that is different for each `name`. Otherwise, return the value unchanged."""
     return UUID(int=value.int + 16 * (crc32(name.encode()) % 2**16)) if isinstance(value, UUID) else value
 
 
@@ -387,7 +389,8 @@ class ExampleRequest:
 
 
 def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest | str:
-    """Return the request of a call with example arguments, or the reason why no request is possible.
+    """Return the request of a call with example arguments, or the reason why no request is possible. `prefix` is
+    prepended to table names.
 
     If the call sends several requests, return the first.
     """

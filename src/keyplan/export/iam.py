@@ -53,7 +53,10 @@ class Account:
     prefix: str = ""
 
     def arn(self, table: str, under: str) -> str:
-        """Return the ARN of a table, or of an index or stream of it. For an empty table name, return "*"."""
+        """Return the ARN of a table, or of one of its indexes or streams. `under` is the path after the table name.
+
+        For an empty table name, return "*".
+        """
         if not table:
             return "*"
         name = f"arn:{self.partition}:dynamodb:{self.region}:{self.number}:table/{self.prefix}{table}"
@@ -180,7 +183,8 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
 def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
     """Yield each set of conditions with the partitions that are allowed under these conditions.
 
-    Partitions that are allowed without conditions are not repeated under other conditions.
+    A set of conditions is omitted if all of its partitions are also allowed without conditions. The partitions that are
+    allowed only in transactions also include those that are allowed without conditions.
     """
     plain = by_limits.get(Limits(), {})
     for limits, texts in by_limits.items():

@@ -128,7 +128,7 @@ def _samples(entity: EntitySpec) -> list[dict[str, Any]]:
 def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
     """Yield an item whose index key attributes contain the templates of the index keys.
 
-    The item is needed because a facet itself contains only the template of the table's key. Yield nothing if no index
+    The item is added because a facet itself contains only the template of the table's key. Yield nothing if no index
     key has a template.
     """
     parts = {part.attribute: part for bound in entity.indexes for part in bound.attributes}

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 CELL = 7.4
-"""The maximum width of a character at a font size of 12 pixels. The widest common font, DejaVu Sans Mono, has 7.22."""
+"""The maximum width of a character in pixels, at a font size of 12 pixels. In DejaVu Sans Mono, the widest common font,
+it is 7.22.
+"""
 LINE = 18
 PAD = 10
 _ASCENT = 13
@@ -188,7 +190,7 @@ class Drawing:
         self.path([(x - back, y - 3.5), end, (x - back, y + 3.5)], f"{kind} tip")
 
     def rule(self, x: float, right: float, y: float) -> None:
-        """Draw a horizontal line that separates two parts of a box."""
+        """Draw a horizontal line from `x` to `right`, which separates two parts of a box."""
         self.path([(x, y), (right, y)], "rule")
 
     def _reach(self, x: float, y: float) -> None:

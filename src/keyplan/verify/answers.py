@@ -1,4 +1,4 @@
-"""Expected results of patterns that read, computed from the declarations and compared with the actual results.
+"""Computes the expected results of reads from the declarations, and compares them with the actual results.
 
 The declarations are evaluated on entity objects, without using keys, indexes or requests.
 """
@@ -459,7 +459,9 @@ def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) 
 
 
 def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Sequence[ReadModel]) -> str | None:
-    """Return a message if results are not in the declared order, or if a limit omits items that should be first."""
+    """Return a message if results are not in the declared order, or if a limit omits items that should be first.
+    Otherwise, return None.
+    """
     ordered_by = pattern.facts.ordered_by
     if not ordered_by:
         return None

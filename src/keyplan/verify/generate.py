@@ -127,7 +127,8 @@ class EntityGenerator:
         """Return field values for a new object from one of the model's examples, so that their combination is
         realistic.
 
-        Key fields, declared numbers and declared shares take precedence over the values of the example.
+        Values of key fields, and values whose number or shares are declared, take precedence over the values of the
+        example.
         """
         values_made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
         choices = [name for name in values_made if has_choices(self.spec.fields[name])]

@@ -125,7 +125,7 @@ class ParameterUse:
     and parameters.
     """
     certain: bool = False
-    """True if the field must equal the parameter in every requested item. `uses_of` returns such uses also for
+    """True if the field must equal the parameter in every requested item. `uses_of` also returns such uses of
     constants.
     """
     encoded: BoundPlaceholder | None = None

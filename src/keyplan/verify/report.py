@@ -13,10 +13,10 @@ from keyplan.verify.claims import JudgedClaim
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
 """The kind of a discrepancy.
 
-"defect" means that the measured units differ from the prediction, which is a defect of keyplan. "wrong" means that a
-result differs from the expected result, or that a table is declared incorrectly. "claim" means that a claim is refuted.
-"failed" means that a call raised an error, or that items could not be loaded. "not run" means that a table could not be
-created, or that a pattern was not called.
+"defect" means that the measured capacity units differ from the prediction, which is a defect of keyplan. "wrong" means
+that a result differs from the expected result, or that a table is declared incorrectly. "claim" means that a claim is
+refuted. "failed" means that a call raised an error, or that items could not be loaded. "not run" means that a table
+could not be created, or that a pattern was not called.
 """
 
 
@@ -178,8 +178,8 @@ def _patterns(results: Sequence[PatternResult]) -> str:
 
 
 def _row(result: PatternResult) -> tuple[str, ...]:
-    """Return the table cells for a pattern, followed by notes: the predicted units if they differ from the measured
-    ones, and the claims.
+    """Return the table cells for a pattern, followed by notes: the predicted capacity units if they differ from the
+    measured ones, and the claims.
     """
     notes = [f"predicted {_units(result.predicted)}"] if _units(result.predicted) != _units(result.measured) else []
     notes += [f"claimed {judged.claim.text}" for judged in result.claims]

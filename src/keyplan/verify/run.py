@@ -41,8 +41,8 @@ from keyplan.verify.report import Discrepancy, PatternResult, TableResult, Verif
 from keyplan.verify.values import SampleError, ValueGenerator
 
 Progress = Callable[[str, int, int], None]
-"""A function that is called with a name, a number and a total, such as the loaded entity and the number of loaded
-items.
+"""A function that is called with a name, the number of completed steps and the total number of steps. For example,
+these are the entity, the number of loaded items and the number of items to load.
 """
 
 
@@ -243,7 +243,7 @@ def _notes(loaded: LoadedTables) -> Iterator[str]:
 
 @dataclass
 class _Run:
-    """The generated data, and the state of a verification that runs patterns on it."""
+    """The state of a verification, including the generated data on which patterns are run."""
 
     design: Design
     recorder: Recorder

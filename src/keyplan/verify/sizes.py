@@ -125,8 +125,8 @@ def stretched(model: BaseModel, names: Sequence[str], by: int) -> tuple[dict[str
 
 
 class SizeAdjuster:
-    """An adjuster that changes the strings and lists in the objects of one entity so that their items have the declared
-    sizes.
+    """Adjuster for the sizes of one entity's items. It changes strings and lists so that items have the
+    declared sizes.
     """
 
     def __init__(

@@ -69,7 +69,7 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
     """Return the examples in a model's `json_schema_extra`. Their keys can be field names or aliases.
 
     Raises SampleError for an invalid example. Invalid examples that are inherited from a base class are skipped,
-    because fields that only the model declares might be missing from them.
+    because they might not contain the fields that only the model itself declares.
     """
     examples = []
     inherited = any(
@@ -340,7 +340,7 @@ def _letters(match: re.Match[str]) -> str:
 
 
 def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
-    """Return a model with a single field of this type."""
+    """Return a model with a single field that has this type. `marks` is the metadata of the type."""
     full_annotation: Any = Annotated[(annotation, *marks)] if marks else annotation
     return create_model("Holder", __config__=ConfigDict(arbitrary_types_allowed=True), value=(full_annotation, ...))
 
@@ -399,7 +399,7 @@ def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
 
 
 def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Return a type without Annotated and None, and its metadata."""
+    """Return a type without Annotated and without None, and the metadata that Annotated adds."""
     kind, _, marks = unwrap(annotation)
     flat = (part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark]))
     return kind, [*metadata, *flat]
@@ -506,8 +506,8 @@ class ValueGenerator:
         raise SampleError(f"{model.__name__}.{name} has only {len(pool)} different values, and more are needed")
 
     def model(self, model: type[BaseModel], fields: Mapping[str, Any]) -> BaseModel:
-        """Return an object of a model with the given field values. Other values come from an example of the model, if
-        any.
+        """Return an object of a model with the given field values. If the model has examples, the other values come
+        from one of them.
         """
         examples = examples_of(model)
         reason: ValidationError | None = None

@@ -116,8 +116,8 @@ def _counted(plan: Plan) -> list[str]:
 def _is_self_invalidating(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
     """Return True if a write makes its own condition false, so that the write fails when it is repeated.
 
-    `changed` are the fields that the write changes. `counted` are those to which it adds or appends; such a change does
-    not make a lower or upper bound false.
+    `changed` are the fields that the write changes. `counted` are the fields to which it adds or appends. Such a change
+    is not considered to make a lower or upper bound false.
     """
     if isinstance(condition, AndCondition):
         return any(_is_self_invalidating(part, changed, counted) for part in condition.parts)

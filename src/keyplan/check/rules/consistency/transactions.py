@@ -292,8 +292,8 @@ def contended_transaction(subject: Subject) -> Iterator[Finding]:
 
 
 Origin = tuple[object, ...]
-"""The origin of a value, a parameter or a constant, in a comparable form. Two values with equal origins are equal in
-each call.
+"""The parameter or constant from which a value is taken, in a comparable form. Two values with equal origins are equal
+in each call.
 """
 
 

@@ -206,7 +206,7 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
 
 
 def _at_least(condition: Condition | None) -> Iterator[FieldPath]:
-    """Yield the fields for which a condition requires a value above, or equal to, a lower bound."""
+    """Yield the fields for which a condition requires a value that is greater than, or equal to, a lower bound."""
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if isinstance(part, CompareCondition) and part.op in {">", ">="} and isinstance(part.left, FieldPath):
             yield part.left

@@ -73,9 +73,9 @@ def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def _declaration_fix(bound: BoundKey, name: str) -> str:
-    """Return an instruction that says how to declare that an index contains only items with the field `name`.
+    """Return an instruction for declaring that an index contains only items with the field `name`.
 
-    It depends on the key: only a key with templates can have a condition (`only_if`).
+    The instruction depends on the key, because only a key with templates can have a condition (`only_if`).
     """
     share = f"volume=Volume(..., present={{{name!r}: 0.5}}), with the share of items that have it"
     has_template = any(part.template is not None for part in bound.attributes)

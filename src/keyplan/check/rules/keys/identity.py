@@ -384,9 +384,7 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
 
 
 def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[str]:
-    """Return the fields whose values are not in the given key attributes, which contain only shard numbers computed
-    from them.
-    """
+    """Return the fields of which the given key attributes contain only the shard number, not the value."""
     shards: dict[str, bool] = {}
     for part in parts:
         placeholders = part.template.placeholders if part.template is not None else ()
@@ -398,8 +396,8 @@ def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[st
 
 
 def _queried_by_shard(condition: KeySelection) -> list[str]:
-    """Return the fields for which a query specifies a value, although the key contains only a shard number computed
-    from it.
+    """Return the fields for which a query specifies a value, although the key contains only the shard number of the
+    value.
 
     The query then also returns items with other values of the field.
     """

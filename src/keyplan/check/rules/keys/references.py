@@ -148,8 +148,8 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
 def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool:
     """Return True if a query that also reads items of another entity is assumed to be intentional.
 
-    keyplan must be able to distinguish the items of the two entities, and the condition must not contain a text that
-    the pattern passes to sk.text(...).
+    This is assumed if keyplan can distinguish the items of the two entities, and the condition does not contain a text
+    that the pattern passes to sk.text(...).
     """
     assert plan.key is not None, "the caller looked"
     if any(_is_written_out(condition, plan) for condition in plan.key.sort):

@@ -352,7 +352,9 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
 
 
 def _pinned_fields(plan: Plan) -> set[str]:
-    """Return the fields for which a query on the table, or on an index with whole items, requires one value."""
+    """Return the fields for which a query requires one value. The result is empty for an index that does not project
+    whole items.
+    """
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or bound.only_if is not None:
         return set()

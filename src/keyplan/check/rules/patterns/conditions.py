@@ -185,7 +185,9 @@ def _invalid_constant(value: KeyValue) -> str | None:
 def _impossible_comparisons(
     condition: Condition | None, entities: tuple[EntitySpec, ...]
 ) -> Iterator[tuple[EntitySpec, str, object]]:
-    """Yield each comparison with a value that the field cannot have, as the entity, the field and the value."""
+    """Yield each comparison of a field with a value that the field cannot have. Each comparison is the entity, the name
+    of the field, and the value.
+    """
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
             yield from _impossible_comparisons(operand, entities)
@@ -197,7 +199,7 @@ def _impossible_comparisons(
 
 
 def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
-    """Yield each field that must equal two different constants, with the two constants."""
+    """Yield the name of each field that must equal two different constants, with the two constants."""
     required: dict[str, object] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else ():
         if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):

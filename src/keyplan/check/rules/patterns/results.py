@@ -396,10 +396,10 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
 
 
 def _random_start(plan: Plan) -> str:
-    """Return the first field by which a query's results are sorted, if it is a random UUID. Otherwise, return an empty
-    string.
+    """Return the first field by which a query's results are sorted, if it contains random UUIDs. Otherwise, return an
+    empty string.
 
-    The result is also empty if the results have several entities or the query has a range.
+    The result is also empty if the query returns several entities or has a range.
     """
     first = next(iter(order_of(plan, plan.entity)), None) if len(plan.entities) == 1 else None
     field = plan.entity.fields.get(first.field) if first is not None and not _has_range_parameters(plan) else None

@@ -118,7 +118,7 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
 
 
 def _hidden_patterns(subject: Subject) -> Iterator[Finding]:
-    """Yield findings for patterns that another pattern of the same name replaces in their module."""
+    """Yield a finding for each pattern that is replaced in its module by another pattern with the same name."""
     names: dict[tuple[str, str], Place] = {}
     for pattern in subject.design.patterns:
         named = (pattern.module, pattern.name)

@@ -168,7 +168,8 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
 
 
 def _entities_needing_numbers(table: Table) -> dict[str, str]:
-    """Return the entities that must declare a number of items, because a pattern declares a rate or capacity units.
+    """Return the entities that must declare a number of items, because they are used by a pattern with a rate or a
+    claim about capacity units.
 
     The result maps the name of each entity to the name of such a pattern.
     """
