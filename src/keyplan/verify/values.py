@@ -399,7 +399,7 @@ def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
 
 
 def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Return a type without Annotated and without None, and the metadata that Annotated adds."""
+    """Return a type without Annotated and None, and its metadata: `metadata` and the metadata in Annotated."""
     kind, _, marks = unwrap(annotation)
     flat = (part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark]))
     return kind, [*metadata, *flat]
