@@ -23,7 +23,7 @@ class ClaimedUnits:
     low: float
     high: float
     each: bool = False
-    """True if the claim states the units for each item, not for the whole request."""
+    """True if the claim states the capacity units for each item, False if it states them for the whole request."""
 
 
 @dataclass(frozen=True)

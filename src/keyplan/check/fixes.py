@@ -248,7 +248,7 @@ class _Source:
             raise _RefusedError("project is not a literal")
 
     def _quoted(self, name: str, like: ast.expr | None) -> str:
-        """Return a name as a string literal, with the same kind of quotes as the string literals in the expression
+        """Return a name as a string literal. The quotes are the same as those of the string literals in the expression
         `like`.
         """
         texts = [node for node in ast.walk(like) if _is_text(node)] if like is not None else []
@@ -326,7 +326,7 @@ class _Token:
 
 
 def _tokens(expression: str) -> list[_Token]:
-    """Return the tokens of an expression, which may span several lines."""
+    """Return the tokens of an expression. The expression can span several lines."""
     wrapped = f"({expression})"
     starts = [0]
     for line in _lines(wrapped):

@@ -62,8 +62,8 @@ def works_of(design: Design) -> Iterator[Work]:
 
 
 def is_declared(work: Work) -> bool:
-    """Return True if the load of a request is known: it has a rate, and its units do not depend on an assumed number of
-    items.
+    """Return True if the load of a request is known: it has a rate, and its capacity units do not depend on an assumed
+    number of items.
     """
     if work.rate is None:
         return False
@@ -95,8 +95,8 @@ def monthly_price(write_units_per_second: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CapacityUse:
-    """The capacity that patterns use on a table (excluding its global indexes) or on a global index, in units per
-    second.
+    """The capacity that patterns use on a table (excluding its global indexes) or on a global index, in capacity units
+    per second.
     """
 
     table: Table

@@ -34,8 +34,8 @@ class Growth:
     """Factors for the declared item counts and sizes, for a what-if estimate."""
 
     items: float = 1.0
-    """The factor by which the number of items of each entity is multiplied. Declared numbers of distinct values do not
-    change.
+    """The factor by which the number of items of each entity is multiplied. The declared number of distinct values of
+    each field does not change.
     """
     size: float = 1.0
     """The factor by which the sizes of items are multiplied."""
@@ -102,8 +102,8 @@ def _all_bytes(entity: EntitySpec) -> int:
 
 
 def _key_bytes(bound: BoundKey) -> int:
-    """Return the total size in bytes of those key attributes that have templates. The other key attributes are stored
-    fields, which are counted separately.
+    """Return the total size in bytes of the key attributes that have templates. Other key attributes are stored fields,
+    which are counted separately.
     """
     return sum(_part_bytes(part) for part in bound.attributes if part.template)
 

@@ -119,7 +119,7 @@ class ConsumedUnits:
         return ConsumedUnits(_sum(self.read, other.read), _sum(self.write, other.write))
 
     def divided_by(self, count: int) -> ConsumedUnits:
-        """Return the units divided by a number of requests."""
+        """Return the capacity units divided by a number of requests."""
         return ConsumedUnits(
             {place: units / count for place, units in self.read.items()},
             {place: units / count for place, units in self.write.items()},
@@ -136,7 +136,7 @@ class ConsumedUnits:
         return sum(self.write.values())
 
     def text(self) -> str:
-        """Format the units as text, such as 5 WCU (app 1, app/due 4), or "nothing"."""
+        """Format the capacity units as text, such as 5 WCU (app 1, app/due 4), or "nothing"."""
         parts = [_text(self.read, "RCU"), _text(self.write, "WCU")]
         return " + ".join(spent for spent in parts if spent) or "nothing"
 

@@ -48,7 +48,9 @@ def seconds_of(
 
 
 def _time(units: float, left: float) -> float | None:
-    """Return how many seconds it takes to use `units` at `left` units per second, or None if `left` is 0."""
+    """Return how many seconds it takes to use `units` capacity units if `left` units per second are available. Return
+    None if `left` is 0.
+    """
     if not units:
         return 0.0
     return units / left if left > 0 else None

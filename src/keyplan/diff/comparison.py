@@ -30,7 +30,7 @@ _PHASES: dict[Phase, str] = {
 }
 """The title of each phase of a rollout, in order."""
 _SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
-"""The kinds of changes that need separate steps even if the table is copied. All other changes are made by the copy."""
+"""The kinds of changes that require separate steps even if the table is copied. The copy includes all other changes."""
 
 
 @dataclass(frozen=True)

@@ -276,7 +276,7 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
 def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
     """Yield the grants for reading whole items after a query on an index.
 
-    Only those bindings are used whose parameter is in the partition key condition of the query.
+    A binding is used only if its parameter is in the partition key condition of the query.
     """
     named = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
     own = Bindings({name: value for name, value in bindings.values.items() if name in named})

@@ -104,7 +104,7 @@ class ReadMeaning:
         return False if False in verdicts else None if None in verdicts else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return those of the given entity objects whose fields equal the constants in the pattern's key condition."""
+        """Return the given entity objects whose fields equal the constants in the pattern's key condition."""
         fixed = [
             key_test
             for key_test in self.key_tests_of(spec)

@@ -58,7 +58,7 @@ class PatternResult:
 
     @property
     def verdict(self) -> str:
-        """Return "OK", or the kinds of the pattern's discrepancies."""
+        """Return "OK", or the kinds of the pattern's discrepancies, such as "wrong"."""
         kinds = dict.fromkeys(problem.kind for problem in self.problems)
         return ", ".join(kinds) or "OK"
 

@@ -41,8 +41,8 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
     replaces the table and deletes the old one with its items.
 
     Fix: give the new table another name, make both versions of the program write to both tables, copy the items, and
-    then delete the old table. `keyplan diff` shows the steps in order, with units and price. To change only the values
-    of key attributes, keep the names of the attributes and change their templates (KP906).
+    then delete the old table. `keyplan diff` shows the steps in order, with their capacity units and price. To change
+    only the values of key attributes, keep the names of the attributes and change their templates (KP906).
 
     Source: developer guide, "Core components of Amazon DynamoDB" (primary key); API reference, UpdateTable.
     """

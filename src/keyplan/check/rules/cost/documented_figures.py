@@ -1,4 +1,4 @@
-"""Rules for published figures (`claims=`): units, prices, latency and the free tier."""
+"""Rules for published figures (`claims=`): capacity units, prices, latencies and the free tier."""
 
 from __future__ import annotations
 
@@ -125,14 +125,15 @@ _FORMER_FACTOR = 2.0
 def wrong_price(subject: Subject) -> Iterator[Finding]:
     """Claimed price is wrong
 
-    Finds claims about the price per million requests that differ by more than 1 % from the prices included with
-    keyplan (on-demand capacity, Standard table class).
+    Finds claims about the price per million requests that differ by more than 1 % from the prices included with keyplan
+    (on-demand capacity, Standard table class).
 
     Why is this bad? In us-east-1, a million reads cost $0.25 and a million writes $1.25 until 31 October 2024. These
-    prices were then halved. They are prices of units, not requests: a read unit covers a consistent read of up to 4 KB,
-    a write unit covers up to 1 KB, and each index adds units. A million requests can therefore cost more.
+    prices were then halved. They apply to capacity units, not to requests: a read unit covers a consistent read of up
+    to 4 KB, a write unit covers up to 1 KB, and each index adds write units. A million requests can therefore cost
+    more.
 
-    Fix: state the price with its Region and date, or let `keyplan price` compute it.
+    Fix: state the price with its Region and date, or use `keyplan price` to compute it.
 
     Source: the pricing page; AWS announcement of 14 November 2024, "Amazon DynamoDB reduces prices for on-demand
     throughput".

@@ -142,7 +142,7 @@ def long_attribute_names(subject: Subject) -> Iterator[Finding]:
     costs at least the design's `cost_floor` per month.
 
     Why is this bad? The name of each attribute is stored in each item, and again in each index that projects the
-    attribute. It counts toward units and storage. With 100 million small items, names such as
+    attribute. It counts toward capacity units and storage. With 100 million small items, names such as
     `lastNotificationTimestamp` can cause most of the cost.
 
     Fix: store fields under short names: `Annotated[datetime, Attribute("lnt")]`. Programs still use the long names.

@@ -198,11 +198,11 @@ def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
     calling the consumer for these writes costs at least the design's `cost_floor` per month. One finding lists the
     consumers of a table.
 
-    Why is this bad? Without a filter, the consumer is called for all changes. Each call is billed, and relevant changes
-    wait behind unrelated ones.
+    Why is this bad? Without a filter, the consumer is called for all changes. Each call is billed, and the relevant
+    changes are processed only after unrelated changes.
 
-    Fix: declare the relevant changes with `filter=` (a condition, or `changed("status")`), and add the entity's key
-    prefix and the kind of change to the filter of a Lambda event source.
+    Fix: declare the relevant changes with `filter=` (a condition, or `changed("status")`). If the consumer is a Lambda
+    function, also filter its event source by the entity's key prefix and by the event type.
 
     Source: Lambda developer guide, "Control which events Lambda sends to your function" (event filtering).
     """

@@ -97,8 +97,8 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
     `ordered_by`.
 
     Why is this bad? DynamoDB compares keys as bytes. Numbers without padding sort as 1, 10, 9. Timestamps with an
-    offset or varying precision do not sort by time. Words sort alphabetically: high, low, medium. A range therefore
-    returns some wrong items and omits some of the requested ones.
+    offset or varying precision do not sort by time. Words sort alphabetically: high, low, medium. A range condition
+    therefore returns some items outside the range and omits some items within it.
 
     Fix: use placeholders that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for timestamps,
     `{priority:rank(urgent,high,low)}` for words.

@@ -145,8 +145,8 @@ def _same_prefix(first: _Owner, other: _Owner) -> Iterator[Finding]:
 def _differing_placeholders(
     ours: BoundTemplate, theirs: BoundTemplate
 ) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first pair of placeholders, at the same position of two templates, that contain different kinds of
-    values.
+    """Return the first pair of placeholders, at the same position of two templates, that contain values of different
+    kinds, such as a date and an ID.
 
     Return None if no such pair exists, or if the literal texts of the templates differ.
     """

@@ -104,7 +104,7 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? DynamoDB also reads each whole item from the table, for at least half a read unit per item. The
     query itself is billed for the total size of the items on a page, but each fetch is rounded up: a query for forty
-    items of 100 bytes uses 0.5 units, and fetching the items adds 20 units.
+    items of 100 bytes uses 0.5 read units, and fetching the items adds 20 read units.
 
     Fix: project the attributes that the query returns, or request fewer attributes.
 

@@ -133,8 +133,8 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     `id` does not count as a reference. Gets are not reported if a pattern reads items of the same entity in batches.
 
     Why is this bad? The program probably calls the query and then gets each item. Every get costs at least half a read
-    unit and a round trip. A query adds up the sizes of items before rounding: forty items of 100 bytes cost 0.5 units
-    with one query and 20 units with gets.
+    unit and a round trip. A query adds up the sizes of items before rounding: forty items of 100 bytes use 0.5 read
+    units with one query and 20 read units with gets.
 
     Fix: project the displayed attributes into the index, store the items in one item collection so that one query
     returns them, or read them in one batch.

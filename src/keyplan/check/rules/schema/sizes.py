@@ -248,8 +248,8 @@ def declared_size_too_small(subject: Subject) -> Iterator[Finding]:
     possible key and the names of the attributes that every item has. Optional fields and sets do not count.
 
     Why is this bad? The size of an item includes the names of its attributes. If the declared size omits them, the
-    computed prices, units and load on keys are too low: ten attributes with names of 12 bytes add 120 bytes to each
-    item.
+    computed prices, capacity units and loads on keys are too low: ten attributes with names of 12 bytes add 120 bytes
+    to each item.
 
     Fix: declare the size of names and values together. `keyplan verify` measures the size of generated items.
 
