@@ -1,9 +1,9 @@
-"""Web console: tables, items, the design, load and systems in a browser.
+"""The web console, which shows tables, items, the design, load and systems in a browser.
 
     console = Console(Source.file("data.db"))
     uvicorn.run(console.site(), port=8001)  # then open console.url("http://127.0.0.1:8001")
 
-`Console.app` is the application below /console/, to mount in an application that serves `keyplan.pages.ASSETS`.
+`Console.app` serves the paths below /console/. It can be mounted in an application that serves `keyplan.pages.ASSETS`.
 `Console.site()` returns a complete application. Each group of pages ("room" in the code) is a module or folder: `data`,
 `design`, `load` and `home`.
 """

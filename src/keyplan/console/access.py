@@ -1,9 +1,9 @@
 """Access control of the console: a token in the printed URL, a session cookie, and checks of Host, Origin and forms.
 
-The token in the URL is exchanged for a cookie, as Jupyter does. The cookie is signed with the token, so a restart with
-a new token ends all sessions. A page of another site can neither read a response nor send a form, because the cookie is
+The token in the URL is exchanged for a cookie, as in Jupyter. The cookie is signed with the token, so that a restart
+with a new token ends all sessions. A page of another site can neither read a response nor submit a form: the cookie is
 SameSite=Strict, the Host header must name this machine, the Origin of a form must be the console itself, and each form
-contains a token that only the console's pages contain.
+must contain a CSRF token that only the console's pages contain.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from keyplan.server.hosts import LocalHosts, is_loopback
 
 SESSION_S: Final = 12 * 3600
 TOKEN_VARIABLE: Final = "KEYPLAN_CONSOLE_TOKEN"  # noqa: S105 - a name, not a token
-"""Environment variable with the token. It is required if the server listens on an address other than loopback."""
+"""The environment variable that contains the token. It is required if the server listens on a non-loopback address."""
 TOKEN_CHARACTERS: Final = 16
-"""Minimum length of a token that is not generated but chosen by the user."""
+"""The minimum length of a token that the user has chosen."""
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -73,7 +73,9 @@ _SELECT: Final = re.compile(r"\s*select\b", re.IGNORECASE)
 
 
 def is_read(operation: str, request: Mapping[str, Any]) -> bool:
-    """Return True if the operation changes nothing. A PartiQL statement is a read if it is a SELECT."""
+    """Return True if the operation changes nothing. PartiQL requests are reads if their statements are SELECT
+    statements.
+    """
     if operation == "ExecuteStatement":
         return _is_select(request.get("Statement"))
     if operation in {"BatchExecuteStatement", "ExecuteTransaction"}:
@@ -87,14 +89,14 @@ def _is_select(statement: Any) -> bool:
 
 
 class ErrorPages(Protocol):
-    """Renderer of the error pages for rejected requests."""
+    """The interface of an object that renders the error pages for rejected requests."""
 
     def refused(self, request: Request, status: int, title: str, message: str) -> Response:
         """Return the error page for a rejected request."""
 
 
 class Access:
-    """Access check for every request to the console."""
+    """The access checks for all requests to the console."""
 
     def __init__(
         self,
@@ -106,8 +108,9 @@ class Access:
     ) -> None:
         """Create the access checks.
 
-        `host` is the address that the server listens on. `names` are additional accepted names in Host and Origin
-        headers. Raises ValueError for a non-loopback address without a chosen token, and for a short token.
+        `token` is the access token, which is generated if it is None. `host` is the address that the server listens on.
+        `names` are additional names that are accepted in Host and Origin headers. Raises ValueError if `token` is too
+        short, or if it is None for a non-loopback address.
         """
         if token is None and not is_loopback(host):
             raise ValueError(
@@ -122,7 +125,10 @@ class Access:
         self._local = LocalHosts(self._names) if is_loopback(host) else None
 
     def guard(self, pages: ErrorPages, app: ASGIApp) -> ASGIApp:
-        """Wrap an application with the access checks. `pages` renders the pages of rejected requests."""
+        """Return an application that runs the access checks before each request to `app`.
+
+        `pages` renders the error pages for rejected requests.
+        """
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
@@ -181,8 +187,9 @@ class Access:
         return True
 
     def _exchanged(self, request: Request, pages: ErrorPages) -> Response:
-        """Return a redirect that sets a session cookie in exchange for the token in the URL, or an error page if the
-        token is wrong.
+        """Return a redirect that sets a session cookie in exchange for the token in the URL.
+
+        If the token is wrong, return an error page.
         """
         if not hmac.compare_digest(request.query_params["token"].encode(), self.token.encode()):
             return pages.refused(
@@ -206,7 +213,7 @@ class Access:
         return response
 
     def is_admitted(self, request: Request) -> bool:
-        """Return True if the request has the cookie of a session that has not expired."""
+        """Return True if the request contains the cookie of a session that has not expired."""
         expires, _, signature = request.cookies.get(_cookie_name(request), "").partition(".")
         expected = self._sign("session", expires)
         if not expires.isdecimal() or not hmac.compare_digest(signature.encode(), expected.encode()):
@@ -219,7 +226,7 @@ class Access:
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self.token.encode())
 
     def csrf(self, request: Request) -> str:
-        """Return the CSRF token that forms of this session must send."""
+        """Return the CSRF token that forms in this session must contain."""
         return self._sign("csrf", request.cookies.get(_cookie_name(request), ""))
 
     def _sign(self, purpose: str, text: str) -> str:
@@ -227,7 +234,7 @@ class Access:
 
 
 def _cookie_name(request: Request) -> str:
-    """Return the name of the cookie. It depends on the port, because all ports of a host share cookies."""
+    """Return the name of the session cookie. It contains the port, because all ports of a host share cookies."""
     return f"keyplan_console_{request.url.port or 0}"
 
 

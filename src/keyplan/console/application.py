@@ -1,4 +1,4 @@
-"""Application of the web console: all pages below /console/, with access checks."""
+"""The application of the web console, which serves all pages below /console/ and checks access to them."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ class Console:
     ) -> None:
         """Create the application.
 
-        A `WatchedDesign` is loaded again when one of its files changes. `token` gives a browser access. By default, it
-        is random. `read_only` rejects every operation that writes. `access` replaces the check of token, Host and
-        Origin. Each design in `designs` has its own pages below designs/NAME/. `against` contains other versions of
-        `design`, to compare it with. `overview` returns the systems that the home page shows. `recording` is an
-        observer that already records the load of the source's engine.
+        A `WatchedDesign` is loaded again when one of its files changes. `token` is the token that gives a browser
+        access. By default, it is random. If `read_only` is True, every operation that writes is rejected. `access`
+        replaces the default checks of the token and the Host and Origin headers. Each design in `designs` has its own
+        pages below designs/NAME/. `against` contains other versions of `design` for comparison. `overview` returns the
+        systems that the home page shows. `recording` is an observer that already records the load of the source's
+        engine.
         """
         if read_only:
             source.read_only = True
@@ -81,7 +82,7 @@ class Console:
         await self._inner(scope, receive, send)
 
     def _use(self, design: Design) -> None:
-        """Replace the design that the pages show, after it was loaded again."""
+        """Replace the design that the pages show with a newly loaded version."""
         self.frame.stop_work()
         self.frame.design = design
         self.load.use([design, *self._designs.values()])
@@ -95,7 +96,9 @@ class Console:
         return _rooms(self.frame, *mounts)
 
     def site(self, rest: ASGIApp | None = None) -> Starlette:
-        """Return an application with the console and its files, which passes requests for other paths to `rest`."""
+        """Return an application that serves the console and its files, and passes requests for other paths
+        to `rest`.
+        """
         others = [Mount("/", app=rest)] if rest is not None else [Route("/", _to_console)]
         return Starlette(
             routes=[
@@ -107,7 +110,9 @@ class Console:
         )
 
     def url(self, server: str) -> str:
-        """Return the URL that opens the console of a server such as http://127.0.0.1:8000, with the token."""
+        """Return the URL that opens the console on a server such as http://127.0.0.1:8000. The URL contains
+        the token.
+        """
         return f"{server}{PATH}/?token={self.access.token}"
 
 

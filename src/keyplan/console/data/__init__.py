@@ -9,7 +9,7 @@ from keyplan.console.frame import Frame
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of the Data pages."""
+    """Return the routes for the Data pages."""
     return [
         *tables.routes(console),
         *partiql.routes(console),

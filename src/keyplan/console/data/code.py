@@ -1,4 +1,4 @@
-"""Representation of a request as code: boto3, the AWS CLI and DynamoDB JSON."""
+"""Functions that show a request as boto3 code, as an AWS CLI command, and as DynamoDB JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RequestCode:
 
 
 def code_of(source: Source, operation: str, request: Mapping[str, Any]) -> RequestCode:
-    """Return code that sends the request to the console's database."""
+    """Return code in three forms that sends the request to the console's database."""
     return RequestCode(
         operation, _boto3(source, operation, request), _cli(source, operation, request), typed_text(request)
     )
@@ -50,7 +50,7 @@ def _boto3(source: Source, operation: str, request: Mapping[str, Any]) -> str:
 
 
 def _cli(source: Source, operation: str, request: Mapping[str, Any]) -> str:
-    """Return the command of AWS CLI 2, which accepts binary values as base64."""
+    """Return a command for version 2 of the AWS CLI, which accepts binary values as base64."""
     parts = [f"aws dynamodb {snake(operation).replace('_', '-')}"]
     for name, value in request.items():
         option = "--" + snake(name).replace("_", "-")

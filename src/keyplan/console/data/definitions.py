@@ -1,4 +1,4 @@
-"""Requests that create a table or change its settings, from the fields of forms."""
+"""Functions that convert form fields to requests that create a table or change its settings."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from keyplan.console.data.facts import TableFacts
 from keyplan.console.frame import PostedForm
 
 Change: TypeAlias = tuple[str, dict[str, Any], str]
-"""A request that changes a table: the operation, the request, and the message that is shown if it succeeds."""
+"""A request that changes a table: the operation, the request, and the message to show if it succeeds."""
 INDEXES: Final = 3
-"""Number of global secondary indexes that can be entered in the form for a new table."""
+"""The maximum number of global secondary indexes that can be entered in the form for a new table."""
 
 
 class FieldError(ValueError):
@@ -24,7 +24,7 @@ class FieldError(ValueError):
 
 
 class _Definitions:
-    """Collector of the types of key attributes, for AttributeDefinitions in a request."""
+    """A collection of key attributes and their types, for AttributeDefinitions in a request."""
 
     def __init__(self, known_types: Mapping[str, str] | None = None) -> None:
         self._types = dict(known_types or {})
@@ -96,7 +96,7 @@ def new_table(posted: PostedForm) -> dict[str, Any]:
 
 
 def json_table(text: str) -> dict[str, Any]:
-    """Parse the JSON of a CreateTable request, as `aws dynamodb create-table --cli-input-json` accepts it.
+    """Parse the JSON of a CreateTable request, in the format that `aws dynamodb create-table --cli-input-json` accepts.
 
     Raises FieldError if the text is not such a request.
     """
@@ -110,8 +110,9 @@ def json_table(text: str) -> dict[str, Any]:
 
 
 def change_of(facts: TableFacts, setting: str, posted: PostedForm) -> Change:
-    """Return the request that changes `setting` according to the posted form. Raises FieldError for an
-    invalid field.
+    """Return the request that changes `setting` of a table according to the posted form.
+
+    Raises FieldError for a form field with an invalid value.
     """
     if setting not in _SETTINGS:
         raise FieldError("form", f"unknown setting {setting!r}")

@@ -1,4 +1,4 @@
-"""Conversion of items to text: DynamoDB JSON, plain JSON, and the cells of a table of items.
+"""Functions that convert items to and from text: DynamoDB JSON, plain JSON, and table cells.
 
 Values have the form that boto3's client and the engine use: numbers are strings, and binary values are bytes.
 """
@@ -25,7 +25,7 @@ _INDENT: Final = 2
 
 
 class DocumentError(ValueError):
-    """Raised for text that is not a valid item. The message contains the attribute and the fix."""
+    """Raised for text that is not a valid item. The message contains the name of the attribute and a fix."""
 
 
 class _Number(str):
@@ -69,7 +69,7 @@ def read_values(text: str) -> list[dict[str, Any]]:
 
 
 def read_items(text: str) -> list[Item]:
-    """Return the items of a JSON array or of JSON lines, as plain JSON or as {"Item": ...} with DynamoDB JSON.
+    """Parse the items in a JSON array or in JSON Lines. Each item is plain JSON, or {"Item": ...} with DynamoDB JSON.
 
     Raises DocumentError for an invalid item. The message contains the line or the position in the array.
     """
@@ -103,7 +103,7 @@ def read_json(text: str) -> Any:
 
 
 def plain_text(item: Mapping[str, Any], indent: int | None = _INDENT) -> str:
-    """Return an item as plain JSON, with all digits of numbers, sets as arrays, and binary values as base64 text."""
+    """Return an item as plain JSON. Numbers keep all digits, sets are arrays, and binary values are base64 strings."""
     return "".join(_plain({"M": item}, indent, 0))
 
 
@@ -115,8 +115,8 @@ def plain_value(value: Mapping[str, Any]) -> str:
 def read_plain(text: str, known_attributes: Mapping[str, Any] | None = None) -> Item:
     """Parse an item in plain JSON. Raises DocumentError if the text is not a valid item.
 
-    `known_attributes` contains the attribute values of the stored item. Arrays and strings that replace its sets or
-    binary values are converted to the same types.
+    `known_attributes` contains the attribute values of the stored item. Arrays and strings are converted to sets and
+    binary values where the stored item has these types.
     """
     return {
         name: _of_plain(value, (known_attributes or {}).get(name), name)
@@ -272,7 +272,7 @@ def _decimal(text: str) -> Any:
 
 
 def digest(item: Mapping[str, Any]) -> str:
-    """Return a hash of an item, which shows whether the item has changed."""
+    """Return a hash of an item. Different hashes show that the item has changed."""
     ordered = {name: _sorted_sets(value) for name, value in sorted(item.items())}
     return hashlib.sha256(json.dumps(_jsonable(ordered), sort_keys=True).encode()).hexdigest()
 
@@ -289,7 +289,7 @@ def _sorted_sets(value: Mapping[str, Any]) -> Any:
 
 
 def encoded_key(key: Mapping[str, Any]) -> str:
-    """Encode a key, or the LastEvaluatedKey of a page, for a URL."""
+    """Encode a primary key, or the LastEvaluatedKey of a response, for use in a URL."""
     return base64.urlsafe_b64encode(typed_text(key, None).encode()).decode().rstrip("=")
 
 
@@ -299,7 +299,7 @@ def item_path(table: str, key: Mapping[str, Any]) -> str:
 
 
 def decoded_key(text: str) -> Item:
-    """Decode a key from a URL. Raises DocumentError if the text is damaged."""
+    """Decode a key from a URL. Raises DocumentError if the text is not a valid encoded key."""
     try:
         decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except (binascii.Error, ValueError):
@@ -338,7 +338,7 @@ def cell(value: Mapping[str, Any]) -> Cell:
 
 
 def _start_of(value: Mapping[str, Any]) -> str:
-    """Return the start of a nested value as plain JSON, without formatting the rest of a large value."""
+    """Return the start of a nested value as plain JSON. The rest of a large value is not formatted."""
     kind, content = next(iter(value.items()))
     if kind == "M":
         short: Any = dict(list(content.items())[:12])
@@ -384,7 +384,9 @@ def _size(value: Mapping[str, Any]) -> int:
 
 
 def sort_key(value: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """Return a sort key that orders values of any type, with missing values last and numbers by value."""
+    """Return a sort key for attribute values of any type. Numbers are ordered by value, and missing values
+    come last.
+    """
     if value is None:
         return (2, "")
     kind, content = next(iter(value.items()))

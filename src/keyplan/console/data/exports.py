@@ -1,4 +1,4 @@
-"""Export of a result: JSON, DynamoDB JSON lines or CSV, streamed page by page."""
+"""Export of query and scan results as JSON, DynamoDB JSON lines or CSV, streamed page by page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
 }
 REST: Final = "(other attributes)"
-"""CSV column for all attributes that do not occur on the first page."""
+"""The CSV column for all attributes that do not occur on the first page of results."""
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "|")
 """First characters that make a spreadsheet evaluate a string as a formula."""
 _NUMBER: Final = re.compile(r"-?[0-9][0-9.]*([eE][+-]?[0-9]+)?")
@@ -95,9 +95,10 @@ def _encoded(parts: Iterator[str]) -> Iterator[bytes]:
 
 
 def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
-    """Yield items as text: DynamoDB JSON with one line per item, as in exports to S3, or one array of plain JSON.
+    """Yield items as text.
 
-    DynamoDB JSON is used if `kind` is "jsonl".
+    If `kind` is "jsonl", each item is a line of DynamoDB JSON, as in exports to S3. Otherwise, the text is one array of
+    plain JSON.
     """
     if kind == "jsonl":
         for item in items:
@@ -112,9 +113,10 @@ def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
 def csv_of(
     items: Iterator[Mapping[str, Any]], first: Sequence[Mapping[str, Any]], keys: list[str], chosen: list[str]
 ) -> Iterator[str]:
-    """Yield CSV rows. The columns are the attributes of the first page. One more column contains all other attributes.
+    """Yield CSV rows with a column for each attribute on the first page, and one for all other attributes.
 
-    A string that a spreadsheet would evaluate as a formula is prefixed with an apostrophe.
+    `first` contains the items on the first page. If `chosen` is not empty, only these attributes and those in `keys`
+    have columns. A string that a spreadsheet would evaluate as a formula is prefixed with an apostrophe.
     """
     columns = columns_of(first, keys, chosen)
     names = columns.shown if chosen else [*keys, *(name for name in columns.offered if name not in keys)]

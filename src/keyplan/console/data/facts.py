@@ -1,4 +1,4 @@
-"""Information about a table for the Data pages: its description, time to live, backups and tags."""
+"""Information about a table for the Data pages: its description, TTL settings, backups and tags."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from keyplan.errors import ServiceError, UnknownOperationError
 
 _CONCURRENT: Final = 8
 UNSUPPORTED: Final = "not supported"
-"""Text that replaces the result of an operation that the endpoint does not support."""
+"""The text that is shown for an operation that the endpoint does not support."""
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 @dataclass(frozen=True)
 class IndexKeys:
-    """Key attributes of a table or of one of its indexes."""
+    """The key attributes of a table or of one of its indexes."""
 
     name: str
     """Name of the index, or an empty string for the table."""
     pk: str
     sk: str = ""
     kind: str = "table"
-    """Type of the keys: "table", or "global" or "local" for those of a secondary index."""
+    """The type of the keys: "table", or "global" or "local" for a secondary index."""
     projection: str = "ALL"
     attributes: tuple[str, ...] = ()
-    """Attributes that an index with the projection INCLUDE contains."""
+    """The projected non-key attributes of an index with the projection INCLUDE."""
     status: str = "ACTIVE"
     items: int = 0
     size: int = 0
@@ -45,7 +45,7 @@ class IndexKeys:
 
 @dataclass
 class TableFacts:
-    """The description of a table, with its time to live, backups and tags."""
+    """A table's description, with its TTL settings, backups and tags."""
 
     name: str
     description: Mapping[str, Any]
@@ -53,9 +53,7 @@ class TableFacts:
     backups: Mapping[str, Any] = field(default_factory=dict)
     tags: list[Mapping[str, str]] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    """Error messages by operation, for operations that failed, for example because the endpoint does not
-    support them.
-    """
+    """The error messages of operations that failed, by operation. Some endpoints do not support all operations."""
 
     @property
     def keys(self) -> IndexKeys:
@@ -67,8 +65,9 @@ class TableFacts:
 
     @property
     def size(self) -> str:
-        """Return the size of the table as text, or "not reported" if an engine returns a size of 0 for a table with
-        items.
+        """Return the size of the table as text.
+
+        If an engine reports a size of 0 for a table that contains items, return "not reported".
         """
         keys = self.keys
         return "not reported" if keys.items and not keys.size else size_text(keys.size)
@@ -97,18 +96,18 @@ class TableFacts:
         return details
 
     def keys_of(self, index: str) -> IndexKeys | None:
-        """Return the key attributes of an index, or of the table for an empty name. Return None for an
-        unknown index.
+        """Return the key attributes of an index or, if the name is empty, of the table. Return None for an unknown
+        index.
         """
         return next((keys for keys in [self.keys, *self.indexes] if keys.name == index), None)
 
     def type_of(self, attribute: str) -> str:
-        """Return the type of a key attribute: S, N or B."""
+        """Return the DynamoDB type of a key attribute: S, N or B."""
         definitions = self.description.get("AttributeDefinitions", ())
         return next((part["AttributeType"] for part in definitions if part["AttributeName"] == attribute), "S")
 
     def is_key(self, attribute: str) -> bool:
-        """Return True for a key attribute of the table or an index."""
+        """Return True if the attribute is a key attribute of the table or of an index."""
         definitions = self.description.get("AttributeDefinitions", ())
         return any(part["AttributeName"] == attribute for part in definitions)
 
@@ -119,7 +118,7 @@ class TableFacts:
 
     @property
     def billing(self) -> str:
-        """Return the billing mode in words."""
+        """Return the billing mode as text."""
         mode = (self.description.get("BillingModeSummary") or {}).get("BillingMode")
         throughput = self.description.get("ProvisionedThroughput") or {}
         read, write = throughput.get("ReadCapacityUnits", 0), throughput.get("WriteCapacityUnits", 0)
@@ -134,13 +133,13 @@ class TableFacts:
 
     @property
     def stream(self) -> str:
-        """Return the view type of the stream, or an empty string without a stream."""
+        """Return the view type of the stream, or an empty string if the table has no stream."""
         stream = self.description.get("StreamSpecification") or {}
         return str(stream.get("StreamViewType", "enabled")) if stream.get("StreamEnabled") else ""
 
     @property
     def stream_arn(self) -> str:
-        """Return the ARN of the latest stream."""
+        """Return the ARN of the latest stream, or an empty string if the table has never had a stream."""
         return str(self.description.get("LatestStreamArn", ""))
 
     @property
@@ -177,8 +176,10 @@ def describe(source: Source, name: str) -> TableFacts:
 
 
 def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFacts:
-    """Return a table's description with its time to live, backups and tags. Errors of the operations that read them are
-    stored in the attribute `missing` of the result.
+    """Return a table's description with its TTL settings, backups and, if `tags` is True, its tags.
+
+    If one of the operations that read these settings fails, the error is stored in the attribute `missing` of the
+    result.
     """
     facts = describe(source, name)
     ttl = attempt(source, facts.missing, "DescribeTimeToLive", {"TableName": name})
@@ -192,10 +193,10 @@ def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFact
 
 
 def attempt(source: Source, missing: dict[str, str], operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Run an operation and return its response. If it is rejected, store the error in `missing` and return an empty
-    response.
+    """Run an operation and return its response.
 
-    Raises NoAnswerError if the endpoint cannot be reached.
+    If the operation is rejected, store the error in `missing` and return an empty response. Raises NoAnswerError if the
+    endpoint cannot be reached.
     """
     if not source.supports(operation):
         missing[operation] = UNSUPPORTED
@@ -211,8 +212,8 @@ def attempt(source: Source, missing: dict[str, str], operation: str, request: Ma
 
 
 def in_parallel(source: Source, work: Callable[[T], R], subjects: Iterable[T]) -> list[R]:
-    """Run `work` for each subject and return the results in order. For a remote source, the requests run
-    concurrently.
+    """Call `work` for each subject and return the results in order. The calls run concurrently if the
+    source is remote.
     """
     if source.engine is not None:
         return [work(subject) for subject in subjects]
@@ -222,7 +223,9 @@ def in_parallel(source: Source, work: Callable[[T], R], subjects: Iterable[T]) -
 
 
 def instant(value: Any) -> datetime | None:
-    """Convert a timestamp in a response to a datetime. It can be a number of seconds since 1970 or a datetime."""
+    """Convert a timestamp in a response to a datetime. The timestamp is a number of seconds since 1970 or a
+    datetime.
+    """
     if isinstance(value, datetime):
         return value
     return datetime.fromtimestamp(float(value), UTC) if isinstance(value, (int, float)) else None

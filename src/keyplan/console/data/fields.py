@@ -1,4 +1,4 @@
-"""Form of an item, with a field for each attribute and its type."""
+"""The form for editing an item, with a field for each attribute and its type."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from keyplan.console.data.documents import (
 from keyplan.console.data.search import scalar
 
 FORM_ATTRIBUTES: Final = 200
-"""Maximum number of attributes of an item for which the form is shown. Larger items are edited as JSON only."""
+"""The maximum number of attributes of an item that can be edited in the form. Larger items are edited as JSON."""
 FORM_BYTES: Final = 64 * 1024
-"""Maximum size in bytes of an item for which the form is shown."""
+"""The maximum size in bytes of an item that can be edited in the form."""
 KINDS: Final = (
     ("S", "S string"),
     ("N", "N number"),
@@ -53,8 +53,9 @@ class AttributeField:
 
 
 def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PLR0911 - one for each type
-    """Return the form field for a value. If the browser sends the field's text back unedited, it represents the same
-    value.
+    """Return the form field for an attribute value.
+
+    If the field is submitted unchanged, its text is converted to the same value.
     """
     kind, content = next(iter(value.items()))
     if kind == "S" and "\r" not in content:
@@ -96,7 +97,8 @@ def read_fields(
 ) -> tuple[Item, list[AttributeField]]:
     """Return the item in the rows of a posted form, and the form fields with their errors.
 
-    Each row has a name, a type and a text. Empty rows and the rows whose numbers are in `removed` are skipped.
+    The arguments `names`, `kinds` and `texts` contain the attribute name, the type and the text of each row. Empty rows
+    and the rows whose numbers are in `removed` are skipped.
     """
     item: Item = {}
     fields: list[AttributeField] = []

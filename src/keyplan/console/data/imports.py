@@ -1,4 +1,4 @@
-"""Import of items from JSON, DynamoDB JSON lines or CSV, in the formats of the exports."""
+"""Import of items from JSON, DynamoDB JSON lines or CSV, which are the formats of the console's exports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ImportResult:
     """Number of items that were not written because an item with the same key exists."""
     refused: int = 0
     problems: list[str] = field(default_factory=list)
-    """Messages about the first rejected items, with the reasons."""
+    """Error messages for the first rejected items."""
 
 
 def routes(console: Frame) -> list[Route]:
@@ -67,9 +67,10 @@ def routes(console: Frame) -> list[Route]:
 
 
 def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
-    """Parse the items in a text of the format `kind`.
+    """Parse the items in a text of the format `kind`. `facts` describes the table into which they are imported.
 
-    Raises DocumentError for an invalid item, with its position, and if the text contains no items or too many.
+    Raises DocumentError for an invalid item, with its position. Also raises it if the text contains no items or too
+    many.
     """
     items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
     if not items:
@@ -110,7 +111,7 @@ def _without_mark(text: str) -> str:
 
 
 def _value(text: str, name: str) -> dict[str, Any]:
-    """Return the value of a CSV cell: a number, true or false, JSON, or text."""
+    """Convert the text in a CSV cell to an attribute value: a number, a boolean, JSON, or a string."""
     if _NUMBER.fullmatch(text):
         return {"N": text}
     if text in {"true", "false"}:
@@ -124,7 +125,7 @@ def _value(text: str, name: str) -> dict[str, Any]:
 
 
 def write(source: Source, facts: TableFacts, items: list[Item], *, replace: bool) -> ImportResult:
-    """Write items one by one. Unless `replace` is set, skip items whose key already exists."""
+    """Write items one by one. If `replace` is False, skip items whose key already exists."""
     result = ImportResult()
     put: dict[str, Any] = {"TableName": facts.name}
     if not replace:

@@ -1,4 +1,4 @@
-"""Pages of items: a page of a table, a single item, and changes that never overwrite concurrent changes."""
+"""Pages that show, edit and delete items. A change never overwrites a concurrent change."""
 
 from __future__ import annotations
 
@@ -52,12 +52,13 @@ from keyplan.errors import ConditionalCheckFailedError, ServiceError
 from keyplan.pages import redirect
 
 _MOST_CHANGES: Final = 100
-"""Maximum number of attributes in one update. Each attribute needs two of the 300 operators that a
-condition can have.
+"""The maximum number of attributes in one update.
+
+Each attribute needs two of the 300 operators that a condition can have.
 """
 _MOST_DELETED: Final = 1000
 _COUNTED_PAGES: Final = 100
-"""Maximum number of pages of up to 1 MB that are read to count items."""
+"""The maximum number of pages, of up to 1 MB each, that are read to count items."""
 _VIEWS: Final = (("form", "Form"), ("plain", "JSON"), ("dynamodb", "DynamoDB JSON"))
 
 
@@ -75,7 +76,7 @@ def routes(console: Frame) -> list[Route]:
 
 @dataclass
 class Draft:
-    """Content of the item editor, with the errors in it."""
+    """The content of the item editor, with error messages."""
 
     view: str
     text: str = ""
@@ -83,10 +84,10 @@ class Draft:
     digest: str = ""
     error: str = ""
     conflict: list[str] = field(default_factory=list)
-    """Names of the attributes that another program changed concurrently."""
+    """The names of the attributes whose stored and entered values differ after a concurrent change."""
     key_errors: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
-    """Texts entered in the key fields of a new item, by attribute."""
+    """The texts that were entered in the key fields of a new item, by attribute."""
 
 
 class _ItemPages:
@@ -94,7 +95,7 @@ class _ItemPages:
         self._console, self._source = console, console.source
 
     def items(self, request: Request) -> Response:
-        """Show one page of items of a table or index: the first page of a scan, or the result of the search form."""
+        """Show a page of a table's or index's items: the first page of a scan, or the result of the search form."""
         facts = describe(self._source, request.path_params["table"])
         search = Search.of(request.query_params)
         errors: dict[str, str] = {}
@@ -182,8 +183,9 @@ class _ItemPages:
         return redirect(here, "Item saved.")
 
     def _conflict(self, request: Request, facts: TableFacts, key: Item, current: Item | None, draft: Draft) -> Response:
-        """Show the editor with the entered text after a concurrent change, and let the user decide whether
-        to save it.
+        """Show the editor with the entered text again, because another program has changed the item.
+
+        The user can then decide whether to save the text. `current` is the stored item, or None if it was deleted.
         """
         if current is not None:
             typed = _tolerant(draft, current)
@@ -326,7 +328,7 @@ class _ItemPages:
 
 
 def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
-    """Return the stored item with this key, from a strongly consistent read, or None if it does not exist."""
+    """Return the stored item with the given key, or None if it does not exist. The read is strongly consistent."""
     stored: Item | None = source.call("GetItem", {"TableName": facts.name, "Key": key, "ConsistentRead": True}).get(
         "Item"
     )
@@ -334,9 +336,10 @@ def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
 
 
 def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[str, Any] | str | None:
-    """Return an update of the changed attributes, with the condition that each of them still has its old value.
+    """Return an update of the attributes that differ between `item` and `changed`.
 
-    Return None if nothing changed, and an error message if too many attributes changed.
+    Its condition requires that each of these attributes still has its old value. Return None if nothing changed, and an
+    error message if too many attributes changed.
     """
     names = [
         name
@@ -376,7 +379,10 @@ def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[s
 
 
 def _counted(source: Source, operation: str, call: Mapping[str, Any]) -> tuple[int, int, bool]:
-    """Count items. Return the number of matching items, the number of items read, and whether all items were read."""
+    """Count the items that a query or scan returns.
+
+    Return the number of matching items, the number of items read, and whether all items were read.
+    """
     ignored = {"Limit", "ProjectionExpression", "ExclusiveStartKey"}
     count: dict[str, Any] = {**{name: part for name, part in call.items() if name not in ignored}, "Select": "COUNT"}
     used = " ".join(str(call.get(name, "")) for name in ("KeyConditionExpression", "FilterExpression"))
@@ -427,7 +433,7 @@ def _draft_of(posted: PostedForm) -> Draft:
 
 
 def _item_of(posted: PostedForm, draft: Draft, stored_item: Item) -> Item:
-    """Return the item of a posted form. Raises DocumentError if the form does not contain a valid item."""
+    """Return the item in a posted form. Raises DocumentError if the form does not contain a valid item."""
     if draft.view == "dynamodb":
         return read_typed(draft.text)
     if draft.view == "plain":
@@ -442,7 +448,7 @@ def _item_of(posted: PostedForm, draft: Draft, stored_item: Item) -> Item:
 
 
 def _tolerant(draft: Draft, current: Item) -> Item:
-    """Return the item of a draft, ignoring invalid form fields. Any JSON in the draft must be valid."""
+    """Return the item in a draft, without the form fields that are invalid. JSON in the draft must be valid."""
     if draft.view == "form":
         return read_fields(
             [input_field.name for input_field in draft.fields],

@@ -1,6 +1,4 @@
-"""PartiQL editor: one statement with parameters and pages of results, or several statements as a batch or a
-transaction.
-"""
+"""The PartiQL editor, which runs one statement and shows its results, or runs several as a batch or a transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from keyplan.pages import redirect
 
 _PAGE: Final = 50
 _LINK: Final = 6_000
-"""Maximum length of the query string for a statement that reads. Longer statements run with POST."""
+"""The maximum length of the query string for a statement that reads. Longer statements are sent with POST."""
 _LINKED: Final = ("statement", "parameters", "together", "next")
 _WORDS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS")
 """First words of statements, without regard to case."""
@@ -37,15 +35,16 @@ _SEVERAL: Final = {
     "transaction": ("ExecuteTransaction", "TransactStatements"),
     "batch": ("BatchExecuteStatement", "Statements"),
 }
-"""Operation and request member for several statements, by the selected option of the form."""
+"""The operation and the request member for several statements, by the option that is selected in the form."""
 
 
 def routes(console: Frame) -> list[Route]:
     """Return the routes of the PartiQL editor."""
 
     def partiql(request: Request) -> Response:
-        """Show the PartiQL editor. Reads run with GET, so that their results can be opened again. Writes
-        run with POST.
+        """Show the PartiQL editor, and run its statements.
+
+        Reads are sent with GET, so that the URL can be opened again. Writes are sent with POST.
         """
         is_post = request.method == "POST"
         fields = form(request) if is_post else PostedForm(request.query_params.multi_items())
@@ -132,7 +131,7 @@ def _run(console: Frame, operation: str, call: dict[str, Any], start: str, *, is
 def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
     """Return the description of the table that each statement reads or updates, by statement.
 
-    Statements whose results are not stored items are omitted.
+    Statements that do not return stored items are omitted.
     """
     known_tables: dict[str, TableFacts | None] = {}
     tables = {}
@@ -148,10 +147,10 @@ def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
 
 
 def _source_of(statement: str) -> tuple[str, set[str]]:
-    """Return the table of a statement that returns stored items, and the names of results that are members of nested
-    attributes.
+    """Return the name of the table from which a statement returns stored items, and a set of result names.
 
-    The table is an empty string for other statements, and for statements in another engine's own syntax.
+    These are the names of results that are members of nested attributes. The table name is an empty string for other
+    statements, and for statements that only another engine can parse.
     """
     try:
         parsed = parse(statement).statement
@@ -164,7 +163,11 @@ def _source_of(statement: str) -> tuple[str, set[str]]:
 
 
 def _request(text: str, parameters: str, together: str) -> tuple[str, dict[str, Any]]:
-    """Return the operation and request for the statements in a text. Raises FieldError for an invalid form field."""
+    """Return the operation and the request for one or more PartiQL statements in a text.
+
+    `parameters` are the statements' parameters as text, and `together` is the selected option for running several
+    statements. Raises FieldError for a form field with an invalid value.
+    """
     statements = [part.strip() for part in _STATEMENT.findall(text) if part.strip()]
     if not statements:
         raise FieldError("statement", "Enter a statement.")

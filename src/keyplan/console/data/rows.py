@@ -1,4 +1,4 @@
-"""Items as rows of a table: columns, groups by partition key, and the order of the current page."""
+"""Items as rows of a table, with columns, groups by partition key, and sorting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Row:
     key_text: str
     size: int
     further: int
-    """Number of the item's attributes that are not shown in a column."""
+    """The number of the item's attributes that no column shows."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class ItemGroup:
     """The rows with the same partition key, or all rows if they are not grouped."""
 
     title: Cell | None
-    """Cell with the partition key, or None if rows are not grouped."""
+    """The cell with the partition key, or None if the rows are not grouped."""
     rows: list[Row]
     pk: str = ""
-    """Partition key as text for the search form."""
+    """The partition key as text for use in the search form."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Attributes that occur on a page of items, and those that are shown in columns."""
+    """The attributes that occur on a page of items, and the attributes that are shown in columns."""
 
     shown: list[str]
     offered: list[str]
@@ -53,8 +53,9 @@ class Columns:
 
 
 def columns_of(items: Sequence[Mapping[str, Any]], first: Sequence[str], chosen: Sequence[str]) -> Columns:
-    """Return the columns: first the keys, then the chosen attributes. By default, the most frequent attributes are
-    chosen.
+    """Return the columns for a page of items: the key attributes in `first`, followed by the attributes in `chosen`.
+
+    By default, the most frequent attributes are chosen.
     """
     counts = Counter(name for item in items for name in item)
     others = sorted((name for name in counts if name not in first), key=lambda name: (-counts[name], name))
@@ -96,8 +97,9 @@ def groups_of(
 
 
 def row_of(item: Mapping[str, Any], columns: Columns, facts: TableFacts | None) -> Row:
-    """Return an item as a row. `facts` describes the item's table. If it is None, the row does not link to the item's
-    page.
+    """Return an item as a row.
+
+    `facts` describes the item's table. If it is None, the row does not link to the page of the item.
     """
     key = None if facts is None else key_of(item, facts.keys)
     return Row(

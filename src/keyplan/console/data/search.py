@@ -1,4 +1,4 @@
-"""Query and scan builder, which converts form fields to requests and to links with changed fields."""
+"""The query and scan builder, which converts form fields to requests and to links to other searches."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Search:
     descending: bool = False
     consistent: bool = False
     attributes: str = ""
-    """Comma-separated paths of the attributes to return, or an empty string for all."""
+    """The comma-separated paths of the attributes to return, or an empty string for all attributes."""
     columns: list[str] = field(default_factory=list)
     sort: str = ""
     """Attribute by which the page is sorted, with a leading "-" for descending order."""
@@ -88,7 +88,7 @@ class Search:
 
     @classmethod
     def of(cls, params: QueryParams) -> Search:
-        """Return the search in the query parameters of a URL. Invalid numbers are ignored."""
+        """Return the search that the query parameters of a URL describe. Invalid numbers are ignored."""
         names = params.getlist("f_name")
         parts = [params.getlist(name) for name in ("f_op", "f_type", "f_value")]
         padded = [[*part, *[""] * (len(names) - len(part))] for part in parts]
@@ -121,20 +121,20 @@ class Search:
 
     @property
     def is_query(self) -> bool:
-        """Return True if the form contains a partition key, so that the search is a query and not a scan."""
+        """Return True if the form contains a partition key. The search is then a query, and otherwise a scan."""
         return self.pk != ""
 
     @property
     def is_changed(self) -> bool:
-        """Return True if any field of the form for queries and scans is set."""
+        """Return True if a partition key, a filter, descending order, consistent reads or a limit is set."""
         return bool(self.pk or self.filters or self.descending or self.consistent or self.limit)
 
     def link(self, **changes: Any) -> str:
-        """Return the query string of this search with some fields changed, starting at the first page."""
+        """Return the query string for this search with the given fields changed. It starts at the first page."""
         return "?" + urlencode(self.pairs(**{"start": "", **changes}))
 
     def pairs(self, **changes: Any) -> list[tuple[str, str]]:
-        """Return the names and values of the fields of this search, with some of them changed."""
+        """Return the names and values of the search's fields, with the given fields changed."""
         values = {**self.__dict__, **changes}
         pairs = [
             ("index", values["index"]),
@@ -195,7 +195,11 @@ class Search:
         return "Query" if self.is_query else "Scan", request
 
     def _project(self, request: dict[str, Any], keys: Sequence[str], names: _Names) -> None:
-        """Limit the response to the chosen attributes and to the keys, which links to items require."""
+        """Add a projection to a request, so that the response contains only the chosen attributes and the key
+        attributes `keys`.
+
+        Links to items require the key attributes.
+        """
         paths = [path.strip() for path in self.attributes.split(",") if path.strip()]
         if paths:
             projected = [*map(names.alias, keys), *map(names.path, paths)]
@@ -220,8 +224,9 @@ class Search:
 
 
 def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
-    """Return the value of a key attribute from text, which is base64 for binary values. Raises SearchError for an
-    invalid value.
+    """Convert the text in a form field to the value of a key attribute of the type `kind`. Binary values are base64.
+
+    Raises SearchError for an invalid value.
     """
     if not text:
         raise SearchError(field_name, "enter a value")
@@ -232,8 +237,9 @@ def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
 
 
 def scalar(kind: str, text: str, name: str) -> dict[str, Any]:
-    """Convert the text of a form field to an attribute value. Raises DocumentError if the text does not have the type
-    `kind`.
+    """Convert the text in a form field to an attribute value of the type `kind`.
+
+    Raises DocumentError if the text does not represent a value of this type.
     """
     if kind == "NULL":
         return {"NULL": True}
@@ -251,7 +257,7 @@ def scalar(kind: str, text: str, name: str) -> dict[str, Any]:
 
 
 class _Names:
-    """Expression placeholders for attribute names."""
+    """The placeholders for attribute names in expressions."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, str] = {}
@@ -277,7 +283,7 @@ class _Names:
 
 
 class _Values:
-    """Expression placeholders for values."""
+    """The placeholders for values in expressions."""
 
     def __init__(self) -> None:
         self.all: Item = {}
@@ -327,7 +333,7 @@ def _filter_value(attribute_filter: AttributeFilter, text: str) -> dict[str, Any
 
 
 def key_of(item: Mapping[str, Any], keys: IndexKeys) -> Item | None:
-    """Return the primary key of an item, or None if the item does not contain it."""
+    """Return the primary key in an item, or None if the item does not contain all key attributes."""
     if any(name not in item for name in keys.names):
         return None
     return {name: item[name] for name in keys.names}

@@ -1,4 +1,4 @@
-"""Live tail of a table's stream."""
+"""The page that shows new records in a table's stream as they arrive."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def routes(console: Frame) -> list[Route]:
         )
 
     def tail(request: Request) -> Response:
-        """Return new records as rows of HTML, and the iterators to continue with."""
+        """Return new stream records as HTML table rows, with the iterators for the next request."""
         facts = describe(source, request.path_params["table"])
         known = _read_iterators(form(request)["iterators"])
         positions = dict(known)
@@ -88,7 +88,7 @@ def _shards(source: Source, facts: TableFacts) -> list[dict[str, Any]]:
 
 
 def iterator(source: Source, facts: TableFacts, shard: str, kind: str) -> str:
-    """Return an iterator for a stream shard. `kind` is the ShardIteratorType, such as LATEST."""
+    """Return an iterator for a stream shard. `kind` is the ShardIteratorType of the request, such as LATEST."""
     request = {"StreamArn": facts.stream_arn, "ShardId": shard, "ShardIteratorType": kind}
     return str(source.call("GetShardIterator", request)["ShardIterator"])
 
@@ -98,7 +98,8 @@ def _read(
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the records of all shards, newest first, and the next iterator of each shard.
 
-    `positions` maps the ID of each shard to its iterator. The iterator of a closed shard is an empty string.
+    `positions` maps the ID of each shard to its iterator. The iterator of a shard that is closed and fully read is an
+    empty string.
     """
     records: list[dict[str, Any]] = []
     following: dict[str, str] = {}

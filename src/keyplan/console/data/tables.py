@@ -1,4 +1,4 @@
-"""Pages about tables: the list, and the details, creation, settings and deletion of a table."""
+"""Pages that list tables, and pages that show, create, change and delete a table."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class _TablePages:
         )
 
     def about(self, request: Request) -> Response:
-        """Show keys, indexes and settings of a table."""
+        """Show the keys, indexes and settings of a table."""
         return self._about(request, request.path_params["table"])
 
     def _about(self, request: Request, name: str, errors: Mapping[str, str] | None = None) -> Response:
@@ -112,7 +112,7 @@ class _TablePages:
         )
 
     def change(self, request: Request) -> Response:
-        """Change one setting of a table: time to live, stream, recovery, protection, an index or a backup."""
+        """Change one setting of a table: TTL, stream, recovery, deletion protection, an index or a backup."""
         name, posted = request.path_params["table"], form(request)
         facts = describe_fully(self._source, name)
         setting = posted["setting"]
@@ -126,7 +126,7 @@ class _TablePages:
         return redirect(f"{request.url.path.removesuffix('settings')}about", message)
 
     def restore(self, request: Request) -> Response:
-        """Restore a backup, or the table as of a time, to a new table."""
+        """Restore a backup, or the table as of a given time, to a new table."""
         name, posted = request.path_params["table"], form(request)
         target = posted["target"].strip()
         if not target:
@@ -229,8 +229,9 @@ class _TablePages:
         )
 
     def empty(self, request: Request) -> Response:
-        """Ask for the table's name, then delete the table's items. Each confirmation deletes at most a few thousand
-        items.
+        """Ask for the table's name, then delete the table's items.
+
+        Each confirmation deletes at most a few thousand items.
         """
         facts = describe(self._source, request.path_params["table"])
 
@@ -283,8 +284,9 @@ class _TablePages:
         consequence: str,
         button: str,
     ) -> Response:
-        """Ask the user to type a name, and call `act` once it is correct. An error of `act` is shown next
-        to the field.
+        """Ask the user to type a name, and call `act` when the typed name is correct.
+
+        If `act` raises an error, the error is shown next to the field.
         """
         errors = {}
         if request.method == "POST":
@@ -314,10 +316,9 @@ class _TablePages:
 
 
 def _restore_time(text: str) -> dict[str, Any]:
-    """Return the request parameter that selects the time to restore: a time in UTC, or the latest possible time if the
-    text is empty.
+    """Return the request parameter for the time to restore. `text` is a time in UTC.
 
-    Raises FieldError for an invalid time.
+    If the text is empty, the latest possible time is restored. Raises FieldError for an invalid time.
     """
     try:
         return {"RestoreDateTime": utc(text).timestamp()} if text.strip() else {"UseLatestRestorableTime": True}
@@ -326,7 +327,9 @@ def _restore_time(text: str) -> dict[str, Any]:
 
 
 def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
-    """Delete items of a table up to a limit. Return the number of deleted items, and whether the table is now empty."""
+    """Delete items from a table, up to a limit. Return the number of deleted items, and whether the table
+    is now empty.
+    """
     aliases = {f"#k{place}": name for place, name in enumerate(facts.keys.names)}
     scan: dict[str, Any] = {
         "TableName": facts.name,
