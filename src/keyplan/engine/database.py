@@ -150,8 +150,8 @@ class Database:
         raise CatalogChanged
 
     def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
-        """Reload the catalog if the error may be due to a changed table. Otherwise, raise the corresponding public
-        error.
+        """Reload the catalog if the error may be due to a changed table. Otherwise, raise the result of
+        `public_error`.
         """
         if isinstance(error, DecodeError) or (
             isinstance(error, Failure) and (self.closed or not is_missing_tree(error))
@@ -163,7 +163,9 @@ class Database:
             raise self.public_error(failure) from failure
 
     def public_error(self, error: Failure | DecodeError) -> KeyplanError:
-        """Convert a store failure or a decoding error to the StorageError or EngineClosedError to raise."""
+        """Convert a store failure or a decoding error to a StorageError or EngineClosedError, which the
+        caller raises.
+        """
         return public_error(self.store, error, closed=self.closed)
 
     # Tables.
@@ -254,7 +256,7 @@ class Database:
         return transaction
 
     def unprocessed(self, _count: int) -> frozenset[int]:
-        """Return the positions, from 0 to `_count` - 1, of the requests in a batch to leave unprocessed.
+        """Return the positions (0 to `_count` - 1) of the requests in a batch that are left unprocessed.
 
         Without fault injection, the result is empty.
         """
@@ -268,7 +270,7 @@ class Database:
 
 
 def public_error(store: SqliteStore, error: Failure | DecodeError, *, closed: bool = False) -> KeyplanError:
-    """Convert a store failure or a decoding error to the StorageError or EngineClosedError to raise.
+    """Convert a store failure or a decoding error to a StorageError or EngineClosedError, which the caller raises.
 
     `closed` is True if the database has been closed.
     """

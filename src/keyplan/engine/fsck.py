@@ -185,7 +185,7 @@ class _Entries:
 
 
 class _Expiries:
-    """Check of the expiry entry of each item and of the total number of expiry entries."""
+    """Check of the time to live entry of each item and of the total number of these entries."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view

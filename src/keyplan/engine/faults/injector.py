@@ -184,7 +184,7 @@ class Injector:
         return RecordedWriter(transaction, self._history, self._database.clock.now())
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the positions, from 0 to `count` - 1, of the requests in a batch to leave unprocessed. At least one
+        """Return the positions (0 to `count` - 1) of the requests in a batch that are left unprocessed. At least one
         request is processed.
         """
         undone = [number for number in range(count) if self._draw("unprocessed", self.faults.unprocessed)]
@@ -305,7 +305,7 @@ class FaultyDatabase(Database):
         return self.injector.index_writer(transaction, index, key)
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the positions, from 0 to `count` - 1, of the requests in a batch to leave unprocessed. At least one
+        """Return the positions (0 to `count` - 1) of the requests in a batch that are left unprocessed. At least one
         request is processed.
         """
         return self.injector.unprocessed(count)

@@ -46,7 +46,7 @@ class CapacityCharge(NamedTuple):
 
 
 class ThrottledResource:
-    """A table or global index with its partitions and throughput limits."""
+    """The partitions and throughput limits of a table or global index."""
 
     def __init__(self, table: Table, index: Index | None, source: random.Random) -> None:
         self.index = index

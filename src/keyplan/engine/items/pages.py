@@ -46,7 +46,9 @@ class PageRequest:
     project: Callable[[Item], Item] | None = None
     count_only: bool = False
     fetch: bool = False
-    """Whether a query on a local index must fetch whole items from the table."""
+    """Whether a query on a local index must fetch whole items from the table, because the index does not project all
+    requested attributes.
+    """
 
 
 @dataclass(slots=True)

@@ -73,7 +73,7 @@ class _Get(NamedTuple):
 
 
 class TransactionRead(NamedTuple):
-    """An item to read: the table name in the request, the table, the stored key and the projection."""
+    """An item to read: the table name in the request, the table, the stored key, and the projection or None."""
 
     name: str
     table: Table

@@ -107,7 +107,9 @@ _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
 
 
 class WriteStep(NamedTuple):
-    """One action of a write transaction, with its table, its stored key and its ReturnValuesOnConditionCheckFailure."""
+    """One action of a write transaction, with its table, its stored key, and its value of
+    ReturnValuesOnConditionCheckFailure.
+    """
 
     action: Action
     table: Table

@@ -334,7 +334,7 @@ class FileReaders:
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view in which all reads see the data as of one point in time."""
+        """Yield a view for the current thread in which all reads see the data as of one point in time."""
         own = self._own()
         try:
             with failures(self._path):

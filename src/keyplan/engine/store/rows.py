@@ -1,6 +1,6 @@
 """The store's interface for operations: sorted trees of rows, logs, documents, read views and write transactions.
 
-Operations use only these protocols, which `store/readers.py` implements.
+Operations access the store only through these protocols, which `store/readers.py` implements.
 """
 
 from __future__ import annotations

@@ -246,8 +246,8 @@ def _complete_throughput(database: Database, description: dict[str, Any], mode: 
 
 
 def _show(description: dict[str, Any], pending: list[dict[str, Any]]) -> None:
-    """Replace the values in a description that pending changes have set with the values to show until each change is
-    complete.
+    """Replace the new values in a description with the `shown` values of the pending changes. A `shown` value of None
+    removes the member.
     """
     for change in pending:
         for member, value in change.get("shown", {}).items():

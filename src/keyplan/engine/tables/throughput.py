@@ -78,8 +78,8 @@ def set_provisioned(
     """Change the provisioned throughput in a description, and return the values to show until the change is complete.
 
     Until the change is complete, the description shows the time of the request as the time of the last increase or
-    decrease. Afterwards, it shows the completion time, which is always later. Raises ValidationError if the request
-    changes nothing.
+    decrease. Afterwards, it shows the completion time, which is always later than the request. Raises ValidationError
+    if the request changes nothing.
     """
     current = described["ProvisionedThroughput"]
     before, after = units(current), units(requested)
