@@ -1,4 +1,4 @@
-"""Code that all groups of pages of the console share: routes, templates, forms and error pages."""
+"""Routes, templates, forms and error pages that all groups of pages of the console share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/console"
 FORM_BYTES: Final = 16 * 1024 * 1024
-"""Maximum size of a form in bytes. An item of 400 KB can be much larger as JSON, because of escape sequences."""
+"""The maximum size of a form in bytes. An item of 400 KB can be much larger as JSON, because of escape sequences."""
 _NAV: Final = (
     Link("Home", "", "list", is_exact=True),
     Link("Data", "data/", "table"),
@@ -40,7 +40,7 @@ _NAV: Final = (
 
 
 class PostedForm:
-    """Fields of a posted form. The value of a missing field is an empty string."""
+    """The fields of a posted form. The value of a missing field is an empty string."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
@@ -53,7 +53,7 @@ class PostedForm:
         return name in self._fields
 
     def all(self, name: str) -> list[str]:
-        """Return the values of all fields with this name, in order."""
+        """Return the values of all fields with the given name, in order."""
         return [value for field, value in self._pairs if field == name]
 
     def items(self) -> list[tuple[str, str]]:
@@ -62,7 +62,7 @@ class PostedForm:
 
 
 class Frame:
-    """State and functions that all pages of the console share."""
+    """The state and the functions that all pages of the console share."""
 
     def __init__(
         self,
@@ -102,9 +102,10 @@ class Frame:
     def route(
         self, path: str, endpoint: Callable[[Request], Response], *, methods: tuple[str, ...] = ("GET",)
     ) -> Route:
-        """Return a route whose endpoint runs in a thread, so that it can call the database.
+        """Return a route whose endpoint runs in a separate thread, so that it can wait for the database.
 
-        A POST is accepted only with the CSRF token of the session. `form(request)` returns its fields.
+        A POST request is accepted only if it contains the CSRF token of the session. The endpoint reads the fields with
+        `form(request)`.
         """
 
         async def serve(request: Request) -> Response:
@@ -130,9 +131,9 @@ class Frame:
         headers: Mapping[str, str] | None = None,
         **context: Any,
     ) -> Response:
-        """Return a page. Its template extends console.html.j2 and can use `source`, `design` and `receipts`.
+        """Return a page. Its template must extend console.html.j2, and can use `source`, `design` and `receipts`.
 
-        `receipts` contains the duration and consumed capacity of each database call for this page.
+        `receipts` contains the duration and consumed capacity of each database call that was made for this page.
         """
         shared = {
             "source": self.source,
@@ -144,7 +145,7 @@ class Frame:
         return self.pages.render(request, template, status, headers=headers, **{**shared, **context})
 
     def failed(self, request: Request, error: KeyplanError) -> Response:
-        """Return the page for a failed call, such as an unreachable endpoint or a rejected request."""
+        """Return the error page for a failed database call, such as a rejected request or an unreachable endpoint."""
         code = error.code if isinstance(error, ServiceError) else type(error).__name__
         if isinstance(error, NoAnswerError):
             status, title = 502, f"{self.source.name} cannot be reached"
@@ -157,13 +158,13 @@ class Frame:
         return self.refused(request, status, title, str(error), code)
 
     def refused(self, request: Request, status: int, title: str, message: str, code: str = "") -> Response:
-        """Return an error page, or JSON to a script that asked for it."""
+        """Return an error page, or a JSON response if the request was sent by a script that accepts JSON."""
         if "application/json" in request.headers.get("accept", ""):
             return JSONResponse({"error": {"code": code or title, "message": message}}, status)
         return self.render(request, "failed.html.j2", status, code=code, failure=title, message=message, status=status)
 
     def exception_handlers(self) -> dict[Any, Any]:
-        """Return the handlers for errors that routes do not handle."""
+        """Return the handlers for exceptions that the routes do not catch."""
 
         def on_http(request: Request, error: Exception) -> Response:
             status = error.status_code if isinstance(error, HTTPException) else 500
@@ -180,28 +181,34 @@ class Frame:
 
 
 def form(request: Request) -> PostedForm:
-    """Return the fields of the posted form."""
+    """Return the fields of the posted form in a request."""
     fields: PostedForm = request.state.form
     return fields
 
 
 def refusal(error: ServiceError) -> str:
-    """Return the code and message of a rejected request. Raises the error if the database cannot be reached."""
+    """Return the error code and message of a rejected request as text. If the database cannot be reached, raise the
+    error.
+    """
     if isinstance(error, NoAnswerError):
         raise error
     return f"{error.code}: {error.message}" if error.message else error.code
 
 
 def utc(text: str) -> datetime:
-    """Return the time in an ISO 8601 text, in UTC unless the text has an offset. Raises ValueError if the text is
-    invalid.
+    """Convert a time in ISO 8601 format to a datetime. A time without an offset is in UTC.
+
+    Raises ValueError if the text is invalid.
     """
     time = datetime.fromisoformat(text.strip())
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 async def read_body(request: Request, most: int, message: str) -> bytes:
-    """Return the body of a request. Raises HTTPException with status 413 and `message` if it has over `most` bytes."""
+    """Return the body of a request.
+
+    Raises HTTPException with status 413 and the text `message` if the body has more than `most` bytes.
+    """
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -211,8 +218,9 @@ async def read_body(request: Request, most: int, message: str) -> bytes:
 
 
 async def _read_form(request: Request) -> PostedForm:
-    """Parse the URL-encoded form in the body of a request. Raises HTTPException if the form is too large or
-    not UTF-8.
+    """Parse the URL-encoded form in the body of a request.
+
+    Raises HTTPException if the form is too large or is not encoded as UTF-8.
     """
     body = await read_body(request, FORM_BYTES, f"The form is larger than {FORM_BYTES // 1024 // 1024} MiB.")
     try:

@@ -1,4 +1,6 @@
-"""Design pages of the console: tables, entities, patterns, plans, findings, costs, claims and differences."""
+"""Design pages of the console, which show tables, entities, patterns, plans, findings, costs, claims and
+differences.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,14 @@ from keyplan.pages import redirect
 from keyplan.verify.values import MissingGeneratorError
 
 ITEMS_READ: Final = 200
-"""Number of items that the page of item collections reads per request."""
+"""The number of items that the page of item collections reads with one request."""
 COLLECTIONS_SHOWN: Final = 15
 _OWN_FIELDS: Final = frozenset({"csrf", "_run", "_confirmed", "_cursor", "_fill"})
-"""Fields of a pattern's form that are not parameters."""
+"""The fields in a pattern's form that are not parameters of the pattern."""
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of the Design pages."""
+    """Return the routes for the Design pages."""
     pages = _Pages(console)
     return [
         console.route("/design/", pages.overview),
@@ -64,7 +66,7 @@ def routes(console: Frame) -> list[Route]:
 
 
 class _Pages:
-    """Handlers of requests to the Design pages."""
+    """The request handlers of the Design pages."""
 
     def __init__(self, console: Frame) -> None:
         self._console = console
@@ -87,7 +89,7 @@ class _Pages:
         return self._console.render(request, f"design/{template}.html.j2", status, **shared, **context)
 
     def _missing(self, request: Request) -> Response:
-        """Return the page that explains how to pass a design to the console."""
+        """Return the page that explains how to start the console with a design."""
         return self._console.render(request, "design/missing.html.j2")
 
     # Picture.
@@ -156,10 +158,10 @@ class _Pages:
     def _stored(
         self, table: Table, index: Index | None, keys: Sequence[str], start: str
     ) -> tuple[list[dict[str, Any]], str]:
-        """Return one page of stored items or index entries, and the start key of the next page.
+        """Return one page of stored items or index entries, and the encoded start key of the next page.
 
-        If `keys` contains the values of a partition key, its items are queried. Otherwise the table or index is
-        scanned.
+        If `keys` contains the values of all partition key attributes, the partition is queried. Otherwise, the table or
+        index is scanned.
         """
         request: dict[str, Any] = {"TableName": table.name, "Limit": ITEMS_READ}
         if index is not None:
@@ -201,7 +203,7 @@ class _Pages:
     def pattern(self, request: Request) -> Response:
         """Show the page of a pattern, and run the pattern if its form was submitted.
 
-        Reads run with GET, and writes with a confirmed POST.
+        The form of a read is submitted with GET. A write is submitted with POST and runs only after a confirmation.
         """
         room = self._results()
         pattern = room.pattern(request.path_params["name"])
@@ -248,9 +250,9 @@ class _Pages:
     def _filled(
         room: DesignResults, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
     ) -> tuple[dict[str, str], str]:
-        """Return the text of each form field for arguments that match generated items.
+        """Return the text of each form field for arguments that match generated items, and an empty error message.
 
-        If no arguments match, return an empty dict and an error message.
+        If no suitable arguments exist, return an empty dict and an error message.
         """
         try:
             return forms.texts(parameters, room.sample().arguments(pattern)), ""
@@ -273,7 +275,7 @@ class _Pages:
         )
 
     def rule(self, request: Request) -> Response:
-        """Show the page of a rule, which does not require a design."""
+        """Show the documentation page of a rule, which does not require a design."""
         rule = rule_of(request.path_params["code"])
         if rule is None:
             raise HTTPException(404, "This rule does not exist.")
@@ -320,7 +322,7 @@ class _Pages:
         )
 
     def progress(self, _request: Request) -> Response:
-        """Return the progress of the verification to the page's script."""
+        """Return the progress of the verification as JSON for the script of the page."""
         progress = RunProgress() if self._room is None else self._room.verification.progress
         return JSONResponse(
             {
@@ -357,7 +359,9 @@ class _Pages:
 
 
 def _table(design: Design, name: str) -> Table:
-    """Return the named table, or the first table if the name is empty. Raises HTTPException for an unknown name."""
+    """Return the table with the given name, or the first table if the name is empty. Raises HTTPException for an
+    unknown name.
+    """
     if not name:
         return design.tables[0]
     for table in design.tables:
@@ -367,7 +371,7 @@ def _table(design: Design, name: str) -> Table:
 
 
 def _index(table: Table, name: str) -> Index | None:
-    """Return the named index, or None if the name is empty. Raises HTTPException for an unknown name."""
+    """Return the index with the given name, or None if the name is empty. Raises HTTPException for an unknown name."""
     if not name:
         return None
     index = table.schema.index(name)
@@ -381,7 +385,7 @@ def _only(collection: collections.Collection, entity: str) -> collections.Collec
 
 
 def _key_json(key: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a key as JSON, with binary values as hexadecimal digits."""
+    """Return a key as a JSON-compatible dict, with binary values as hexadecimal digits."""
     return {
         name: {kind: content.hex() if isinstance(content, bytes) else content for kind, content in value.items()}
         for name, value in key.items()
@@ -389,7 +393,7 @@ def _key_json(key: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _start_key(text: str) -> dict[str, Any]:
-    """Parse the start key in a link to the next page. Raises HTTPException for an invalid key."""
+    """Parse the start key in the link to a further page. Raises HTTPException for an invalid key."""
     try:
         return {
             name: {kind: bytes.fromhex(content) if kind == "B" else content for kind, content in value.items()}

@@ -1,4 +1,6 @@
-"""Background verification of a design: its claims, predictions and results on generated items."""
+"""Background verification of a design. It checks claims, predicted costs and the results of patterns on generated
+items.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from keyplan.verify import VerificationReport, verify
 
 State = Literal["idle", "running", "done", "stopped", "failed"]
 ITEMS: Final = (400, 1_000, 4_000, 20_000)
-"""Numbers of generated items that a user can choose for a verification."""
+"""The numbers of generated items that a user can choose for a verification."""
 TIME_LIMIT_S: Final = 600.0
 
 
@@ -35,10 +37,12 @@ class _Stopped(KeyplanError):  # noqa: N818 - not an error: a person ended the v
 
 
 class Verification:
-    """Verification of a design on a separate embedded engine, one run at a time. Threads may share it."""
+    """The verification of a design on a separate embedded engine. Threads can share it, but only one run is active at a
+    time.
+    """
 
     def __init__(self, design: Design, book: PriceBook, run: Callable[..., VerificationReport] = verify) -> None:
-        """Create a verification. Tests pass another function as `run`."""
+        """Create a verification. `run` performs it, and can be replaced in tests. `book` contains the prices to use."""
         self._design, self._book, self._run = design, book, run
         self._lock = threading.Lock()
         self._stops = threading.Event()
@@ -59,7 +63,7 @@ class Verification:
             return True
 
     def stop(self) -> None:
-        """Cancel the running verification before its next call to a pattern."""
+        """Cancel the running verification before it calls the next pattern."""
         self._stops.set()
 
     def wait(self, seconds: float) -> None:

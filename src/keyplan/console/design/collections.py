@@ -1,4 +1,4 @@
-"""Item collections: the items of each partition, in sort key order."""
+"""Item collections, which contain the items of one partition in sort key order."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from keyplan.verify.model import canonical, place_in
 
 Item = Mapping[str, Any]
 SHOWN_CHARACTERS: Final = 64
-"""Maximum number of characters that a cell shows. Its tooltip shows more."""
+"""The maximum number of characters that a table cell shows. Its tooltip shows more."""
 _TOOLTIP_CHARACTERS: Final = 600
 _KEY_CHARACTERS: Final = 300
 ITEMS_SHOWN: Final = 8
-"""Number of items of a collection that are shown before the user expands it."""
+"""The number of a collection's items that are shown before the user expands the collection."""
 
 
 @dataclass(frozen=True)
 class AttributeCell:
-    """Table cell with an attribute of an item."""
+    """A table cell that shows an attribute of an item."""
 
     name: str
     type: str
     """DynamoDB type descriptor: S, N, B, BOOL, NULL, SS, NS, BS, L or M."""
     text: str
     tooltip: str = ""
-    """A longer part of the value, if `text` is truncated."""
+    """A longer version of the text, if `text` is truncated."""
 
 
 @dataclass(frozen=True)
 class ItemRow:
-    """An item as a row of a collection."""
+    """An item, shown as a row of a collection."""
 
     entity: str
     """Name of the entity, or an empty string if the item belongs to no entity."""
@@ -55,7 +55,7 @@ class ItemRow:
     """Path of the item's page, relative to the console's root."""
 
     def named(self, name: str) -> AttributeCell | None:
-        """Return the cell of the attribute with this name, or None."""
+        """Return the cell of the attribute with the given name, or None if the item does not have it."""
         return next((cell for cell in self.cells if cell.name == name), None)
 
 
@@ -78,7 +78,7 @@ class Collection:
 
 
 class EntityFinder:
-    """Finder of an item's entity, based on the format of the item's key."""
+    """A lookup that determines the entity of an item from the format of its key."""
 
     def __init__(self, specs: Sequence[EntitySpec]) -> None:
         self._reader: Callable[[Any], Any] | None = Sorter(specs, specs).reader if specs else None
@@ -87,7 +87,8 @@ class EntityFinder:
     def of(self, item: Item) -> tuple[str, int | None]:
         """Return the name and the color number of an item's entity.
 
-        The name is empty if the item belongs to no entity, and "unique value" for an item that reserves a unique value.
+        For an item that reserves a unique value, the name is "unique value". For any other item that does not belong to
+        an entity, it is an empty string.
         """
         if OWNER in item:
             return "unique value", None
@@ -96,7 +97,7 @@ class EntityFinder:
 
 
 def collections(schema: Schema, index: Index | None, items: Iterable[Item], entities: EntityFinder) -> list[Collection]:
-    """Return the collections of items or index entries, in the order of their first items.
+    """Group items or index entries into collections, in the order of the first item of each collection.
 
     Engines other than keyplan's may return the items of a collection at different positions of a scan.
     """
@@ -127,14 +128,17 @@ def _size(item: Item) -> int:
 
 
 def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[Item]:
-    """Return items, or their entries in an index, in the order in which a query returns them."""
+    """Return the items, or their entries in an index, in the order in which DynamoDB returns them from queries.
+
+    Items that are not in the index are omitted.
+    """
     stored = [canonical(item) for item in items]
     pairs = [(entry, item) for item in stored if (entry := item if index is None else entry_of(schema, index, item))]
     return [entry for entry, item in sorted(pairs, key=lambda pair: place_in(schema, index, pair[1]))]
 
 
 def of_partition(table: Table, index: Index | None, values: Sequence[str]) -> dict[str, Any]:
-    """Return the Query parameters for one partition key. `values` are the texts that a user entered."""
+    """Return the Query parameters that select one partition. `values` are the texts that a user entered for its key."""
     names = (table.schema.partition,) if index is None else index.partition
     types = key_types(table)
     typed = {
@@ -153,14 +157,16 @@ def _typed(kind: str, text: str) -> str | bytes:
 
 
 def by_variety(unsorted: Sequence[Collection]) -> list[Collection]:
-    """Return the collections in descending order of their number of entities, then of their number of items."""
+    """Return the collections, sorted by their number of different entities and then by their number of items,
+    descending.
+    """
     return sorted(
         unsorted, key=lambda collection: (-len({row.entity for row in collection.rows}), -len(collection.rows))
     )
 
 
 def columns(item_collections: Sequence[Collection]) -> list[str]:
-    """Return the attributes of all items, the most frequent first."""
+    """Return the names of the attributes that occur in the collections, starting with the most frequent attribute."""
     counts: dict[str, int] = {}
     for collection in item_collections:
         for row in collection.rows:
@@ -174,7 +180,7 @@ def _key(name: str, item: Item) -> AttributeCell:
 
 
 def cell(name: str, value: Mapping[str, Any], most: int = SHOWN_CHARACTERS) -> AttributeCell:
-    """Return the cell of an attribute, with at most `most` characters."""
+    """Return the table cell for an attribute, with a text of at most `most` characters."""
     ((kind, content),) = value.items()
     text = content_text(kind, content)
     if len(text) <= most:
@@ -183,7 +189,7 @@ def cell(name: str, value: Mapping[str, Any], most: int = SHOWN_CHARACTERS) -> A
 
 
 def content_text(kind: str, content: Any) -> str:
-    """Return the content of an attribute value as text."""
+    """Return an attribute value as text. `kind` is its DynamoDB type, and `content` is the value without the type."""
     if kind in {"S", "N"}:
         return str(content)
     if kind == "B":

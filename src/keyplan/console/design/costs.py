@@ -1,4 +1,4 @@
-"""Monthly cost of a design, with the declared load or with other rates, numbers of items and item sizes."""
+"""The monthly cost of a design at the declared load, or with other rates, item counts and item sizes."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from keyplan.design.declaring.design import Design
 from keyplan.design.workload import Rate
 
 FACTORS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-"""Factors that a user can choose. Factor 1 stands for the declared values."""
+"""The factors that a user can choose. The factor 1 stands for the declared values."""
 _CURVE: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 _PATTERN_FACTORS: Final = (0.0, *FACTORS)
 _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-"""Calls per second that a user can choose for a pattern without a declared rate."""
+"""The rates, in calls per second, that a user can choose for a pattern without a declared rate."""
 _PREFIX: Final = "rate."
 _UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_A_MONTH))
 _ROUNDING: Final = 1e-9
 """Smaller amounts are rounding errors of sums."""
 BARS: Final = 12
-"""Number of patterns that have a separate bar in the cost chart."""
+"""The maximum number of patterns that have a separate bar in the cost chart."""
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A user's choices: factors for the declared load, numbers of items and item sizes, and rates of individual
-    patterns.
-    """
+    """A user's choices: factors for the declared load, item counts and item sizes, and rates of individual patterns."""
 
     load: float = 1.0
     items: float = 1.0
     size: float = 1.0
     rates: tuple[tuple[str, float], ...] = ()
-    """For each pattern with a changed rate: the factor for its declared rate, or the new rate if the pattern declares
-    none.
+    """The name and the chosen rate of each pattern whose rate is changed.
+
+    The number is a factor for the declared rate. For a pattern without a declared rate, it is the number of calls per
+    second.
     """
 
     @classmethod
     def read(cls, query: Mapping[str, str], design: Design) -> WhatIf:
-        """Return the factors and rates in a query string. A value that the form does not offer is replaced with the
-        declared one.
+        """Return the factors and rates in a query string.
+
+        A value that the form does not offer is ignored, and the declared value is used.
         """
         load, items, size = (_chosen(query.get(name, ""), FACTORS) for name in ("load", "items", "size"))
         rates = []
@@ -56,7 +57,9 @@ class WhatIf:
         return cls(load, items, size, tuple(rates))
 
     def as_load(self, design: Design, load: float | None = None) -> Load:
-        """Return these choices as a Load, which estimates accept. `load` replaces the chosen factor for all rates."""
+        """Return these choices as a Load, for use in estimates. If `load` is given, it replaces the chosen factor for
+        all rates.
+        """
         scale = self.load if load is None else load
         declared = {pattern.name: pattern.facts.rate or Rate(1.0) for pattern in design.patterns}
         rates = {name: declared[name].scaled(value * scale) for name, value in self.rates}
@@ -64,7 +67,7 @@ class WhatIf:
 
     @property
     def is_declared(self) -> bool:
-        """Return True if all rates, numbers of items and item sizes are the declared ones."""
+        """Return True if all rates, item counts and item sizes have their declared values."""
         return self == WhatIf()
 
 
@@ -78,29 +81,29 @@ def _chosen(text: str, offered: Sequence[float], default: float = 1.0) -> float:
 
 @dataclass(frozen=True)
 class RateChoice:
-    """The form field for the rate of a pattern."""
+    """The form field in which a user chooses the rate of a pattern."""
 
     name: str
     field: str
     value: str
-    """The chosen option. An empty string stands for the declared rate."""
+    """The value of the selected option. An empty string stands for the declared rate."""
     options: tuple[tuple[str, str], ...]
-    """Value and text of each option for the rate."""
+    """The value and the text of each option for the rate."""
     cost: float
-    """Monthly price of the pattern's requests at the chosen rate."""
+    """The monthly price of the pattern's requests at the chosen rate, in dollars."""
     share: float
-    """The pattern's share of the price of all requests."""
+    """The pattern's share of the total price of requests, between 0 and 1."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Monthly costs of a design for the values that a user chose, and for the declared values."""
+    """The monthly costs of a design, both with the values that a user chose and with the declared values."""
 
     what_if: WhatIf
     month: Estimate
     declared: Estimate
     curve: tuple[tuple[float, float, float], ...]
-    """Points of the cost curve: the load factor, the total cost, and the cost of requests."""
+    """The points of the cost curve. Each consists of the load factor, the total cost, and the cost of requests."""
     unrated: frozenset[str] = frozenset()
     """Names of the patterns that declare no rate."""
 
@@ -111,8 +114,9 @@ class Costs:
 
     @property
     def rates(self) -> list[RateChoice]:
-        """Return the form field for the rate of each pattern. Patterns that are most expensive at the declared rates
-        come first.
+        """Return the form field for the rate of each pattern.
+
+        The patterns that are most expensive at their declared rates come first.
         """
         total = sum(cost.requests for cost in self.month.patterns) or 1.0
         prices = {cost.name: cost.requests for cost in self.month.patterns}
@@ -131,7 +135,9 @@ class Costs:
 
     @property
     def bars(self) -> list[tuple[str, float]]:
-        """Return the labels and values of the cost chart: the most expensive patterns, and the sum of all others."""
+        """Return the label and the cost of each bar in the cost chart: the most expensive patterns, and the sum of all
+        others.
+        """
         costs = [cost for cost in self.by_pattern if cost.requests > 0]
         top = [(cost.name, cost.requests) for cost in costs[:BARS]]
         rest = sum(cost.requests for cost in costs[BARS:])
@@ -141,7 +147,7 @@ class Costs:
     def parts(self) -> list[tuple[str, float]]:
         """Return the name and the monthly cost of each table and index.
 
-        The cost is the price of requests or provisioned capacity, plus the price of storage.
+        The cost is the price of requests or of provisioned capacity, plus the price of storage.
         """
         return [
             (part.name, (part.on_demand if table.billing == "on demand" else part.provisioned) + part.storage)
@@ -151,7 +157,7 @@ class Costs:
 
 
 def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
-    """Return the monthly costs of a design with the factors and rates in `what_if`."""
+    """Return the monthly costs of a design with the factors and rates in `what_if`, at the prices in `book`."""
     month = estimate(design, book, what_if.as_load(design))
     curve = []
     for factor in _CURVE:
@@ -163,13 +169,13 @@ def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
 
 
 def _unrated_options() -> Iterator[tuple[str, str]]:
-    """Yield the values and texts of the rates that are offered for a pattern without a declared rate."""
+    """Yield the value and the text of each rate that a user can choose for a pattern without a declared rate."""
     yield "", "no calls"
     yield from ((f"{rate:g}", rate_text(rate)) for rate in _PATTERN_RATES)
 
 
 def _options(declared: float) -> Iterator[tuple[str, str]]:
-    """Yield the values and texts of the factors that are offered for a declared rate."""
+    """Yield the value and the text of each factor that a user can choose for the declared rate `declared`."""
     for factor in _PATTERN_FACTORS:
         text = "as declared" if factor == 1 else f"{factor:g} \u00d7"
         yield "" if factor == 1 else f"{factor:g}", f"{text}, {rate_text(factor * declared)}" if factor else "no calls"
@@ -183,7 +189,7 @@ def rate_text(calls_per_s: float) -> str:
 
 
 def money(value: float) -> str:
-    """Return an amount in dollars, with cents or, for a small amount, with its first significant digits."""
+    """Return an amount as text in dollars, with cents. Small amounts are shown with their first significant digits."""
     amount, sign = abs(value), "-" if value < 0 else ""
     if amount < _ROUNDING:
         return "$0.00"

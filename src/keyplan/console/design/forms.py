@@ -1,4 +1,6 @@
-"""Forms generated from the types of a pattern's parameters, and conversion of submitted forms to arguments."""
+"""Forms that are generated from the types of a pattern's parameters, and the conversion of submitted forms to
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,12 @@ Widget = Literal["text", "number", "date", "datetime-local", "time", "select", "
 _REQUIRED: Final = object()
 _TEXTS: Final = (str, bytes)
 _ITEMS: Final = (str, int, float, Decimal, date, time, bytes, Enum)
-"""Types whose values fit on one line, so that a list of them can be entered with one value per line."""
+"""The types whose values fit on one line. A list of such values can be entered with one value per line."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """A form field for a parameter of a pattern, or for one field of a parameter that is a model."""
+    """A form field for a parameter of a pattern, or for one field of a parameter whose type is a model."""
 
     name: str
     """Name of the form field: the parameter name, or parameter.field for a field of a model."""
@@ -45,11 +47,11 @@ class Input:
     type: str
     """The type of the form field as shown to users, such as list[str]."""
     choices: Mapping[str, Any]
-    """Values of a selection list, by their text."""
+    """The values that a selection list offers, by the text that it shows."""
     default: Any = _REQUIRED
     may_be_none: bool = False
     may_be_unset: bool = False
-    """True if an empty field means that a patch leaves the field unchanged."""
+    """True if an empty input means that a patch leaves the model field unchanged."""
     example: str = ""
 
     @property
@@ -72,7 +74,9 @@ class Input:
 
 @dataclass(frozen=True)
 class ParameterFields:
-    """A parameter of a pattern with its form field, or the fields of its model."""
+    """A parameter of a pattern and its form field. A parameter whose type is a model has a form field for each model
+    field.
+    """
 
     name: str
     inputs: tuple[Input, ...]
@@ -81,15 +85,15 @@ class ParameterFields:
 
 @dataclass(frozen=True)
 class FormReading:
-    """The arguments and errors that result from a submitted form."""
+    """The arguments and error messages that result from a submitted form."""
 
     arguments: dict[str, Any]
     errors: dict[str, str]
-    """Error messages by field name. Empty if the arguments are complete."""
+    """The error messages, by form field name. Empty if all arguments are valid."""
 
 
 def parameters_of(pattern: Pattern[..., Any]) -> list[ParameterFields]:
-    """Return the parameters of a pattern with their fields."""
+    """Return the parameters of a pattern with their form fields."""
     stored = fields_of_parameters(pattern)
     try:
         examples: Mapping[str, Any] = arguments_of(pattern)
@@ -198,7 +202,9 @@ def _type_text(bare: Any) -> str:
 
 
 def read(parameters: list[ParameterFields], fields: Mapping[str, str]) -> FormReading:
-    """Return the arguments of a submitted form, and a message for each field that has no valid value."""
+    """Convert a submitted form to arguments and error messages. `fields` contains the submitted texts, by form field
+    name.
+    """
     arguments: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for parameter in parameters:
@@ -234,7 +240,7 @@ def _build(
 
 
 def _value(field: Input, typed: str) -> Any:
-    """Return the value of a field. Raises ValueError if the text is invalid."""
+    """Convert the text that a user entered in a form field to a value. Raises ValueError if the text is invalid."""
     if not typed.strip():
         if field.may_be_unset:
             return UNSET
@@ -269,7 +275,9 @@ def _parsed(field: Input, typed: str) -> Any:
 
 
 def _scalar(annotation: Any, text: str) -> Any:
-    """Convert text to a form that pydantic accepts for a type. Raises ValueError if the text is invalid."""
+    """Convert text to a value that pydantic accepts for the type `annotation`. Raises ValueError if the text is
+    invalid.
+    """
     bare, _ = without_none(annotation)
     if isinstance(bare, type) and issubclass(bare, bytes):
         try:
@@ -301,7 +309,7 @@ def _message(error: ValueError) -> str:
 
 
 def texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the text of each form field for these arguments, by field name."""
+    """Return the text of each form field that represents the given arguments, by form field name."""
     return dict(_texts(parameters, arguments))
 
 
@@ -317,14 +325,14 @@ def _texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> I
 
 
 def text_of(field: Input, value: Any) -> str:
-    """Return a value as a user would enter it."""
+    """Return a value as text in the format in which a user enters it in the form field."""
     if value is None or value is UNSET or value is _REQUIRED:
         return ""
     return _text_of(field.widget, field.annotation, value)
 
 
 def defaults(parameters: list[ParameterFields]) -> dict[str, str]:
-    """Return the text of each form field for the default arguments, by field name."""
+    """Return the text of each form field that represents the default arguments, by form field name."""
     return {field.name: text_of(field, field.default) for parameter in parameters for field in parameter.inputs}
 
 

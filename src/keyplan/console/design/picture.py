@@ -1,7 +1,7 @@
-"""Picture of a design: tables with their indexes and entities, and the patterns that read and write them.
+"""Pictures of a design's tables with their indexes and entities, and the patterns that read and write them.
 
-`panels` returns the picture as data, with one panel per table. `merged` joins the panels of two versions and marks the
-differences. `draw` renders a panel as inline SVG with links. Colors come from console.css through classes.
+`panels` returns the picture as data, with one panel per table. `merged` combines the panels of two versions of a design
+and marks the differences. `draw` renders a panel as inline SVG with links. Classes in console.css define the colors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from keyplan.export.svg import cells, printable
 
 Mark = Literal["", "added", "removed", "changed"]
 COLORS: Final = 8
-"""Number of entity colors in console.css."""
+"""The number of entity colors in console.css."""
 SEVERITIES: Final = ("error", "warning", "advice")
 """The severities of findings, from the most to the least severe."""
 _SIGNS: Final = {"": "", "added": "+ ", "removed": "\u2212 ", "changed": "~ "}
@@ -47,7 +47,7 @@ _ENTITY_CHANGES: Final = frozenset(
 """Kinds of changes to an entity or consumer that its row in the picture may not show."""
 
 Spot = tuple[str, str]
-"""A row of a panel: the section, which is an index name or "" for the table, and the entity name."""
+"""The identifier of a row in a panel: the name of an index, or "" for the table, and the name of the entity."""
 
 
 @dataclass(frozen=True)
@@ -77,24 +77,24 @@ class PanelSection:
 
 @dataclass(frozen=True)
 class PatternBox:
-    """The box of a pattern in the picture of a table."""
+    """The box that represents a pattern in the picture of a table."""
 
     name: str
     note: str
     """The operation of the pattern, such as Query."""
     is_read: bool
     links: tuple[Spot, ...]
-    """Rows to which the pattern is connected because it reads or writes them."""
+    """The rows that are connected to the pattern's box by lines, because the pattern reads or writes them."""
     touches: frozenset[Spot]
-    """Rows in `links`, and rows of index entries that the pattern's writes change."""
+    """The rows in `links`, and the rows for index entries that the pattern's writes change."""
     severity: str = ""
-    """Severity of the most severe finding about the pattern, or an empty string without findings."""
+    """The severity of the most severe finding about the pattern, or an empty string without findings."""
     mark: Mark = ""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Picture of one table."""
+    """The picture of one table."""
 
     table: str
     sections: tuple[PanelSection, ...]
@@ -111,7 +111,7 @@ class Panel:
 
 
 def colors_of(design: Design) -> dict[str, int]:
-    """Return the color of each entity by name, numbered within its table."""
+    """Return the color number of each entity, by entity name. The entities of each table are numbered separately."""
     return {spec.name: number % COLORS for table in design.tables for number, spec in enumerate(table.entities)}
 
 
@@ -122,7 +122,7 @@ def panels(design: Design, findings: Sequence[Finding] = ()) -> list[Panel]:
 
 
 def worst_by_subject(findings: Sequence[Finding]) -> dict[str, str]:
-    """Return the severity of the most severe finding about each subject."""
+    """Return the severity of the most severe finding about each subject, by subject."""
     worst: dict[str, str] = {}
     for severity in SEVERITIES:
         for finding in findings:
@@ -196,7 +196,7 @@ def _spots(plan: Plan) -> Iterator[Spot]:
 
 
 def _entries(pattern: Pattern[..., Any], table: Table) -> Iterator[Spot]:
-    """Yield the rows of the picture for the index entries that a pattern writes."""
+    """Yield the rows for the index entries that a pattern writes in a table."""
     plan = pattern.plan
     if plan.reading:
         return
@@ -215,9 +215,9 @@ def _is_in(spec: EntitySpec, index: str) -> bool:
 
 
 def merged(old: Sequence[Panel], new: Sequence[Panel], changes: Iterable[DesignChange] = ()) -> list[Panel]:
-    """Return the merged panels of both versions, in which all differences are marked.
+    """Return the panels of both versions of a design, combined and with all differences marked.
 
-    `changes` also marks patterns and entities with differences that the picture does not show, such as their fields.
+    `changed` contains the names of patterns with differences that the picture itself does not show.
     """
     changed = {
         ("pattern" if "pattern" in change.facts else change.table, change.subject)
@@ -300,7 +300,7 @@ def _merged_box(old: PatternBox | None, new: PatternBox, changed: Collection[tup
 # Drawing.
 
 _CELL: Final = 7.3
-"""Width of a character at 12 px in the widest common monospaced font."""
+"""The width of a character in the widest common monospaced font at a size of 12 px."""
 _SIDE, _LANE, _MIDDLE = 296.0, 84.0, 500.0
 _PITCH, _PILL = 31.0, 25.0
 _HEAD, _ROW, _NOTE, _GAP = 46.0, 25.0, 16.0, 16.0
@@ -309,17 +309,19 @@ _INSET: Final = 10.0
 
 @dataclass
 class _Drawn:
-    """The positions of the rows in a picture, and the SVG parts in drawing order."""
+    """The positions of the rows in a picture, and its SVG elements in drawing order."""
 
     prefix: str
     spots: dict[Spot, tuple[float, str]] = field(default_factory=dict)
-    """Vertical center and element ID of each row."""
+    """The vertical center and the element ID of each row."""
     parts: list[Markup] = field(default_factory=list)
     lines: list[Markup] = field(default_factory=list)
 
 
 def draw(panel: Panel, number: int, *, linked: bool = True) -> Markup:
-    """Return a panel as SVG. `number` makes element IDs unique in the page. `linked` adds links."""
+    """Return a panel as SVG. `number` makes the element IDs unique in the page. If `linked` is True, the boxes are
+    links.
+    """
     drawing = _Drawn(f"p{number}")
     reads = [box for box in panel.boxes if box.is_read]
     writes = [box for box in panel.boxes if not box.is_read]
@@ -414,9 +416,9 @@ def _row(
 def _draw_side(
     drawing: _Drawn, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
 ) -> None:
-    """Draw the patterns on one side of a table's picture near their rows, with lines to the rows.
+    """Draw the boxes of the patterns on one side of a table's picture, near their rows, with lines to the rows.
 
-    The lines end at `edge`, the side of the table's box.
+    `x` is the position of the boxes. The lines end at `edge`, which is the side of the table's box.
     """
     heights = {box.name: _preferred_y(drawing, box) for box in boxes}
     ordered = sorted(boxes, key=lambda box: heights[box.name])
@@ -437,7 +439,9 @@ def _preferred_y(drawing: _Drawn, box: PatternBox) -> float:
 
 
 def _spread(preferred: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Return positions that do not overlap, close to the `preferred` positions, which must be sorted."""
+    """Return positions between `top` and `bottom` that do not overlap and are close to the sorted `preferred`
+    positions.
+    """
     places: list[float] = []
     for y in preferred:
         places.append(max(y, places[-1] + _PITCH if places else top))

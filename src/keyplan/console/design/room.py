@@ -1,4 +1,4 @@
-"""State that the Design pages share: the design with its findings, estimate, sample and verification."""
+"""The state that the Design pages share: the design with its findings, estimate, generated items and verification."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PatternSummary:
     doc: str
     operation: str
     place: str
-    """The name of the table or index that the pattern uses."""
+    """The name of the table or index that the pattern reads or writes."""
     entities: tuple[str, ...]
     units: str
     cost: PatternCost
@@ -63,21 +63,21 @@ class PatternSummary:
 
 @dataclass(frozen=True)
 class PatternPlan:
-    """A pattern with its plan, request and predicted cost."""
+    """A pattern with its plan, an example request and the predicted cost."""
 
     key: str
-    """Key condition of the pattern, or an empty string."""
+    """The key condition of the pattern, or an empty string."""
     filter: str
-    """Filter of a read, or condition of a write."""
+    """The filter of a read, or the condition of a write."""
     lines: tuple[str, ...]
     notes: tuple[str, ...]
-    """Assumptions behind the plan and the estimate."""
+    """The assumptions on which the plan and the estimate are based."""
     operation: str
     request: str
-    """Request with example arguments as JSON, or an empty string if no example can be generated."""
+    """A request with example arguments as JSON, or an empty string if no example can be generated."""
     command: str
     problem: str
-    """The reason why no example request is shown."""
+    """The reason why no example request is shown, or an empty string."""
     expected: Expected
     per_million: float
     claims: tuple[str, ...]
@@ -85,7 +85,7 @@ class PatternPlan:
 
 
 class DesignResults:
-    """The design of a console, with results that are computed from it only once."""
+    """The design that a console shows, and cached results that are computed from it."""
 
     def __init__(self, design: Design, source: Source) -> None:
         self.design, self.source = design, source
@@ -98,7 +98,7 @@ class DesignResults:
         self._generating = threading.Lock()
 
     def warm(self) -> None:
-        """Compute the findings and the estimate in another thread, so that the first page is fast."""
+        """Start a thread that computes the findings and the estimate, so that the first page is fast."""
         threading.Thread(target=lambda: (self.pictures, self.summaries), name="design", daemon=True).start()
 
     @cached_property
@@ -113,7 +113,7 @@ class DesignResults:
 
     @cached_property
     def month(self) -> Estimate:
-        """The monthly cost at the declared rates, numbers and sizes."""
+        """The estimated monthly cost at the declared rates, item counts and item sizes."""
         return estimate(self.design, self.book)
 
     @cached_property
@@ -128,11 +128,11 @@ class DesignResults:
 
     @cached_property
     def verification(self) -> Verification:
-        """The background verification of the design."""
+        """The verification of the design, which runs in the background."""
         return Verification(self.design, self.book)
 
     def stop(self) -> None:
-        """Stop a verification that runs in the background."""
+        """Stop the verification if it is running."""
         if "verification" in self.__dict__:
             self.verification.stop()
 
@@ -142,7 +142,9 @@ class DesignResults:
         return PatternRunner(self.source, self.book, self.cursor_key)
 
     def sample(self) -> Sample:
-        """Return the generated items. Raises MissingGeneratorError if the extra `verify` is not installed."""
+        """Return generated items for the design. Raises MissingGeneratorError if the extra `verify` is not
+        installed.
+        """
         with self._generating:
             return self._sample
 
@@ -151,7 +153,9 @@ class DesignResults:
         return Sample(self.design, self._clock.now())
 
     def collections(self, table: Table, index: Index | None) -> list[Collection]:
-        """Return the item collections of the generated items. Those with the most entities come first."""
+        """Return the item collections of the generated items. Collections with the most different entities
+        come first.
+        """
         cached = self._collections.get((table, index))
         if cached is None:
             generated = entries(table.schema, index, self.sample().items(table))
@@ -160,7 +164,7 @@ class DesignResults:
         return cached
 
     def pattern(self, name: str) -> Pattern[..., Any] | None:
-        """Return the pattern with this name, or None."""
+        """Return the pattern with the given name, or None if it does not exist."""
         try:
             return self.design.pattern(name)
         except KeyError:
@@ -169,12 +173,12 @@ class DesignResults:
     # Findings.
 
     def counts(self) -> list[tuple[str, int]]:
-        """Return each severity with its number of findings. Severities without findings are omitted."""
+        """Return the number of findings of each severity. Severities without findings are omitted."""
         severities = [finding.severity for finding in self.report.findings]
         return [(severity, severities.count(severity)) for severity in SEVERITIES if severity in severities]
 
     def about(self, subject: str) -> list[Finding]:
-        """Return the findings about a subject, such as a pattern."""
+        """Return the findings about a subject, such as the name of a pattern."""
         return [
             listed
             for finding in self.report.findings
@@ -218,11 +222,11 @@ class DesignResults:
 
     @cached_property
     def entities(self) -> list[tuple[EntitySpec, ItemSize]]:
-        """Return each entity with the size of its items."""
+        """Return each entity with the estimated size of its items."""
         return [(spec, item_size(spec)) for spec in self.design.entities]
 
     def plan(self, pattern: Pattern[..., Any]) -> PatternPlan:
-        """Return the information about a pattern that `keyplan explain` shows."""
+        """Return the information that `keyplan explain` shows about a pattern."""
         plan, expectation = pattern.plan, expected(pattern)
         example = example_request(pattern)
         text = problem = line = ""
@@ -262,7 +266,7 @@ def place_of(pattern: Pattern[..., Any]) -> str:
 
 
 def units_text(expectation: Expected) -> str:
-    """Return the predicted units of a call as text, such as "0.5 RCU + 1.0 WCU"."""
+    """Return the predicted capacity units of a call as text, such as "0.5 RCU + 1.0 WCU"."""
     units = expectation.units
     parts = [f"{units.read:,.1f} RCU"] if units.read or not units.written else []
     parts += [f"{units.written:,.1f} WCU"] if units.written else []
@@ -270,14 +274,12 @@ def units_text(expectation: Expected) -> str:
 
 
 def rule_of(code: str) -> Rule[Any] | None:
-    """Return a rule by its code, or None."""
+    """Return the rule with the given code, or None if it does not exist."""
     return PAGES.get(code.upper())
 
 
 def rule_page(rule: Rule[Any]) -> Markup:
-    """Return the documentation page of a rule, converted from Markdown to HTML. Raw HTML in the page is not
-    rendered.
-    """
+    """Return the documentation page of a rule, converted from Markdown to HTML. Raw HTML in the Markdown is escaped."""
     return Markup(_RULES_MARKDOWN.render(rule.text))  # noqa: S704 - rendered without raw HTML
 
 
@@ -287,13 +289,13 @@ def place_text(place: Place) -> str:
 
 
 def grouped(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return each severity with its findings, the most severe first. Severities without findings are omitted."""
+    """Return the findings of each severity, the most severe first. Severities without findings are omitted."""
     groups = [(severity, [finding for finding in findings if finding.severity == severity]) for severity in SEVERITIES]
     return [group for group in groups if group[1]]
 
 
 def subjects_of(design: Design) -> Mapping[str, str]:
-    """Return the path of the page for each subject of a finding, relative to the Design pages."""
+    """Return the path of the page for each subject that a finding can have. Paths are relative to the Design pages."""
     pages = {pattern.name: f"patterns/{pattern.name}" for pattern in design.patterns}
     pages |= {consumer.name: "patterns#consumers" for table in design.tables for consumer in table.consumers}
     return pages | dict(_tables(design))

@@ -1,4 +1,4 @@
-"""Execution of a design's patterns on the console's database, with their requests, responses and consumed capacity."""
+"""Runs a design's patterns on the console's database, and records requests, responses and consumed capacity."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ from keyplan.export.examples import command, plain
 from keyplan.verify.answers import entities_in
 
 PAGE: Final = 50
-"""Number of results on a page, unless the pattern has a limit."""
+"""The number of results on a page, unless the pattern has a limit."""
 _ATTEMPTS: Final = 3
 _FIXED_MEMBERS: Final = frozenset({"ReturnConsumedCapacity"})
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that a call sent. If the call is stopped before its first write, the last request was not sent."""
+    """A request of a call. If the call is stopped before its first write, the last request was recorded but
+    not sent.
+    """
 
     operation: str
     request: Mapping[str, Any]
@@ -51,7 +53,7 @@ class Sent:
 
     @property
     def command(self) -> str:
-        """Return the AWS CLI command that sends the request."""
+        """Return an AWS CLI command that sends the request."""
         return command(self.operation, {k: v for k, v in self.request.items() if k not in _FIXED_MEMBERS})
 
 
@@ -65,7 +67,7 @@ class _Stopped(KeyplanError):  # noqa: N818 - not an error: it ends a rehearsal
 
 
 class SourceTransport:
-    """Transport that sends the requests of a connection to the console's database and records them."""
+    """A transport that sends the requests of a connection to the console's database and records them."""
 
     def __init__(self, source: Source, *, rehearses: bool = False) -> None:
         """Create a transport. If `rehearses` is True, a call is stopped before its first write."""
@@ -89,7 +91,7 @@ class SourceTransport:
         return response
 
     def close(self) -> None:
-        """Do nothing, because the console closes the source."""
+        """Do nothing, because the console itself closes the database."""
 
 
 def _since_ms(started: float) -> float:
@@ -97,8 +99,9 @@ def _since_ms(started: float) -> float:
 
 
 def _consumed_units(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
-    """Return the units that a response reports. Databases other than keyplan's engine may report no units, or only
-    some.
+    """Return the capacity units that a response reports.
+
+    Databases other than keyplan's engine may report no units, or only some of them.
     """
     try:
         return of_receipts(operation, response)
@@ -115,19 +118,23 @@ def connection_of(source: Source | SourceTransport, cursor_key: bytes) -> Connec
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a call, with its requests and cost."""
+    """The result of a pattern call, with its requests and cost."""
 
     sent: tuple[Sent, ...]
     expected: Expected
     cost: float | None
-    """On-demand price of the consumed units, or None if the responses contain no consumed capacity."""
+    """The on-demand price of the consumed units, or None if the responses do not report consumed capacity."""
     items: tuple[Mapping[str, Any], ...] = ()
-    """Returned items, as values by field name. The empty field name maps to the name of the entity."""
+    """The returned items as mappings from field names to values. The empty field name maps to the name of
+    the entity.
+    """
     entities: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    """Path of each item's page, relative to the console's root, or an empty string if its key is unknown."""
+    """The path of each returned item's page, relative to the console's root, or an empty string if the item's key is
+    unknown.
+    """
     number: int | None = None
-    """The count that a pattern returned."""
+    """The count that the pattern returned, or None if it does not return a count."""
     cursor: str = ""
     error: str = ""
     is_done: bool = True
@@ -140,17 +147,17 @@ class RunResult:
 
     @property
     def latency_ms(self) -> float:
-        """Return the duration of all requests in milliseconds."""
+        """Return the total duration of all requests in milliseconds."""
         return sum(request.latency_ms for request in self.sent)
 
     @property
     def fields(self) -> list[str]:
-        """Return the fields of all returned items, in order."""
+        """Return the names of the fields that occur in the returned items, in order."""
         return list(dict.fromkeys(name for item in self.items for name in item))
 
 
 class PatternRunner:
-    """Runner of patterns on the console's database."""
+    """Runs patterns on the console's database."""
 
     def __init__(self, source: Source, book: PriceBook, cursor_key: bytes) -> None:
         self._source, self._book, self._cursor_key = source, book, cursor_key
@@ -164,7 +171,10 @@ class PatternRunner:
         cursor: str = "",
         rehearses: bool = False,
     ) -> RunResult:
-        """Call a pattern. With `rehearses`, send only the reads before the first write."""
+        """Call a pattern. `expectation` is the predicted cost, and `cursor` is the cursor of the previous page.
+
+        If `rehearses` is True, only the reads before the first write are sent.
+        """
         transport = SourceTransport(self._source, rehearses=rehearses)
         connection = connection_of(transport, self._cursor_key)
         result: Any = None
@@ -210,7 +220,7 @@ def _options(pattern: Pattern[..., Any], cursor: str) -> dict[str, Any]:
 
 
 def _fields(entity: BaseModel) -> dict[str, Any]:
-    """Return the fields of an item in order, with their values as text."""
+    """Return the values of an item's fields as text, by field name."""
     try:
         values = entity.model_dump(mode="json", warnings=False)
     except ValueError:  # binary that is not UTF-8
@@ -219,7 +229,7 @@ def _fields(entity: BaseModel) -> dict[str, Any]:
 
 
 def _path(entity: ReadModel) -> str:
-    """Return the path of the item's page. It is empty for a view without the fields of the key."""
+    """Return the path of an item's page. It is empty for a view that does not contain the fields of the key."""
     spec = vars(viewed_entity(type(entity))).get("__keyplan__")
     try:
         return item_path(spec.schema.name, item_builder(spec).key(vars(entity))) if spec is not None else ""

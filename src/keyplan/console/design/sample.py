@@ -1,4 +1,4 @@
-"""Generated items of a design, and arguments with which its patterns return or change them."""
+"""Generated items for a design, and arguments for calls to its patterns that read or change these items."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from keyplan.verify.model import StoredEntities, sentinels_of
 from keyplan.verify.values import SampleError, ValueGenerator
 
 ITEMS: Final = 400
-"""Approximate total number of generated items."""
+"""The approximate total number of generated items."""
 _DAY_S: Final = 86_400
 
 
 class Sample:
-    """Generated items of a design. Items generated on the same day are identical, so that links to them
+    """Generated items for a design. Items generated on the same day are identical, so that links to them
     remain valid.
     """
 
     def __init__(self, design: Design, now_s: float, items: int = ITEMS) -> None:
-        """Generate about `items` items. Raises MissingGeneratorError if the extra `verify` is not installed."""
+        """Generate about `items` items. `now_s` is the current time in seconds since 1970.
+
+        Raises MissingGeneratorError if the extra `verify` is not installed.
+        """
         values = ValueGenerator(0, now_s - now_s % _DAY_S)  # expiry times lie in the future
         made_by = generators(design, items, values)
         self._stored = StoredEntities(design.entities)
@@ -56,13 +59,16 @@ class Sample:
                 yield from sentinels_of(spec, entity)
 
     def arguments(self, pattern: Pattern[..., Any]) -> Mapping[str, Any]:
-        """Return arguments for a call that uses these items. Raises KeyplanError if no suitable arguments exist."""
+        """Return arguments for a call to a pattern that reads or changes these items.
+
+        Raises KeyplanError if no suitable arguments exist.
+        """
         return self._arguments.draw(pattern)
 
     def store(self, design: Design, source: Source) -> int:
-        """Create missing tables, write all items to a database, and return the number of items.
+        """Create missing tables, write all generated items to a database, and return the number of items.
 
-        Raises KeyplanError if a table differs from its declaration or a call to the database fails.
+        Raises KeyplanError if a table differs from its declaration or a database call fails.
         """
         connection_of(source, b"").create_tables(*design.tables)
         count = 0
