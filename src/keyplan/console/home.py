@@ -1,4 +1,6 @@
-"""Home pages of a server that runs several systems: their health, background workers and sample users."""
+"""Home pages of a server that runs several systems. They show the systems' health, background workers and
+sample users.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +19,28 @@ if TYPE_CHECKING:
     from keyplan.console.frame import Frame
 
 TEMPLATE = "home/systems.html.j2"
-"""Template of an `Overview`. Its variable `is_admitted` is True if the user may open the other pages."""
+"""The template that shows an `Overview`. Its variable `is_admitted` is True if the user may open the console's other
+pages.
+"""
 _TABLES = 100
 
 
 @dataclass(frozen=True)
 class WorkerCard:
-    """The state of a background worker, for the home page."""
+    """The state of a background worker, as shown on the home page."""
 
     name: str
     done: int
-    """Number of units of work that the worker has completed since its start."""
+    """The number of units of work that the worker has completed since it was started."""
     lag: str
-    """Text about the worker's backlog, such as "up to date"."""
+    """A description of the worker's backlog, such as "up to date"."""
     error: str = ""
-    """Type of the error in the worker's last run, or an empty string if the run succeeded."""
+    """The type of the error that ended the worker's last run, or an empty string if the run succeeded."""
 
 
 @dataclass(frozen=True)
 class PersonCard:
-    """A sample user. Visitors can sign in as this user with one click."""
+    """A sample user, as whom visitors can sign in with one click."""
 
     subject: str
     name: str
@@ -46,13 +50,13 @@ class PersonCard:
 
 @dataclass(frozen=True)
 class SystemCard:
-    """A system that runs in the server, for the home page."""
+    """A system that runs in the server, as shown on the home page."""
 
     name: str
     title: str
     summary: str
     status: str
-    """Health of the system: "ok", "degraded" or "failing"."""
+    """The health of the system: "ok", "degraded" or "failing"."""
     checks: Mapping[str, str]
     start: str
     """URL of the system's pages, or an empty string if it has none."""
@@ -60,35 +64,37 @@ class SystemCard:
     """URL of the system's API description."""
     tables: Sequence[str]
     patterns: Sequence[Mapping[str, str]]
-    """For each pattern: name, doc, operation, where, key, read units and write units."""
+    """The patterns of the system, each with the members name, doc, operation, where, key, read units and
+    write units.
+    """
     findings: Sequence[Any]
     suppressed: int
     month: str
-    """Estimated monthly cost of the system at the declared rates."""
+    """The estimated monthly cost of the system at the declared rates, as text."""
     workers: Sequence[WorkerCard] = ()
     people: Sequence[PersonCard] = ()
 
 
 @dataclass(frozen=True)
 class Overview:
-    """The content of the home page of a server that runs several systems."""
+    """The data that the home page of a server with several systems shows."""
 
     systems: Sequence[SystemCard]
     workers: Sequence[WorkerCard] = ()
-    """All background workers, including those that belong to no system."""
+    """All background workers, including those that do not belong to a system."""
     endpoint: str = ""
     """URL of the server's DynamoDB endpoint, or an empty string if it has none."""
     csrf: str = field(default="", repr=False)
-    """CSRF token of the sign-in forms."""
+    """The CSRF token to include in the sign-in forms."""
     console: str = ""
-    """URL of the console without its token, or an empty string without a console."""
+    """The URL of the console without its token, or an empty string if the server has no console."""
 
 
 OverviewSource: TypeAlias = Callable[[Request], Awaitable[Overview]]
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of the Home pages."""
+    """Return the routes for the Home pages."""
     is_of_systems = console.overview is not None
     routes = [Route("/", _systems(console)) if is_of_systems else console.route("/", _start(console))]
     if console.designs and console.design is None:

@@ -1,4 +1,4 @@
-"""HTTP server of the console, either standalone or on connections that `keyplan serve` hands over."""
+"""The HTTP server of the console. It runs standalone, or serves connections that `keyplan serve` has accepted."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _KEEP_ALIVE_S: Final = 75
 
 
 class SignalServer(uvicorn.Server):
-    """HTTP server that stops on SIGINT and SIGTERM without ending the process."""
+    """An HTTP server that stops on SIGINT and SIGTERM without ending the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle the signals. Unlike Uvicorn, do not raise them again after the server has stopped."""
+        """Handle SIGINT and SIGTERM. Unlike in Uvicorn, they are not raised again after the server has stopped."""
         signals = (signal.SIGINT, signal.SIGTERM)
         before = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
@@ -46,20 +46,20 @@ def run(console: Console, bound: socket.socket, say: Callable[[str], None]) -> N
 
 
 class Handover:
-    """HTTP server for the console's connections, which another server has accepted."""
+    """The HTTP server for the console's connections, which another server has accepted."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Serve `app`. Create this object inside a running event loop."""
+        """Create a server for the application `app`. An event loop must be running."""
         self._config = _config(app)
         self._config.load()
         self._state = ServerState()
 
     def protocol(self) -> asyncio.Protocol:
-        """Return the protocol of one connection."""
+        """Return an asyncio protocol for a new connection."""
         return HttpToolsProtocol(self._config, self._state, {}, asyncio.get_running_loop())
 
     async def stop(self, grace_s: float = _GRACE_S) -> None:
-        """Close each connection after its current response, and all connections after `grace_s` seconds."""
+        """Close each connection after the response in progress. Close all connections after `grace_s` seconds."""
         for connection in list(self._state.connections):
             connection.shutdown()
         if self._state.tasks:

@@ -1,4 +1,4 @@
-"""The database that the console shows: an engine in this process, a file, an endpoint or DynamoDB."""
+"""The database that the console shows: an embedded engine, a database file, an endpoint, or Amazon DynamoDB."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class CallReceipt:
     table: str
     latency_ms: float
     capacity: tuple[Mapping[str, Any], ...] = ()
-    """ConsumedCapacity of each table in the response."""
+    """The ConsumedCapacity elements in the response, one for each table."""
     error: str = ""
-    """Error code, or an empty string for a successful call."""
+    """The error code, or an empty string for a successful call."""
     items: int | None = None
     """Number of returned items, or None if the response contains no list of items."""
     scanned: int | None = None
@@ -48,12 +48,12 @@ class CallReceipt:
 
     @property
     def units(self) -> float:
-        """Return the consumed capacity units of all tables and indexes."""
+        """Return the total number of consumed capacity units."""
         return float(sum(float(part.get("CapacityUnits", 0)) for part in self.capacity))
 
     @property
     def is_unmetered(self) -> bool:
-        """Return True if a successful call of a data operation reported no consumed capacity."""
+        """Return True if a successful operation on items reported no consumed capacity."""
         return self.operation in DATA_OPERATIONS and not self.error and not self.capacity
 
     @property
@@ -68,7 +68,7 @@ class CallReceipt:
 
 
 class Source:
-    """The database that all pages of the console use. Threads may share it."""
+    """The database that all pages of the console use. Threads can share this object."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Source:
         endpoint: str = "",
         region: str = "",
     ) -> None:
-        """Create a source. Usually, `file`, `endpoint_url`, `aws` or `of_engine` is called instead."""
+        """Create a source. Usually, use `file`, `endpoint_url`, `aws` or `of_engine` instead."""
         self.name = name
         """Name in the header of pages, such as the name of the file or the endpoint."""
         self.kind = kind
@@ -98,13 +98,18 @@ class Source:
 
     @classmethod
     def of_engine(cls, engine: Engine, name: str = "embedded engine", *, owned: bool = False) -> Source:
-        """Return a source for an engine in this process. With `owned`, closing the source closes the engine."""
+        """Return a source for an engine in this process. If `owned` is True, closing the source also closes
+        the engine.
+        """
         close = engine.close if owned else lambda: None
         return cls(name, engine.call, kind="engine", engine=engine, close=close, region=engine.region)
 
     @classmethod
     def file(cls, path: str) -> Source:
-        """Open a database file, or ":memory:". Raises StorageError if the file cannot be opened."""
+        """Return a source for a database file, or for a temporary database if `path` is ":memory:".
+
+        Raises StorageError if the file cannot be opened.
+        """
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - endpoints need no engine
 
         engine = Engine.memory() if path == ":memory:" else Engine.open(path)
@@ -112,9 +117,9 @@ class Source:
 
     @classmethod
     def endpoint_url(cls, url: str) -> Source:
-        """Return a source for a server such as http://127.0.0.1:8000. Raises ValueError for an invalid URL.
+        """Return a source for a server at a URL such as http://127.0.0.1:8000.
 
-        Raises ImportError if boto3 is not installed.
+        Raises ValueError for an invalid URL, and ImportError if boto3 is not installed.
         """
         target = target_of(url)
         if target.endpoint is None:
@@ -123,8 +128,9 @@ class Source:
 
     @classmethod
     def aws(cls, region: str) -> Source:
-        """Return a source for DynamoDB in a Region, with the SDK's credentials. Raises ImportError if boto3 is not
-        installed.
+        """Return a source for DynamoDB in a Region. The AWS SDK's default credentials are used.
+
+        Raises ImportError if boto3 is not installed.
         """
         return cls._remote(f"DynamoDB {region}", f"aws://{region}", kind="aws", region=region)
 
@@ -149,7 +155,9 @@ class Source:
 
     @property
     def option(self) -> str:
-        """Return the option of `keyplan console` for the same endpoint or Region, or an empty string for an engine."""
+        """Return the option of `keyplan console` that selects the same endpoint or Region. Return an empty string for
+        an engine.
+        """
         if self.kind == "aws":
             return f" --aws {self.region}"
         return f" --endpoint {self.endpoint}" if self.kind == "endpoint" else ""
@@ -176,7 +184,7 @@ class Source:
 
     @property
     def unsupported(self) -> Mapping[str, str]:
-        """Return the operations that the endpoint rejected as unknown, with the endpoint's error messages."""
+        """Return the endpoint's error message for each operation that it rejected as unknown, by operation."""
         return self._unsupported
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,7 +211,7 @@ class Source:
         return response
 
     def write_batch(self, table: str, requests: Sequence[Mapping[str, Any]]) -> int:
-        """Put or delete items, 25 per call, and return the number of written items.
+        """Put or delete up to 25 items per call, and return the number of processed items.
 
         Unprocessed items are retried a limited number of times.
         """
@@ -242,8 +250,9 @@ class Source:
 
 @contextmanager
 def recorded() -> Iterator[list[CallReceipt]]:
-    """Collect a CallReceipt for each call inside the block, including calls in threads that use a copy of
-    its context.
+    """Collect a CallReceipt for each call to the database during the block.
+
+    Calls in other threads are included if the threads use a copy of the block's context.
     """
     receipts: list[CallReceipt] = []
     token = _current.set(receipts)
@@ -254,10 +263,10 @@ def recorded() -> Iterator[list[CallReceipt]]:
 
 
 def is_own_call() -> bool:
-    """Return True inside a call of the console itself, which is not counted as load."""
+    """Return True during a call that the console itself makes. Such calls are not counted as load."""
     return _current.get() is not None
 
 
 def receipts_of_page() -> list[CallReceipt]:
-    """Return the CallReceipt of each call that has been made for the current page so far."""
+    """Return the receipts of the database calls that have been made so far for the current page."""
     return list(_current.get() or ())

@@ -1,4 +1,4 @@
-"""The design that a console shows, which is loaded again when one of its files changes."""
+"""The design that a console shows. It is loaded again when one of its files changes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from keyplan.diff.programs import LoadedDesign
 
 _Stamps: TypeAlias = dict[Path, tuple[int, int] | None]
-"""Modification time and size of each file, or None for a missing file."""
+"""The modification time and the size of each file, or None for a missing file."""
 
 
 class WatchedDesign:
-    """A design, and the error that occurred when its latest change was loaded. Threads may share it."""
+    """A design, with the error that occurred when it was last loaded, if any. Threads can share this object."""
 
     def __init__(self, load: Callable[[], LoadedDesign], first: LoadedDesign | None = None) -> None:
-        """Load the design, unless `first` is given. `load` raises KeyplanError if the design cannot be loaded."""
+        """Load the design, unless `first` contains the loaded design. `load` loads it, and raises KeyplanError if it
+        fails.
+        """
         self._load, self._lock = load, threading.Lock()
         self._stamps: _Stamps = {}
         self.problem = ""
@@ -30,7 +32,10 @@ class WatchedDesign:
         self._read({}, first)
 
     def refresh(self, use: Callable[[Design], None]) -> None:
-        """If a file has changed, load the design again and call `use` with it. If this fails, set `problem`."""
+        """If a file of the design has changed, load the design again and call `use` with it.
+
+        If loading fails, set `problem` to the error message.
+        """
         with self._lock:
             stamps = self._stamped()
             if stamps == self._stamps:
@@ -46,7 +51,7 @@ class WatchedDesign:
     def _read(self, before: _Stamps, loaded: LoadedDesign | None = None) -> None:
         """Load the design, unless `loaded` already contains it.
 
-        `before` contains the stamps of the files from before the load, because a file may change during the load.
+        `before` contains the stamps of the files before the design is loaded, because a file may change in the process.
         """
         loaded = loaded or self._load()
         self.design: Design = loaded.design
@@ -60,8 +65,8 @@ class WatchedDesign:
     def _stamped(self) -> _Stamps:
         """Return the current modification time and size of each file.
 
-        If the latest change could not be loaded, the cause may be in a new file, so all modules in the same folders are
-        included.
+        If the design could not be loaded after the latest change, all Python files in the same folders are included,
+        because another file may contain the cause.
         """
         near = {source_file for file in self._files for source_file in file.parent.glob("*.py")} if self.problem else ()
         return {file: _stamp(file) for file in {*self._files, *near}}

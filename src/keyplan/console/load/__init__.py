@@ -1,3 +1,4 @@
-"""Load pages of the console, and the recording of the load that they show. The recorder and the observer of an engine
-do not require a web framework.
+"""Load pages of the console, and the recorder of the load that they show.
+
+Recording the load of an engine does not require a web framework.
 """

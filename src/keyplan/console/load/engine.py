@@ -1,8 +1,8 @@
-"""Load of an embedded engine: observes its operations and runs the service's partition model on them.
+"""Observes the operations of an embedded engine, and applies a model of DynamoDB's partitions to them.
 
-The engine itself does not limit throughput, unless it injects throttling. The model determines which requests the
-service would throttle, and how the load is distributed over partitions. With injected throttling, the partitions of the
-engine are shown instead.
+The engine itself does not limit throughput, unless throttling is injected. The model determines which requests DynamoDB
+would throttle, and how the load is distributed over partitions. If throttling is injected, the engine's own partitions
+are used instead.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OBSERVED_PER_S: Final = 200.0
 UNVISITED_PER_S: Final = 10.0
-"""Maximum number of observations per second until the first visit to the console.
+"""The maximum number of observations per second until a browser visits the console for the first time.
 
 They use less than 1% of a core: an observation takes 0.14 ms, and two to three times as long if its code and data are
 no longer in the processor's caches.
@@ -38,7 +38,7 @@ _STATEMENTS: Final = frozenset({"ExecuteStatement", "BatchExecuteStatement", "Ex
 
 
 class _Share(NamedTuple):
-    """The units that a request consumed for one partition key value of a table or index."""
+    """The capacity units that a request consumed for one partition key value of a table or index."""
 
     place: str
     key: str
@@ -57,17 +57,17 @@ class _Place:
     kinds: tuple[str, ...]
 
     def values(self, item: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-        """Return the partition key values in an item or key, or None if some are missing."""
+        """Return the partition key values in an item or key, or None if one of them is missing."""
         values = [item.get(name) for name in self.names]
         fits = all(value is not None and kind in value for value, kind in zip(values, self.kinds, strict=True))
         return [value for value in values if value is not None] if fits else None
 
 
 class EngineLoad:
-    """Observer of an engine, which counts its operations in a recorder."""
+    """An observer of an engine that counts the engine's operations in a recorder."""
 
     def __init__(self, engine: Engine) -> None:
-        """Create an observer of `engine`, which does not count anything before it is started."""
+        """Create an observer of `engine`. It counts operations only after `start` has been called."""
         self._engine, self.recorder = engine, LoadRecorder(engine.clock)
         self.matcher = Matcher(())
         """Finds the pattern of an operation. It can be replaced at any time."""
@@ -83,7 +83,7 @@ class EngineLoad:
         self._places: dict[str, tuple[Table, _Place]] = {}
 
     def start(self, most_per_s: float = OBSERVED_PER_S) -> None:
-        """Start observing the engine, in place of any earlier observer.
+        """Start observing the engine, and replace any earlier observer.
 
         If the engine runs more than `most_per_s` operations per second, only a sample of them is observed.
         """
@@ -94,7 +94,7 @@ class EngineLoad:
         self._engine.observe(None)
 
     def observe(self, observation: Observation) -> None:
-        """Count one observed operation."""
+        """Count one observed operation in the recorder."""
         if self.is_own():
             return
         try:
@@ -133,7 +133,11 @@ class EngineLoad:
         self.recorder.add(parts, elapsed_s=elapsed_s, failed=failed, keys=keys, weight=weight)
 
     def _shares(self, items: Sequence[Touched], read: Mapping[str, float], write: Mapping[str, float]) -> list[_Share]:
-        """Divide the units of each table and index equally among the partition key values that a request names."""
+        """Divide the capacity units of each table and index equally among the partition key values that a request
+        names.
+
+        `read` and `write` contain the units by table name, or by "table/index" for an index.
+        """
         entries: dict[str, list[tuple[str, bytes]]] = {}
         for access in items:
             places = [f"{access.table}/{access.index}" if access.index else access.table]
@@ -173,7 +177,9 @@ class EngineLoad:
         return parts
 
     def place(self, name: str) -> _Place | None:
-        """Return the table or index with this name, or None. The name of an index is table/index."""
+        """Return the table or index with the given name, or None if it does not exist. The name of an index is
+        "table/index".
+        """
         table_name, _, index_name = name.partition("/")
         table = self._engine.catalog.known_table(table_name)
         if table is None:
@@ -193,7 +199,7 @@ class EngineLoad:
         return place
 
     def partitions(self, name: str) -> tuple[bytes, ...]:
-        """Return the first key of each partition of a table or index, or an empty tuple for an unknown name."""
+        """Return the lowest key of each partition of a table or index, or an empty tuple for an unknown name."""
         known = self.place(name)
         if known is None:
             return ()
@@ -202,7 +208,7 @@ class EngineLoad:
 
 
 def _bookkeeping(items: Sequence[Touched]) -> str | None:
-    """Return a label for a request that accesses only keyplan's own tables, such as the checkpoints of consumers.
+    """Return a label for a request that accesses only keyplan's internal tables, such as the checkpoints of consumers.
 
     Return None for any other request.
     """
@@ -212,8 +218,9 @@ def _bookkeeping(items: Sequence[Touched]) -> str | None:
 
 
 def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:
-    """Return a short and a detailed description of a request that matches no pattern. Requests with the same short
-    description are counted together.
+    """Return a short and a detailed description of a request that matches no pattern.
+
+    Requests with the same short description are counted together.
     """
     if operation in _STATEMENTS:
         statement = str(request.get("Statement", ""))[:400]
@@ -222,7 +229,7 @@ def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) 
 
 
 class _PartitionNames(Mapping[str, Sequence[str]]):
-    """Names of the partition key attributes, by table or table/index."""
+    """The names of the partition key attributes, by table name, or by "table/index" for an index."""
 
     def __init__(self, load: EngineLoad) -> None:
         self._load = load
@@ -241,9 +248,9 @@ class _PartitionNames(Mapping[str, Sequence[str]]):
 
 
 def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float) -> bool:
-    """Return True if the service would throttle a request that consumes the units in `charge`.
+    """Return True if DynamoDB would throttle a request that consumes the capacity units in `charge`.
 
-    Otherwise, count the units as consumed and return False.
+    Otherwise, count the units as consumed at the time `now` and return False.
     """
     if resource.refusal(charge, now) is not None:
         return True
@@ -252,12 +259,15 @@ def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float)
 
 
 def _own_place(place: str, index: Index | None) -> str:
-    """Return `place` or, if it is a local index, the name of its table, whose partitions contain the index entries."""
+    """Return the name of the table or index whose partitions contain the entries of `place`.
+
+    This is `place` itself or, for a local secondary index, the name of its table.
+    """
     return place if index is None or index.is_global else place.partition("/")[0]
 
 
 def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return a partition key value in the form in which the engine stores it."""
+    """Return the values of a partition key in the form in which the engine stores them."""
     parts = []
     for value in values:
         ((kind, content),) = value.items()
@@ -268,7 +278,7 @@ def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
 def _units(
     operation: str, request: Mapping[str, Any], receipts: Any
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Return the read units and the write units of a request, by table and by table/index."""
+    """Return the read units and the write units of a request. Each maps a table name, or "table/index", to a number."""
     if not receipts:
         return {}, {}
     counted = operation
@@ -283,14 +293,15 @@ def _units(
 
 
 def _is_repeated(receipts: Any) -> bool:
-    """Return True if the consumed capacity belongs to a repeated transaction. Such a transaction writes nothing and
-    consumes only read units.
+    """Return True if the consumed capacity belongs to a repeated transaction.
+
+    Such a transaction writes nothing and consumes only read units.
     """
     return isinstance(receipts, list) and any("ReadCapacityUnits" in receipt for receipt in receipts)
 
 
 def _by_name(receipts: Any) -> Any:
-    """Return the consumed capacity with the ARNs of tables replaced by their names."""
+    """Return the consumed capacity of a response, with table ARNs replaced by table names."""
     if isinstance(receipts, list):
         return [_by_name(receipt) for receipt in receipts]
     name = receipts["TableName"]

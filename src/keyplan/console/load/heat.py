@@ -1,4 +1,6 @@
-"""Heat map of partitions: time from left to right, key ranges from top to bottom, as inline SVG without styles."""
+"""Heat maps of partitions as inline SVG without styles. Time runs from left to right, and key ranges from top to
+bottom.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +20,28 @@ _WIDTH: Final = 640
 _ROW: Final = 14
 _TALL_ROWS: Final = 6
 _ROWS: Final = 24
-"""Maximum number of rows of a map. Further partitions share the last row."""
+"""The maximum number of rows in a heat map. Any further partitions share the last row."""
 
 
 @dataclass(frozen=True)
 class Heat:
-    """Load of the partitions of one table or index, with its heat map."""
+    """The load of the partitions of one table or index, and its heat map."""
 
     place: str
     partitions: int
     busiest: float
-    """The largest share of its throughput limit that a partition used within one time bucket, where 1 is the limit."""
+    """The largest share of its throughput limit that a partition used in one time bucket. The value 1 is the limit."""
     busiest_units: float
-    """Units per second in the partition and time bucket that used the largest share of the throughput limit."""
+    """The capacity units per second in the time bucket and partition to which `busiest` refers."""
     exceeding: int
-    """Number of requests that exceed the throughput limit of a partition or of the table."""
+    """The number of requests that exceeded the throughput limit of a partition or of the table."""
     busiest_share: float
-    """The busiest partition's share of all units in the window."""
+    """The share of the busiest partition in all capacity units of the window, between 0 and 1."""
     svg: Markup
 
 
 def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
-    """Return the load of a table or index. `lows` are the first keys of its partitions."""
+    """Return the load of a table or index. `lows` are the lowest keys of its partitions."""
     names = [f"{place} {low.hex()}" for low in lows]
     rows: list[list[LoadCounts | None]] = [
         [bucket.get(("partition", name)) for bucket in window.buckets] for name in names
@@ -69,8 +71,9 @@ def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
 
 
 def _use(counts: LoadCounts, seconds: float) -> float:
-    """Return the share of a partition's throughput limit that the counts use, for reads or writes,
-    whichever is larger.
+    """Return the share of a partition's throughput limit that is used during `seconds`.
+
+    This is the larger of the shares for reads and for writes.
     """
     return max(counts.read / PARTITION_UNITS["Read"], counts.write / PARTITION_UNITS["Write"]) / seconds
 
@@ -116,7 +119,9 @@ def _map(
 
 
 def _level(use: float, busiest: float) -> int:
-    """Return the color level of a cell, from 0 to 4. The scale is logarithmic: 10% of the highest load is two levels
-    lower.
+    """Return the color level of a cell in a heat map, from 0 to 4.
+
+    `use` is the load of the cell, and `busiest` is the highest load. The scale is logarithmic: 10% of the highest load
+    is two levels lower.
     """
     return 0 if use <= 0 else max(0, _LEVELS - 1 + math.floor(2 * math.log10(use / busiest) + _ROUNDING))

@@ -1,8 +1,8 @@
-"""Matching requests with declared patterns by operation, table and index, form of the key, and expressions.
+"""Matches requests with declared patterns by operation, table and index, form of the key, and expressions.
 
-A request from any program is compared with the plans of the design. If several patterns can produce the request, the
-one whose condition, filter and changes are most similar to it is chosen. If several are equally similar, the one that
-is declared first is chosen.
+A request from any program is compared with the plans of the design's patterns. If several patterns can produce the
+request, the pattern is chosen whose condition, filter and changes are most similar to those of the request. If several
+are equally similar, the one that is declared first is chosen.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ Values: TypeAlias = Mapping[str, Any]
 
 _CACHED: Final = 2000
 _INCIDENTAL: Final = 1_000_000
-"""Offset of the number of a write pattern that first reads the item, where it is a candidate for that read request.
+"""An offset for the numbers of write patterns that read an item before they write it.
 
-Patterns with lower numbers take precedence, so a pattern that is declared as a read is chosen first.
+It is added where such a pattern is a candidate for the read request. Lower numbers take precedence, so that a pattern
+that is declared as a read is chosen first.
 """
 _BATCH: Final = "BatchWriteItem"
 _TRANSACTION: Final = "TransactWriteItems"
@@ -44,23 +45,23 @@ _ACTIONS: Final = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteIt
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """One item, or one item collection, that a request names."""
+    """An item or item collection that a request reads or writes."""
 
     operation: str
     table: str
     index: str | None
     values: Values
-    """The key attributes, or the whole item of a put."""
+    """The key attributes in the request or, for a put, all attributes of the item."""
     request: Request
-    """The part of the request that contains the expressions."""
+    """The part of the request that contains the expressions for this item or collection."""
     sort: tuple[tuple[str, str], ...] = ()
-    """Operators of a query's sort key condition, by attribute."""
+    """The operators in the sort key condition of a query, by attribute."""
 
 
 def touched(operation: str, request: Request, partitions: Mapping[str, Sequence[str]]) -> list[Touched]:
-    """Return the items and collections that a request names.
+    """Return the items and item collections that a request reads or writes.
 
-    `partitions` contains the partition key attributes by table, or table/index.
+    `partitions` contains the names of the partition key attributes by table name, or by "table/index" for an index.
     """
     match operation:
         case "GetItem" | "DeleteItem" | "UpdateItem":
@@ -143,8 +144,9 @@ class _Candidate:
 
     @cached_property
     def _prefixes(self) -> tuple[KeyValue, ...]:
-        """Return the prefixes in the plan's begins_with conditions. A request may use another prefix with the same
-        literal start.
+        """Return the key values in the plan's begins_with conditions.
+
+        A request may use a different prefix that has the same literal start.
         """
         assert self.plan.key is not None
         return tuple(condition.low for condition in self.plan.key.sort if condition.op == "begins_with")
@@ -167,8 +169,8 @@ class _Candidate:
 
     @cached_property
     def specificity(self) -> int:
-        """Return the number of literal characters in the key. Of otherwise equal plans, the one with the most is
-        chosen.
+        """Return the number of literal characters in the key. Of otherwise equal plans, the one with the highest number
+        is chosen.
         """
         plan = self.plan
         if plan.key is not None:
@@ -180,7 +182,7 @@ class _Candidate:
 
     @cached_property
     def _words(self) -> Mapping[str, frozenset[str]]:
-        """Return the words in the plan's expressions, by the member of the request that contains them."""
+        """Return the words in each of the plan's expressions, by the request member that contains the expression."""
         from keyplan.design.requests.build import expressions  # noqa: PLC0415 - servers without a design start faster
 
         if self.plan.faults:
@@ -216,7 +218,10 @@ class _Candidate:
 
 
 def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
-    """Return a label for each pattern: its name, preceded by the design's name if several designs use the same name."""
+    """Return a label for each pattern, which is its name.
+
+    The design's name is added in front of a pattern name that several designs use.
+    """
     designs_of: dict[str, set[int]] = {}
     for number, design in enumerate(designs):
         for pattern in design.patterns:
@@ -229,7 +234,7 @@ def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
 
 
 class Matcher:
-    """Finder of the pattern that most likely produced a request, for one or more designs."""
+    """A lookup of the pattern that most likely produced a request, for one or more designs."""
 
     def __init__(self, designs: Sequence[Design]) -> None:
         self.labels = labels(designs)
@@ -259,9 +264,9 @@ class Matcher:
             self._candidates.setdefault(("GetItem", plan.schema.name, None), []).append(incidental)
 
     def pattern(self, operation: str, items: Sequence[Touched]) -> str | None:
-        """Return the name of the pattern that most likely produced a request, or None.
+        """Return the label of the pattern that most likely produced a request, or None if no pattern matches.
 
-        If a program combines declared patterns in its own transaction, the name lists them: transact(take, give).
+        If a program combined declared patterns in a transaction, the label lists them: transact(take, give).
         """
         if not items:
             return None
@@ -316,13 +321,20 @@ class Matcher:
 
 
 def _likeness(words: frozenset[str], text: str | None) -> int:
-    """Return the share of words that an expression and a plan have in common, scaled from 0 to _EXACT."""
+    """Return the share of words that an expression of a request and one of a plan have in common.
+
+    `words` are the words of the plan, and `text` is the expression of the request. The share is scaled from 0 to
+    _EXACT.
+    """
     given_words = frozenset(_WORD.findall(text or ""))
     return int(_EXACT * len(given_words & words) / (len(given_words | words) or 1))
 
 
 def _existence(request: Request, key: str) -> str:
-    """Return "must", "must_not" or "may", depending on whether a condition requires the item to exist."""
+    """Return whether a request's condition requires that the item exists ("must") or does not exist ("must_not").
+
+    Return "may" if the condition requires neither. `key` is the name of a key attribute.
+    """
     names = request.get("ExpressionAttributeNames") or {}
     for function, name in _EXISTENCE.findall(request.get("ConditionExpression") or ""):
         if names.get(name, name) == key:
@@ -338,8 +350,9 @@ def _closest(scored: tuple[int, _Candidate]) -> tuple[int, int, int]:
 
 
 def _explained(step: _Candidate, access: Touched) -> int | None:
-    """Return how similar an action is to a step of a transaction pattern, or None if the step cannot produce the
-    action.
+    """Return a score for the similarity of an action to a step of a transaction pattern.
+
+    Return None if the step cannot produce the action.
     """
     same = (step.plan.operation, step.plan.schema.name) == (access.operation, access.table)
     return step.score(access) if same and step.explains_key(access.values) else None
@@ -369,7 +382,7 @@ def _signature(access: Touched) -> tuple[Any, ...]:
 
 
 def _changed(request: Request) -> frozenset[str]:
-    """Return the attributes that an update changes."""
+    """Return the names of the attributes that an update changes."""
     text = request.get("UpdateExpression")
     if text is None:
         return frozenset(request.get("AttributeUpdates") or ())
@@ -399,7 +412,7 @@ def _attribute_matches(part: BoundKeyAttribute, values: Values) -> bool:
 
 
 def detail_of(access: Touched) -> str:
-    """Return the condition, filter and changes of a request as text, with the values of its key."""
+    """Return the condition, filter and changes of a request as text, with the values in its key."""
     request, parts = access.request, []
     if "KeyConditionExpression" in request:
         parts.append(_with_values(request["KeyConditionExpression"], request))
@@ -436,9 +449,9 @@ def _display_text(value: Mapping[str, Any]) -> str:
 
 
 def forms(items: Sequence[Touched], operation: str) -> Iterator[str]:
-    """Yield a description, without values, of each item or collection that a request names.
+    """Yield a description of each item or item collection that a request reads or writes. The descriptions omit values.
 
-    For example: "Query app/open (PK OPEN#…, SK begins_with)". Equal descriptions are yielded once.
+    An example is "Query app/open (PK OPEN#…, SK begins_with)". Each distinct description is yielded once.
     """
     yield from dict.fromkeys(_form(access, operation) for access in items)
 
@@ -463,5 +476,5 @@ def _form(access: Touched, operation: str) -> str:
 
 
 _KEY_START: Final = re.compile(r"[A-Za-z_]{1,30}[#:|/]")
-"""Literal text with which keys start in most designs, before their first value."""
+"""A regular expression for the literal text with which keys start in most designs, before their first value."""
 _CHANGES_NAMED: Final = 5

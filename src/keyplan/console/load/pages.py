@@ -1,7 +1,8 @@
-"""Load pages: requests, units, throttled requests and errors by pattern, table, index and partition over time.
+"""Load pages, which show requests, capacity units, throttling and errors over time by pattern, table, index and
+partition.
 
-The pages show the load of an engine in this process. For other databases, connected programs report the counts of their
-meters.
+For an engine in this process, the pages show all its operations. For other databases, they show the meter counts that
+connected programs report.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ _TABS: Final = (
     ("forecast", "Forecast"),
 )
 _WHOLE: Final = 8
-"""If the largest value of a chart is at least this number, its axis shows numbers without decimals."""
+"""The smallest maximum value for which the axis of a chart shows numbers without decimals."""
 _KEYS, _KEYS_READ = 20, 500
 """Maximum number of keys on the page, and number of keys among which keys of the shown tables are searched."""
 _INNER: Final = re.compile(r"^\w+\(")
 _TABLE_NAMES: Final = re.compile(r"[\w.-]+")
 _LINES: Final = 3
-"""Number of patterns that have their own line in a chart."""
+"""The number of patterns that have a separate line in a chart."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Row of a table of counts."""
+    """A row in a table of counts."""
 
     name: str
     counts: LoadCounts
@@ -52,7 +53,7 @@ class _Row:
 
 
 def routes(console: Frame) -> list[Route]:
-    """Return the routes of the Load pages."""
+    """Return the routes for the Load pages."""
     pages = _Pages(console)
     return [
         console.route("/load/", pages.overview),
@@ -64,7 +65,7 @@ def routes(console: Frame) -> list[Route]:
 
 
 class _Pages:
-    """Handlers of requests to the Load pages."""
+    """The request handlers of the Load pages."""
 
     def __init__(self, console: Frame) -> None:
         self._console, self._room = console, console.load
@@ -105,7 +106,7 @@ class _Pages:
         return window if self._tables is None else window.within(self._shows)
 
     def _shows(self, name: Name) -> bool:
-        """Return True if a counted name, such as a pattern, belongs to the tables that the page shows."""
+        """Return True if a name, such as that of a pattern, belongs to one of the tables that the page shows."""
         kind, text = name
         if self._tables is None:
             return True
@@ -188,14 +189,17 @@ def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[
 
 
 def _place_path(place: str) -> str:
-    """Return the path of the page with the items of a table or index. `place` is a table name, or table/index."""
+    """Return the path of the page that shows the items of a table or index. `place` is a table name or
+    "table/index".
+    """
     table, _, index = place.partition("/")
     return f"data/tables/{quote(table, safe='')}/" + (f"?{urlencode({'index': index})}" if index else "")
 
 
 def _key_path(use: KeyUse) -> str:
-    """Return the path of the page with an item collection, or an empty string if the partition key has several
-    attributes.
+    """Return the path of the page that shows the item collection with a partition key.
+
+    Return an empty string if the partition key has several attributes.
     """
     table, _, index = use.place.partition("/")
     query = {"index": index, "pk": use.key} if index else {"pk": use.key}
@@ -209,8 +213,9 @@ def _timestamp(seconds: float) -> datetime:
 def _requests(
     window: LoadWindow, patterns: Mapping[str, LoadCounts], undeclared: Mapping[str, LoadCounts]
 ) -> list[tuple[str, list[float]]]:
-    """Return the name and the rates of each line in the chart of requests: the busiest patterns, and the total of all
-    others.
+    """Return the name and the rates of each line in the chart of requests.
+
+    The lines show the busiest patterns, and the total of all other patterns.
     """
     named = sorted(patterns, key=lambda name: -patterns[name].requests)[:_LINES]
     lines = [(name, window.series(("pattern", name), "requests")) for name in named]
@@ -255,8 +260,9 @@ def _labels(window: LoadWindow) -> list[str]:
 
 
 def _reporting(console: Frame) -> Callable[[Request], Any]:
-    """Return the handler that accepts reports of programs. It requires the console's token as a bearer token, but no
-    cookie.
+    """Return the handler that accepts reports from programs.
+
+    It requires the console's token as a bearer token, but no session cookie.
     """
 
     async def receive(request: Request) -> Response:

@@ -1,9 +1,9 @@
-"""Recorder of load: counts of requests, units, throttling and errors by name, in time buckets of bounded memory.
+"""Recorder that counts requests, capacity units, throttling and errors by name, in time buckets of limited size.
 
-Names belong to a kind, such as ("pattern", "tasks_due") or ("place", "app/open"). Every window keeps a fixed number of
-buckets. A bucket keeps a limited number of names of each kind, and all other names are counted together as OTHER. The
-hottest keys come from the current and the previous set of counters. Each set is pruned to its largest counters, so the
-counts of keys are upper bounds.
+A name is a pair of a kind and a text, such as ("pattern", "tasks_due") or ("place", "app/open"). Every window keeps a
+fixed number of buckets. A bucket contains a limited number of names of each kind, and all other names are counted
+together as OTHER. The hottest keys come from the current and the previous set of counters. Each set is pruned to its
+largest counters, so the counts of keys are upper bounds.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Kind: TypeAlias = Literal["pattern", "undeclared", "place", "partition", "total"
 Name: TypeAlias = tuple[Kind, str]
 OTHER: Final = "(others)"
 SEPARATOR: Final = " · "
-"""Text between the attributes of a partition key."""
+"""The text between the attributes of a partition key."""
 TOTAL: Final[Name] = ("total", "")
-"""Name under which every request is counted once."""
+"""The name under which all requests are counted."""
 _NAMES: Final = 150
-"""Maximum number of names of one kind in a bucket. Further names are counted as OTHER."""
+"""The maximum number of names of one kind in a bucket. Any further names are counted as OTHER."""
 _KEYS: Final = 500
 _KEYS_S: Final = 300.0
 """Time in seconds after which a new set of key counters is started."""
@@ -32,7 +32,7 @@ _KEYS_S: Final = 300.0
 
 @dataclass(frozen=True)
 class LoadSpan:
-    """Span of time that a page can show."""
+    """A time span that a page can show."""
 
     name: str
     title: str
@@ -42,12 +42,12 @@ class LoadSpan:
 
     @property
     def past(self) -> str:
-        """Return the text that follows "in the last", such as "hour"."""
+        """Return the text for the span that follows "in the last", such as "hour"."""
         return self.title.removeprefix("1 ")
 
     @property
     def seconds(self) -> int:
-        """Return the duration of the whole window in seconds."""
+        """Return the duration of the whole span in seconds."""
         return self.step_s * self.buckets
 
 
@@ -56,13 +56,14 @@ SPANS: Final = (
     LoadSpan("1h", "1 hour", 60, 60),
     LoadSpan("1d", "1 day", 900, 96),
 )
-"""The spans of time that pages can show, from the finest to the coarsest. The step of each span is a multiple of the
-previous step.
+"""The time spans that pages can show, from the finest to the coarsest.
+
+The bucket duration of each span is a multiple of that of the previous span.
 """
 
 
 class LoadCounts:
-    """Requests, units, throttling and errors that are counted under one name in one or more time buckets."""
+    """The requests, capacity units, throttled requests and errors that are counted under one name."""
 
     __slots__ = ("errors", "read", "requests", "seconds", "throttled", "write")
 
@@ -79,7 +80,10 @@ class LoadCounts:
         """Sum of the durations of the requests."""
 
     def count(self, part: LoadPart, elapsed_s: float, weight: int, *, failed: bool) -> None:
-        """Count a request. If only a sample of the requests is observed, it is counted as `weight` requests."""
+        """Count a request. `part` contains its capacity units and throttling for the name of these counts.
+
+        If only a sample of the requests is observed, the request is counted `weight` times.
+        """
         self.requests += weight
         self.read += part.read * weight
         self.write += part.write * weight
@@ -98,7 +102,7 @@ class LoadCounts:
 
     @property
     def units(self) -> float:
-        """Return the consumed read and write units."""
+        """Return the total number of consumed read and write units."""
         return self.read + self.write
 
     @property
@@ -111,14 +115,14 @@ Bucket: TypeAlias = dict[Name, LoadCounts]
 
 
 class _Ring:
-    """The latest time buckets of one span, by bucket number. Buckets without requests are missing."""
+    """The latest time buckets of one span, by bucket number. Buckets without requests are omitted."""
 
     def __init__(self, span: LoadSpan) -> None:
         self.span = span
         self._buckets: deque[tuple[int, Bucket]] = deque()
 
     def bucket(self, at: float) -> Bucket:
-        """Return the bucket for the time `at`, and remove buckets that have left the window."""
+        """Return the bucket for the time `at`, and remove the buckets that are older than the span."""
         number = int(at // self.span.step_s)
         if self._buckets and self._buckets[-1][0] >= number:
             return self._buckets[-1][1]
@@ -129,7 +133,7 @@ class _Ring:
         return bucket
 
     def last(self) -> tuple[int, Bucket] | None:
-        """Return the number and content of the latest bucket, or None if no bucket exists."""
+        """Return the number and the content of the latest bucket, or None if the span has no bucket."""
         return self._buckets[-1] if self._buckets else None
 
     def __iter__(self) -> Iterator[tuple[int, Bucket]]:
@@ -137,19 +141,20 @@ class _Ring:
 
 
 class KeyUse(NamedTuple):
-    """The units and requests of one partition key value of a table or index."""
+    """The capacity units and requests that were counted for one partition key value of a table or index."""
 
     place: str
     key: str
     units: float
     requests: int
     excess: float
-    """Maximum part of `units` that other keys may have consumed."""
+    """The maximum number of these units that may belong to other keys."""
 
 
 class _TopKeys:
-    """Counters of the most used partition keys. At twice the maximum number, the smaller half of the counters is
-    removed.
+    """Counters for the most frequently used partition keys.
+
+    When the number of counters reaches twice the maximum `most`, the smaller half of them is removed.
     """
 
     def __init__(self, most: int) -> None:
@@ -178,7 +183,7 @@ class _TopKeys:
 
 @dataclass(frozen=True)
 class LoadPart:
-    """The part of a request that is counted under one name, such as the name of a pattern."""
+    """The counts of a request for one name, such as the name of a pattern."""
 
     name: Name
     read: float = 0.0
@@ -188,12 +193,12 @@ class LoadPart:
 
 @dataclass
 class UndeclaredUse:
-    """Requests that match no declared pattern and have the same short description."""
+    """The requests that match no declared pattern and have the same short description."""
 
     form: str
     """Short description of the requests, such as "Query app/open"."""
     detail: str
-    """Condition, filter or changes of the latest request, with its values."""
+    """The condition, filter or changes of the latest of these requests, with its values."""
     first_s: float
     last_s: float
     counts: LoadCounts = field(default_factory=LoadCounts)
@@ -201,18 +206,18 @@ class UndeclaredUse:
 
 @dataclass(frozen=True)
 class LoadWindow:
-    """The counts of requests in a span of time that ends at the time `now`."""
+    """The counts of all requests in a time span that ends at the time `now`."""
 
     span: LoadSpan
     now: float
     since: float
     """Start of the recording, in seconds since 1970."""
     buckets: tuple[Mapping[Name, LoadCounts], ...]
-    """The counts of each bucket, the oldest first. The last bucket is incomplete."""
+    """The counts in each bucket, the oldest bucket first. The last bucket is incomplete."""
 
     @property
     def times(self) -> list[float]:
-        """Return the start of each bucket, in seconds since 1970."""
+        """Return the start time of each bucket, in seconds since 1970."""
         last = int(self.now // self.span.step_s)
         return [
             (last - self.span.buckets + 1 + number) * float(self.span.step_s) for number in range(len(self.buckets))
@@ -220,12 +225,13 @@ class LoadWindow:
 
     @property
     def seconds(self) -> float:
-        """Return the number of recorded seconds in the window, but at least 1."""
+        """Return the number of seconds in the window during which requests were recorded, but at least 1."""
         return max(1.0, self.now - max(self.since, self.times[0]))
 
     def within(self, keeps: Callable[[Name], bool]) -> LoadWindow:
-        """Return the window with only the names that `keeps` accepts. The total then counts only the requests under
-        these names.
+        """Return a copy of the window that contains only the names for which `keeps` returns True.
+
+        The total of the copy includes only the requests under these names.
         """
         buckets = []
         for bucket in self.buckets:
@@ -238,7 +244,7 @@ class LoadWindow:
         return replace(self, buckets=tuple(buckets))
 
     def totals(self, kind: Kind) -> dict[str, LoadCounts]:
-        """Return the counts of the whole window by name, sorted by units in descending order."""
+        """Return the total counts of each name of a kind, sorted by capacity units in descending order."""
         totals: dict[str, LoadCounts] = {}
         for bucket in self.buckets:
             for (its_kind, name), counts in bucket.items():
@@ -252,7 +258,9 @@ class LoadWindow:
         return self.totals("total").get("", LoadCounts())
 
     def series(self, name: Name, attribute: str) -> list[float]:
-        """Return a counter of `name` for each bucket, per second. `attribute` is the name of the counter."""
+        """Return a counter of `name` per second for each bucket. `attribute` is the name of an attribute of
+        LoadCounts.
+        """
         last = self.now - self.times[-1]
         lengths = [float(self.span.step_s)] * (len(self.buckets) - 1) + [max(1.0, last)]
         return [
@@ -262,7 +270,7 @@ class LoadWindow:
 
 
 class LoadRecorder:
-    """Recorder of the load of a database. Threads may share it."""
+    """A recorder of the load of a database. Threads can share it."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()
@@ -282,7 +290,7 @@ class LoadRecorder:
         keys: Iterable[tuple[str, str, float]] = (),
         weight: int = 1,
     ) -> None:
-        """Count a request under the name of each part.
+        """Count a request under the name of each element of `parts`.
 
         `keys` contains tuples of a table or index, a partition key value and the consumed units. `weight` is the number
         of requests that this request represents.
@@ -310,8 +318,8 @@ class LoadRecorder:
     def add_undeclared(self, form: str, detail: str, part: LoadPart, weight: int = 1, *, failed: bool = False) -> None:
         """Count a request that matches no declared pattern.
 
-        Requests with the same short description `form` are counted together. `detail` describes the request with its
-        values.
+        Requests with the same short description `form` are counted together. `detail` is a description that includes
+        the request's values.
         """
         counts = LoadCounts()
         counts.count(part, 0.0, weight, failed=failed)
@@ -330,7 +338,7 @@ class LoadRecorder:
             use.counts.add(counts)
 
     def window(self, name: str = "5m") -> LoadWindow:
-        """Return the counts for the span with this name, or for the first span if the name is unknown."""
+        """Return the counts for the time span with the given name. If the name is unknown, use the first span."""
         now = self.clock.now()
         with self._lock:
             fine = self._bucket(now)
@@ -347,7 +355,7 @@ class LoadRecorder:
         return LoadWindow(span, now, self.since, tuple(buckets))
 
     def hottest_keys(self, most: int = 20) -> list[KeyUse]:
-        """Return the keys with the most units in the last five to ten minutes."""
+        """Return the partition keys with the most capacity units in the last five to ten minutes."""
         now = self.clock.now()
         with self._lock:
             self._top(now)
@@ -362,14 +370,18 @@ class LoadRecorder:
         return sorted(uses, key=lambda use: (-use.units, -use.requests, use.place, use.key))[:most]
 
     def undeclared(self) -> list[UndeclaredUse]:
-        """Return the requests since the start that match no declared pattern, sorted by units in descending order."""
+        """Return the requests that match no declared pattern, grouped by short description.
+
+        They are counted since the start, and sorted by capacity units in descending order.
+        """
         with self._lock:
             uses = list(self._undeclared.values())
         return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.form))
 
     def _bucket(self, now: float) -> Bucket:
-        """Return the current bucket of the shortest span. If it is new, first add the previous bucket to the longer
-        spans.
+        """Return the current bucket of the shortest span.
+
+        If the bucket is new, first add the previous bucket to the longer spans.
         """
         finest = self._rings[0]
         last = finest.last()
@@ -407,6 +419,6 @@ def _merge(into: Bucket, bucket: Mapping[Name, LoadCounts]) -> None:
 
 
 def key_text(values: Iterable[Mapping[str, Any]]) -> str:
-    """Return the values of a partition key as text, with binary values as hexadecimal digits."""
+    """Return the values of a partition key as text. Binary values are shown as hexadecimal digits."""
     contents = (content for value in values for content in value.values())
     return SEPARATOR.join(content.hex() if isinstance(content, bytes) else str(content) for content in contents)

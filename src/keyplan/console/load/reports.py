@@ -1,7 +1,7 @@
-"""Reports of connected programs: the counts of their meters, which are added to the recorder.
+"""Receives meter counts from connected programs, and adds them to the recorder.
 
-A report contains totals since the start of the program, and only the difference from the previous report is counted.
-Therefore no counts are missing if a report is lost.
+A report contains the totals since the start of the program, and only the difference from the previous report is
+counted. If a report is lost, the next one therefore includes its counts.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from keyplan.console.load.recorder import TOTAL, LoadCounts, LoadRecorder, Name
 
 REPORT_BYTES: Final = 1024 * 1024
 _RUNS: Final = 64
-"""Maximum number of program runs that are remembered. If there are more, the run with the oldest report is
-forgotten.
+"""The maximum number of program runs whose latest report is stored.
+
+If more programs send reports, the run with the oldest report is removed.
 """
 _Text = Field(min_length=1, max_length=400)
 
 
 class InvalidReportError(ValueError):
-    """Raised if a report does not have the format of a meter's counts."""
+    """Raised if a report from a program does not have the expected format."""
 
 
 class _PatternUsage(BaseModel):
@@ -47,12 +48,12 @@ class _Report(BaseModel):
 
 @dataclass
 class Program:
-    """A run of a program that reports its counts to the console."""
+    """A run of a program that sends its meter counts to the console."""
 
     name: str
     run: str
     last_s: float
-    """Time of the program's latest report, in seconds since 1970."""
+    """The time of the latest report from the program, in seconds since 1970."""
     requests: int = 0
     usage: dict[str, _PatternUsage] = field(default_factory=dict, repr=False)
 
@@ -66,8 +67,9 @@ class MeterReports:
         self._programs: OrderedDict[tuple[str, str], Program] = OrderedDict()
 
     def add(self, document: Any) -> None:
-        """Add the difference between a report and the program's previous report. Raises InvalidReportError for a
-        malformed report.
+        """Add the difference between a report and the previous report from the same run to the recorder.
+
+        Raises InvalidReportError if the report is malformed.
         """
         try:
             report = _Report.model_validate(document)
@@ -88,7 +90,7 @@ class MeterReports:
             program.requests = sum(usage.requests for usage in report.usage.values())
 
     def programs(self) -> list[Program]:
-        """Return the programs that have sent reports, the latest first."""
+        """Return the program runs that have sent reports, starting with the one that sent the latest report."""
         with self._lock:
             return sorted(self._programs.values(), key=lambda program: -program.last_s)
 

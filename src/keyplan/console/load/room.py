@@ -1,6 +1,6 @@
-"""State of the Load pages: the recorder of a database, and the forecast that its counts are compared with.
+"""The state of the Load pages: the recorder of a database's load, and the forecast with which its counts are compared.
 
-An observer of the engine adds counts to the recorder, or connected programs report theirs.
+The counts come from an observer of the engine, or from reports of connected programs.
 """
 
 from __future__ import annotations
@@ -28,16 +28,22 @@ if TYPE_CHECKING:
     from keyplan.design.declaring.design import Design
 
 _HEAT_MAPS: Final = 8
-"""Maximum number of tables and indexes whose heat maps are drawn."""
+"""The maximum number of tables and indexes whose heat maps are shown."""
 _MORE_EXPENSIVE: Final = 1.5
-"""Ratio of measured to expected units above which a pattern is reported as more expensive."""
+"""The ratio of measured to expected capacity units above which a pattern is reported as more expensive than
+expected.
+"""
 
 
 class RecordedLoad:
-    """Recorded load of a database, shared by all pages of a console."""
+    """The recorded load of a database, which all pages of a console share."""
 
     def __init__(self, source: Source, designs: Sequence[Design], engine: EngineLoad | None = None) -> None:
-        """Continue the recording of the source's engine, or start one if the engine is in this process."""
+        """Prepare the recording of the load of the source.
+
+        `engine` is an observer that already records it. If it is None and the source has an engine, an observer is
+        created.
+        """
         self.source = source
         if engine is None and source.engine is not None:
             engine = EngineLoad(source.engine)
@@ -51,7 +57,7 @@ class RecordedLoad:
         self.use(designs)
 
     def use(self, designs: Sequence[Design]) -> None:
-        """Attribute later requests to the patterns of these designs, in place of the previous designs."""
+        """Attribute later requests to the patterns of these designs, and no longer to those of the previous designs."""
         self.designs = tuple(designs)
         self.matcher = Matcher(self.designs)
         self.__dict__.pop("prediction", None)
@@ -59,18 +65,24 @@ class RecordedLoad:
             self.engine.matcher = self.matcher
 
     def watch(self, meter: Meter, program: str) -> None:
-        """Record the counts of a meter in this process, in addition to those that other programs report."""
+        """Record the counts of a meter in this process, under the program name `program`.
+
+        The reports of other programs are recorded too.
+        """
         self._meters.append((meter, program, secrets.token_hex(8)))
 
     def window(self, span: str = "5m") -> LoadWindow:
-        """Return the counts for the span with this name, including the latest counts of watched meters."""
+        """Return the counts for the time span with the given name, including the latest counts of meters in this
+        process.
+        """
         for meter, program, run in self._meters:
             self.reports.add(document(meter.read(), program, run))
         return self.recorder.window(span)
 
     def heat(self, window: LoadWindow, most: int = _HEAT_MAPS) -> list[Heat]:
-        """Return the heat maps of the tables and indexes with the most units, or an empty list without an embedded
-        engine.
+        """Return the heat maps of up to `most` tables and indexes with the most capacity units.
+
+        The list is empty if the database is not an embedded engine.
         """
         if self.engine is None:
             return []
@@ -79,18 +91,18 @@ class RecordedLoad:
         return [heat_of(window, place, self.engine.partitions(place)) for place in places]
 
     def forecast(self, window: LoadWindow) -> list[PatternForecast]:
-        """Compare the declared load of each pattern with the measured load."""
+        """Return a comparison of the declared and the measured load of each pattern."""
         return self.prediction.compare(window.totals("pattern"), window.seconds)
 
     @cached_property
     def prediction(self) -> Forecast:
-        """The forecast of the load for all designs."""
+        """The forecast for all designs."""
         return Forecast(self.designs, book())
 
 
 @dataclass(frozen=True)
 class PatternForecast:
-    """Forecast and measured load of one pattern."""
+    """The forecast load and the measured load of one pattern."""
 
     name: str
     design: str
@@ -101,13 +113,13 @@ class PatternForecast:
     measured: float
     """Measured requests per second."""
     expected_units: float
-    """Read and write units of a call according to the price model."""
+    """The predicted number of read and write units of a call."""
     measured_units: float | None
-    """Average measured units of a request, or None if there were no requests."""
+    """The average number of measured capacity units per request, or None if no requests were measured."""
     forecast: float | None
-    """Monthly on-demand price at the declared rate in dollars, or None without a rate."""
+    """The monthly on-demand price at the declared rate in dollars, or None if no rate is declared."""
     projected: float
-    """Monthly on-demand price in dollars if the measured load continues."""
+    """The monthly on-demand price, in dollars, if the measured load continues for the whole month."""
 
     @property
     def forecast_or_zero(self) -> float:
@@ -116,7 +128,10 @@ class PatternForecast:
 
     @property
     def verdict(self) -> str:
-        """Return "above peak", "more expensive", "cheaper" or "as declared", or "" if nothing was measured."""
+        """Return the result of the comparison: "above peak", "more expensive", "cheaper" or "as declared".
+
+        Return an empty string if no requests were measured.
+        """
         if self.measured_units is None:
             return ""
         if self.peak is not None and self.measured > self.peak:
@@ -129,7 +144,9 @@ class PatternForecast:
 
 
 class Forecast:
-    """Forecast for one or more designs, which is computed once and compared with measurements."""
+    """The forecast load of all patterns in one or more designs. It is computed once and then compared with
+    measurements.
+    """
 
     def __init__(self, designs: Sequence[Design], prices: PriceBook) -> None:
         self.prices = prices
@@ -142,8 +159,9 @@ class Forecast:
         ]
 
     def compare(self, measured: Mapping[str, LoadCounts], seconds: float) -> list[PatternForecast]:
-        """Compare every pattern with its counts of the last `seconds`. The patterns with the highest projected cost
-        come first.
+        """Compare the forecast for each pattern with its counts in a window of `seconds` seconds.
+
+        The patterns with the highest projected cost come first.
         """
         rows = []
         for name, design, pattern, price, units in self._rows:
