@@ -63,8 +63,8 @@ class Answers:
     def feed(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
         """Return a page of answerable questions, newest first.
 
-        If `audience` is given, only questions for this audience are returned. Raises CursorError if the cursor belongs
-        to another list.
+        If `audience` is given, only questions for this audience are returned. Raises CursorError if the cursor comes
+        from a different list.
         """
         now_s = self._base.now_ms // SECOND_MS
         call = (
@@ -77,8 +77,8 @@ class Answers:
     def neediest(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
         """Return a page of answerable questions, sorted by the percentage of required answers received, lowest first.
 
-        If `audience` is given, only questions for this audience are returned. Raises CursorError if the cursor belongs
-        to another list.
+        If `audience` is given, only questions for this audience are returned. Raises CursorError if the cursor comes
+        from a different list.
         """
         now_s = self._base.now_ms // SECOND_MS
         call = (
@@ -95,7 +95,8 @@ class Answers:
     def answered(self, caller: Identity) -> frozenset[str]:
         """Return the IDs of the questions that the caller answered most recently.
 
-        The index is eventually consistent, so a question that was just answered may be missing.
+        The IDs are read from an index that is eventually consistent, so a question that was just answered can be
+        missing.
         """
         call = design_responses.recent_answers(caller.person)
         page = self._connection.run(call, limit=RECENT_ANSWERS, unreadable=log_unreadable)
@@ -114,7 +115,8 @@ class Answers:
         return records.response(stored), records.reply(stored) if is_own else None
 
     def look(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
-        """Return a question, and True if it is open and the caller has not answered it.
+        """Return a question, and whether the caller can answer it. The second element is True if the question is open
+        and the caller has not answered it.
 
         Raises QuestionNotFoundError if the question does not exist or was removed.
         """

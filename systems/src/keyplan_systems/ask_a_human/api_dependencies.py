@@ -76,12 +76,13 @@ class Counting:
 
 
 def address(request: Request, trusted_proxies: int) -> str:
-    """Return the client's network address, from the connection or as reported by the outermost trusted proxy.
+    """Return the client's network address. If `trusted_proxies` is 0, this is the address of the connection. Otherwise,
+    it is the address that the outermost trusted proxy has reported.
 
     An IPv6 address is reduced to its /64 network, because a client usually controls all addresses in it. With n trusted
-    proxies, the address is the n-th entry from the right of X-Forwarded-For, because a client can forge all entries to
-    the left of it. If the header occurs several times, its values form one list (RFC 9110, section 5.3), because a
-    proxy may add its own header after the client's.
+    proxies, the function returns the n-th entry from the right of X-Forwarded-For, because a client can forge all
+    entries to the left of it. If the header occurs several times, its values form one list (RFC 9110, section 5.3),
+    because a proxy may add its own header after the client's.
     """
     forwarded = ",".join(request.headers.getlist("X-Forwarded-For"))
     hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
@@ -272,4 +273,6 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Functions that convert exceptions raised by routes to HTTP responses, by exception class."""
+"""Mapping from each exception class that routes can raise to the function that converts the exception to an HTTP
+response.
+"""

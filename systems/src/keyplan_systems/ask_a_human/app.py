@@ -26,9 +26,10 @@ from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 CREDENTIALS = "KEYPLAN_ASK_A_HUMAN_FCM_CREDENTIALS"
-"""Environment variable with the path of the service account's JSON file for Firebase Cloud Messaging.
+"""Environment variable with the path of a JSON file that contains the credentials of a service account for Firebase
+Cloud Messaging.
 
-If it is unset, push messages to Firebase tokens are written to a local outbox.
+If the variable is unset, push messages to Firebase tokens are written to a local outbox.
 """
 LINKS = "KEYPLAN_ASK_A_HUMAN_LINK_BASE"
 """Environment variable with the base URL for links in push messages, such as https://ask.example."""

@@ -28,7 +28,9 @@ class AskError(Exception):
 
 
 class ApiError(AskError):
-    """Raised for an error response. `retry_after_s` is the pause that the server requests, in seconds, or None."""
+    """Raised for an error response. `retry_after_s` is the pause in seconds that the server requests, or None if it
+    does not request a pause.
+    """
 
     def __init__(self, body: ErrorBody, status: int, retry_after_s: float | None) -> None:
         super().__init__(f"{body.code} ({status}): {body.message}")
@@ -70,11 +72,11 @@ class RateLimitedError(ApiError):
 
 
 class ServerFailedError(ApiError):
-    """Raised if the server returns an error with status 500 or higher, even after retries."""
+    """Raised if the server returns an error with status 500 or higher and all retries fail."""
 
 
 class UnreachableError(AskError):
-    """Raised if the connection fails or no response arrives, even after retries."""
+    """Raised if the connection fails or a response is not received, and all retries fail."""
 
 
 class UnexpectedAnswerError(AskError):

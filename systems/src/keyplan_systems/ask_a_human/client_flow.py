@@ -34,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A pause in seconds, requested by a flow. A pause of 0 only requests the current time."""
+    """A flow's request to wait for a number of seconds. A pause of 0 only requests the current time."""
 
     seconds: float
 
@@ -59,7 +59,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The failure of a request without a response. The server may or may not have received the request."""
+    """The failure of a request for which no response was received. The server may or may not have received
+    the request.
+    """
 
     reason: str
 
@@ -120,7 +122,7 @@ class Polling:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """A client's settings: retries, poll intervals, and the random number generator for jitter."""
+    """The settings of a client: the retry policy, the poll intervals, and the random number generator for jitter."""
 
     retries: Retries
     polling: Polling

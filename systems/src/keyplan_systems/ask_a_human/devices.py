@@ -17,9 +17,9 @@ from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
 class Identity:
     """The user who sent a request, identified by hashes.
 
-    Each fingerprint can answer a question once, from any device. `person` identifies the user's record and rate limits.
-    For the first device of a fingerprint, `person` is the fingerprint's hash; every other device has a separate
-    `person`.
+    A question can be answered only once per fingerprint, regardless of the device. `person` is the ID of the user's
+    record and of the user's rate limit counters. For the first device that used a fingerprint, `person` is the
+    fingerprint's hash. Every other device has a separate `person`.
     """
 
     fingerprint: str
@@ -29,7 +29,7 @@ class Identity:
 
 
 class Devices:
-    """Registration and authentication of devices. Instances are thread-safe."""
+    """Registers and authenticates devices. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection

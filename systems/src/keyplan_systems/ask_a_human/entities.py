@@ -125,7 +125,7 @@ class Agent(Entity):
     secret_hash: Sha256 | None = None
     """Hash of the current secret.
 
-    None for an agent that was registered before agents had secrets, until an operator issues a secret.
+    It is None if the agent was registered before agents had secrets and an operator has not issued a secret yet.
     """
     next_secret_hash: Sha256 | None = None
     """Hash of the secret from the latest rotation. When this secret is first used, it replaces the current secret."""
@@ -196,9 +196,9 @@ class Response(Entity):
     points_earned: int | None = None
     total_points: int | None = None
     new_badges: list[str] | None = None
-    """IDs of the badges in the reply, which also contains `points_earned` and `total_points`.
+    """IDs of the new badges in the reply to the user. The reply also contains `points_earned` and `total_points`.
 
-    The three attributes are missing in responses that were stored before replies could be repeated.
+    These three attributes are missing in responses that were stored before replies could be repeated.
     """
     ttl: int
 
@@ -270,7 +270,9 @@ class Subscription(Entity):
     subscription_id: Uuid
     fcm_token: str
     token_digest: Sha256
-    """SHA-256 of the push token, because the token may be too long for a key. It is unique among all subscriptions."""
+    """SHA-256 hash of the push token, which is unique among all subscriptions. It is used in keys, because the token
+    itself can be too long.
+    """
     fingerprint_hash: Sha256
     min_interval_minutes: int
     last_notified_at: Timestamp | None = None
@@ -298,7 +300,7 @@ class Device(Entity):
     fingerprint: Sha256
     """Hash of the fingerprint with which the device was registered."""
     person: Sha256 | None = None
-    """ID of the device's user. The device's first request sets it."""
+    """ID of the user to whom the device belongs. It is set by the first request of the device."""
     registered_at: Timestamp
 
 
@@ -378,7 +380,7 @@ class UserStats(Entity):
     streak_days: int
     streak_last_date: str | None = None
     badges: dict[str, Timestamp]
-    """Map from badge ID to the time at which the badge was earned."""
+    """Mapping from badge ID to the time at which the badge was earned."""
     answers_by_category: dict[str, int]
     daily_points: dict[str, DayRecord]
     """Points and number of answers on each of the last seven UTC dates on which the user answered."""

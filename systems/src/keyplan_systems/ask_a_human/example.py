@@ -1,4 +1,4 @@
-"""Example in which an agent asks a question and two users answer it.
+"""An example in which an agent asks a question and two users answer it.
 
 Run it with `python -m keyplan_systems.ask_a_human.example URL`.
 """

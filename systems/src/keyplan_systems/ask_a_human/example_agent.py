@@ -4,7 +4,7 @@
     python -m keyplan_systems.ask_a_human.example_agent --server http://127.0.0.1:8765/mcp
 
 The agent does not use a language model. Fixed rules generate the drafts, so that each run asks the same question. The
-agent uses only the tools of the MCP server, like any other agent.
+agent uses only the tools of the MCP server.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ Enough = Annotated[int | None, Field(ge=1, le=50, description="Stop waiting afte
 
 
 class HumanResponses(AgentQuestion):
-    """A question with the answers received so far, and a hint on what to do next."""
+    """A question with the answers received so far, and a hint about what the agent should do next."""
 
     next_step: str
 
@@ -179,7 +179,8 @@ def build(client: AsyncAgentClient) -> MCPServer[None]:
 
 
 def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> AgentCredentials:
-    """Return the agent's credentials from the arguments, from the file, or by registering a new agent.
+    """Return the agent's credentials. They come from `agent` and `secret` if given, otherwise from the file at `path`
+    if it exists, and otherwise from the registration of a new agent.
 
     The credentials of a new agent are stored in the file. Raises AskError if the registration fails, and ValueError if
     only one of `agent` and `secret` is given or the file is invalid.

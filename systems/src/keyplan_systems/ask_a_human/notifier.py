@@ -59,7 +59,7 @@ class Notifier(Protocol):
 
 
 class HttpxTransport(google_transport.Request):
-    """HTTP transport for google-auth that uses httpx, so that no second HTTP library is needed."""
+    """HTTP transport for google-auth that uses httpx, so that a second HTTP library is not needed."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -101,7 +101,7 @@ class _TransportResponse(google_transport.Response):
 
 
 class FcmNotifier:
-    """Notifier that uses the HTTP v1 API of Firebase Cloud Messaging."""
+    """A notifier that sends push messages with the HTTP v1 API of Firebase Cloud Messaging."""
 
     def __init__(self, credentials: Credentials, project_id: str, clock: Clock, *, base_url: str = FCM_URL) -> None:
         self._credentials = credentials
@@ -204,7 +204,7 @@ class _Fault(BaseModel):
 
     @property
     def code(self) -> str:
-        """The FCM-specific error code, or the general status if the response has no specific code."""
+        """The FCM-specific error code, or the general status if the response does not contain an FCM-specific code."""
         return next((detail.errorCode for detail in self.details if detail.errorCode), self.status)
 
     @property

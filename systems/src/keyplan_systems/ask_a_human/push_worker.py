@@ -37,7 +37,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Push:
-    """A push message about one question to one user. `attempt` is the number of this attempt, starting at 1."""
+    """A push message about one question to one user. `attempt` is the number of the attempt to send it,
+    starting at 1.
+    """
 
     question: Question
     subscription: Subscription
@@ -46,7 +48,9 @@ class Push:
 
 
 class PushWorker:
-    """Worker that notifies users about questions. Several workers can run concurrently, even in different processes."""
+    """A worker that notifies users about questions. Several workers can run concurrently, even in different
+    processes.
+    """
 
     def __init__(self, base: Base, outbound: Outbound, link_base: str) -> None:
         self._base, self._connection, self._outbound = base, base.connection, outbound

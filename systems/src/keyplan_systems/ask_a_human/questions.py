@@ -94,7 +94,7 @@ class Questions:
         """Return a page of the agent's questions, newest first.
 
         The list is eventually consistent, so a question that was just created may be missing. Raises CursorError if the
-        cursor belongs to another list.
+        cursor comes from a different list.
         """
         call = design_questions.agents_questions(agent)
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)

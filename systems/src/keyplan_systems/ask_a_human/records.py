@@ -100,7 +100,7 @@ def response(stored: entities.Response) -> questions.Response:
 
 
 def reply(stored: entities.Response) -> scoring.Reply | None:
-    """Return the reply that is stored with a response, or None if the response has no stored reply."""
+    """Return the reply that is stored with a response, or None if no reply is stored."""
     if stored.points_earned is None or stored.total_points is None:
         return None
     return scoring.Reply(stored.points_earned, tuple(stored.new_badges or ()), stored.total_points)
@@ -169,7 +169,7 @@ def _stats(stored: UserStats) -> scoring.Stats:
 
 
 def past(stored: UserStats) -> Past:
-    """Return the part of a user's record that the abuse heuristics need."""
+    """Return the part of a user's record that the abuse heuristics use."""
     return Past(tuple(stored.text_digests), stored.minimal_run)
 
 

@@ -1,6 +1,6 @@
-"""Review of flags and of users' answers.
+"""Commands with which reviewers read flags and users' answers, and decide on flags.
 
-Run it with `python -m keyplan_systems.ask_a_human.reviews`.
+Run them with `python -m keyplan_systems.ask_a_human.reviews`.
 """
 
 from __future__ import annotations

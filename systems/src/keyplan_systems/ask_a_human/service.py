@@ -1,4 +1,4 @@
-"""The operations of Ask-a-Human on one database connection."""
+"""All operations of Ask-a-Human, which share one database connection."""
 
 from __future__ import annotations
 

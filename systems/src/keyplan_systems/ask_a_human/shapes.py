@@ -38,7 +38,7 @@ class _Shape(BaseModel):
 
 
 class ListedQuestion(_Shape):
-    """A question in its agent's list, without the answers."""
+    """A question as shown in the list of its agent's questions, without the answers."""
 
     question_id: str
     status: Status
@@ -65,7 +65,7 @@ class DeviceCredentials(_Shape):
 
 
 class HumanQuestion(_Shape):
-    """A question as shown to users, without its agent."""
+    """A question as shown to users. It does not identify the agent."""
 
     question_id: str
     prompt: str

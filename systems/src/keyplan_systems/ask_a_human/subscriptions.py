@@ -84,9 +84,9 @@ class Subscriptions:
         raise BusyError("this subscription is being changed by many requests at once")
 
     def _own_subscription(self, caller: Identity, subscription_id: str) -> Stored:
-        """Return a subscription of the caller's device.
+        """Return the subscription with the given ID.
 
-        Raises SubscriptionNotFoundError if it does not exist or belongs to another device.
+        Raises SubscriptionNotFoundError if it does not exist or belongs to a device other than the caller's.
         """
         subscription = (
             self._connection.run(design_push.subscription_by_id(subscription_id)) if is_uuid(subscription_id) else None

@@ -52,7 +52,9 @@ _P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2F
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A browser's push subscription: its endpoint at a push service and its public key."""
+    """A browser's push subscription: its endpoint at a push service, and the keys for encrypting messages to the
+    browser.
+    """
 
     endpoint: str
     p256dh: str

@@ -16,7 +16,9 @@ class _Answer(BaseModel):
 
 
 class CreatedQuestion(_Answer):
-    """201 response of `POST /agent/questions`. A repeated idempotency key gets the same question."""
+    """201 response of `POST /agent/questions`. If a request repeats an idempotency key, the response contains the
+    existing question.
+    """
 
     question_id: str
     status: Status

@@ -1,4 +1,4 @@
-"""Request bodies of the forum's routes."""
+"""Models of the request bodies of the forum's routes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ThreadChange(Body):
     message_count_increment: StrictInt | None = None
 
     def update(self) -> ThreadUpdate:
-        """Convert the request body to a ThreadUpdate."""
+        """Convert the request body to a ThreadUpdate, which the service accepts."""
         return ThreadUpdate(self.status, self.helper_group_id, self.message_count, self.message_count_increment)
 
 

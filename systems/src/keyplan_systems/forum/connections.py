@@ -45,7 +45,7 @@ class Connections:
         return 0
 
     def opened(self, connection_id: str, user_id: str) -> None:
-        """Store a new connection of a user."""
+        """Store a user's new connection."""
         ttl = self._ttl() + GRACE_SECONDS
         self._db.run(design.connect(Connected(connection_id=connection_id, user_id=user_id, ttl=ttl)))
 
@@ -74,7 +74,8 @@ class Connections:
         self._db.run(design.unsubscribe(place, connection_id, _text(place)))
 
     def closed(self, connection_id: str) -> int:
-        """Delete a closed connection and all its subscriptions. Return the number of deleted subscriptions.
+        """Delete the stored state of a closed connection and all its subscriptions. Return the number of deleted
+        subscriptions.
 
         Repeated calls change nothing.
         """

@@ -23,7 +23,7 @@ on the item.
 """
 
 MAX_MESSAGE_COUNT: Final = 2**31 - 1
-"""Maximum message count of a thread. It fits into a 32-bit integer column."""
+"""Maximum message count of a thread, which is the maximum value of a 32-bit integer column."""
 
 _ID = re.compile(r"[0-9]{1,19}")
 
@@ -39,13 +39,13 @@ class BadRequestError(ForumError):
 
 
 class NotAllowedError(ForumError):
-    """Raised if the user does not have the permission for a request."""
+    """Raised if the user does not have the permission that a request requires."""
 
     status = 403
 
 
 class WrongThreadError(NotAllowedError):
-    """Raised if a thread token is valid but was issued for another thread."""
+    """Raised if a thread token is valid but was issued for a different thread."""
 
 
 class BadTokenError(ForumError):

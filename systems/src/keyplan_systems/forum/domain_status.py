@@ -1,4 +1,4 @@
-"""The effect of a requested change on a thread: rules for status, helper group and message count, without I/O.
+"""Rules for changing the status, the helper group and the message count of a thread. The functions do not perform I/O.
 
 Permissions per status (no row counts as not open; requesting the current status changes nothing):
 
@@ -76,10 +76,11 @@ class Change:
 
 
 def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
-    """Return the changed thread, or None if the update changes nothing.
+    """Return the thread as it is after the requested change, or None if the change has no effect. `at_ms` is the time
+    of the change.
 
-    Raises BadRequestError if the update is invalid or contradicts the thread's state, and NotAllowedError if the user
-    may not change the thread in this way.
+    Raises BadRequestError if the requested change is invalid or contradicts the thread's state, and NotAllowedError if
+    the user may not change the thread in this way.
     """
     check_shape(update)
     if levels(now.facts, now.user_id, now.key.item_id).view < View.CONTENT:

@@ -29,11 +29,11 @@ EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
 """ID of an event, which is chosen by its sender. If the sender sends the event again, it uses the same ID."""
 
 Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
-"""Time in epoch milliseconds. It has at most thirteen digits until the year 2286."""
+"""Time in epoch milliseconds. Until the year 2286, it has at most thirteen digits."""
 
 
 class EventType(StrEnum):
-    """The types of events in a thread. All except GRADE_UPDATED come from the published design that the forum
+    """The types of events in a thread. GRADE_UPDATED is an addition to the published design that the forum
     implements.
     """
 
@@ -196,7 +196,9 @@ class StatusCopy(Entity):
 
 @forum.entity(key=key("SERVERS", "{server_id}"), volume=Volume(count=4, bytes=Bytes(100)))
 class Server(Entity):
-    """The registration of a process with WebSocket connections. After it expires, the connections count as closed."""
+    """The registration of a process that accepts WebSocket connections. After the registration expires, the connections
+    of the process count as closed.
+    """
 
     server_id: str
     ttl: int

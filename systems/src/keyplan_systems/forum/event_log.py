@@ -1,4 +1,6 @@
-"""The event log of all threads. Events are stored once, numbered without gaps, and read by number or by time."""
+"""The event log of all threads. Each event is stored once and gets a number within its thread, without gaps. Events can
+be read by number or by time.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.request_context import omit_unreadable
 
 AHEAD_MS: Final = 60_000
-"""Maximum time in milliseconds by which the time of an event may be in the future."""
+"""Maximum number of milliseconds by which the time of an event can be ahead of the current time."""
 
 _RETRIES: Final = Retries(attempts=40, first_s=0.005, most_s=0.25)
 _TURNS: Final = 64
@@ -54,7 +56,7 @@ class Appended:
 
 
 class EventLog:
-    """The event log of all threads. Several threads and processes can use it concurrently."""
+    """Stores and reads the events of all threads. Several threads and processes can use it concurrently."""
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock

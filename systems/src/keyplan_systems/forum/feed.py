@@ -37,7 +37,7 @@ HANDING_OVER_S: Final = 30.0
 
 
 class Feed:
-    """The reader of the table's stream in this process."""
+    """Reads the table's stream in this process and passes changes to the hub."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Feed:
 
     @asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
-        """Read the stream and close overdue connections while the application runs."""
+        """Read the stream and close connections that exceed their limits, while the application runs."""
         self._loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="forum-feed-") as folder:
             runner = self._runner = self._reader(self._checkpoints or Path(folder))

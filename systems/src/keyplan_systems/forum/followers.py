@@ -20,7 +20,7 @@ from keyplan_systems.web.request_context import omit_unreadable
 
 _DAY: Final = 24 * 3600
 CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
-"""Time in seconds for which users still follow a thread after it was closed."""
+"""Time in seconds for which users continue to follow a thread after it was closed."""
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 MAX_COUNTED: Final = 100
@@ -38,7 +38,7 @@ _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
 
 
 class UnknownNotificationError(ForumError):
-    """Raised if the user has no notification with this ID."""
+    """Raised if the user does not have a notification with the given ID."""
 
     status = 404
 

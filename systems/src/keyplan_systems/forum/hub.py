@@ -162,7 +162,7 @@ class Hub:
     # Connections.
 
     def open(self, connection_id: str, user_id: str, send: Send) -> Pipe:
-        """Register a connection. The caller must run `pump` for it."""
+        """Register a connection and return its state. The caller must then run `pump` for it."""
         now_s = self._clock.monotonic()
         pipe = Pipe(connection_id, user_id, send, now_s, now_s)
         self._pipes[connection_id] = pipe
@@ -196,7 +196,7 @@ class Hub:
         return overdue
 
     async def keep_sweeping(self) -> None:
-        """Call `sweep` periodically until cancelled."""
+        """Call `sweep` periodically until the task is cancelled."""
         while True:
             await asyncio.sleep(self.limits.sweep_s)
             self.sweep()
@@ -300,7 +300,9 @@ class Hub:
     # Sending.
 
     async def pump(self, pipe: Pipe) -> None:
-        """Send a connection's queued messages and events until cancelled. Raises the error of a failed connection."""
+        """Send the queued messages and events of a connection until the task is cancelled. If the connection fails, its
+        error is raised.
+        """
         while True:
             await pipe.wake.wait()
             pipe.wake.clear()
@@ -330,8 +332,8 @@ class Hub:
                 pauses = 0
 
     async def _read(self, place: Place, seq: int) -> list[Event]:
-        """Return the next events of a thread after number `seq` from the event log, or an empty list if the log cannot
-        be read.
+        """Read the next events of a thread after number `seq` from the event log. Return an empty list if the event log
+        cannot be read.
         """
         try:
             return await run_in_threadpool(self._log.since, place, seq)

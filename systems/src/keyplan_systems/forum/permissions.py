@@ -26,7 +26,7 @@ from keyplan_systems.forum.domain_facts import Facts, Levels, edges_of, upward
 
 
 def groups_of(facts: Facts, group_id: str) -> frozenset[str]:
-    """Return a group and all groups to which it belongs, directly or indirectly."""
+    """Return the IDs of a group and of all groups to which it belongs, directly or indirectly."""
     return upward(facts.group_parents, (group_id,))
 
 

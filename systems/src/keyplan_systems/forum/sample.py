@@ -391,8 +391,10 @@ def _log_status(service: Service, kind: LogKind, key: ThreadKey, user_id: str, a
 
 
 def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
-    """Convert a step's description to an attempt ("attempt") or a submission ("submission SCORE yes" if it
-    is correct).
+    """Convert the description of a step to an attempt or a submission.
+
+    The description of an attempt is "attempt". The description of a submission consists of "submission", the score, and
+    "yes" or "no" for a correct or incorrect answer.
     """
     kind, *rest = words.split()
     if kind == "attempt":

@@ -233,9 +233,10 @@ class Sockets:
 
 
 async def _connecting(websocket: WebSocket, token: str | None) -> Principal:
-    """Return the user that the token or, for pages of this server, the session identifies.
+    """Return the user that the token identifies. If `token` is None, as for the pages of this server, return the user
+    of the browser session.
 
-    Raises `Problem` with status 401 if neither is valid.
+    Raises `Problem` with status 401 if the token is invalid, or if no token is given and no user is signed in.
     """
     if token is not None:
         return await authenticate(websocket, token)

@@ -1,4 +1,4 @@
-"""The FastAPI application that all systems use, with error handling, request IDs, logs, tokens and health checks."""
+"""The base of every system's FastAPI application, with error handling, request IDs, logs, tokens and health checks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class LazyRoute(APIRoute):
         self._building = threading.RLock()
 
     def __getattr__(self, attribute: str) -> Any:
-        """Return an attribute that only a built route has, and build the route first if necessary."""
+        """Return an attribute that only a built route has. The route is built if necessary."""
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         with self._building:

@@ -48,7 +48,8 @@ def install_limiter(app: Starlette, limiter: Buckets) -> None:
 def admit(connection: HTTPConnection, subject: str) -> None:
     """Count a request against the rate limit of an authenticated user.
 
-    Raises TooManyRequestsError if the limit is exceeded. Without a limiter, all requests are accepted.
+    Raises TooManyRequestsError if the limit is exceeded. If the application has no rate limiter, all requests are
+    accepted.
     """
     limiter: Buckets | None = getattr(connection.app.state, "request_limiter", None)
     if limiter is not None:

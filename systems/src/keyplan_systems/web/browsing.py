@@ -72,7 +72,7 @@ def current_session(request: Request) -> Session:
 def current_person(request: Request) -> Principal:
     """Return the signed-in user.
 
-    Raises SignInNeededError if the user is not signed in, which results in a redirect to the sign-in page.
+    Raises SignInNeededError if the user is not signed in. The response is then a redirect to the sign-in page.
     """
     principal = current_session(request).principal
     if principal is None:
@@ -102,7 +102,7 @@ def site(
     scripts: Sequence[str] = (),
     wording: Callable[[Request], Wording] = lambda _request: Wording(),
 ) -> Pages:
-    """Return a `Pages` object that renders the pages of a system. Their layout shows the signed-in user."""
+    """Return a `Pages` object that renders the pages of a system. The layout of the pages shows the signed-in user."""
     return Pages(package, title, nav=nav, accent=accent, viewer=viewer_of, scripts=scripts, wording=wording)
 
 
@@ -136,8 +136,8 @@ def page_router(
 
 
 def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
-    """Add pages and their static files to a system's application. The system's root path redirects to the
-    first page.
+    """Add pages and their static files to the application of a system. The system's root path redirects to its first
+    page.
     """
 
     @app.get("/", include_in_schema=False)

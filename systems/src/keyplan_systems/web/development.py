@@ -32,7 +32,9 @@ class DevelopmentKey:
     key_id: str
 
     def jwks(self) -> bytes:
-        """Return a JSON Web Key Set (JWKS) with the public key, for `StaticKeys` or for a file."""
+        """Return a JSON Web Key Set (JWKS) with the public key, which can be passed to `StaticKeys` or written to a
+        file.
+        """
         public = {**_public_jwk(self.private_key), "kid": self.key_id, "alg": "EdDSA", "use": "sig"}
         return orjson.dumps({"keys": [public]})
 
@@ -58,7 +60,9 @@ def _public_jwk(key: Ed25519PrivateKey) -> dict[str, str]:
 
 
 def _thumbprint(key: Ed25519PrivateKey) -> str:
-    """Return the RFC 7638 thumbprint: the SHA-256 hash of the public key's required members in alphabetical order."""
+    """Return the RFC 7638 thumbprint of a key. It is the SHA-256 hash of the required members of the public key as
+    JSON, sorted by name.
+    """
     canonical = orjson.dumps(_public_jwk(key), option=orjson.OPT_SORT_KEYS)
     return _base64url(hashlib.sha256(canonical).digest())
 

@@ -12,7 +12,7 @@ import orjson
 
 
 def encoded(value: object) -> bytes:
-    """Encode a value as JSON. Values that have no JSON representation are converted to strings."""
+    """Encode a value as JSON. Values that cannot be represented in JSON are converted to strings."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
     except orjson.JSONEncodeError:

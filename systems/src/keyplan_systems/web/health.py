@@ -33,7 +33,7 @@ def in_thread(function: Callable[..., object], *arguments: object) -> Check:
 
 
 def install_health(app: FastAPI, checks: Mapping[str, Check] | None = None) -> None:
-    """Add the health routes to an application, and register its health checks for `checks_of`."""
+    """Add the health routes to an application, and register its health checks, which `checks_of` then returns."""
     app.state.health_checks = dict(checks or {})
     app.include_router(health_router(checks))
 

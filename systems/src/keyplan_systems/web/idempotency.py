@@ -86,7 +86,9 @@ class Record(Protocol):
 
 
 def fingerprint(method: str, path: str, body: Any) -> str:
-    """Return a hash of a request's method, path and body, to detect a key that is reused for a different request."""
+    """Return a hash of a request's method, path and body. It shows whether an idempotency key is reused for a different
+    request.
+    """
     content = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(b"%s %s\n%s" % (method.encode(), path.encode(), content)).hexdigest()
 
@@ -107,13 +109,16 @@ class IdempotencyKeys(ABC):
 
     @abstractmethod
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the call that stores the response, unless an unexpired response is already stored."""
+        """Return the write that stores the response to the request. The write must fail if an unexpired response is
+        already stored.
+        """
 
     @abstractmethod
     def check(self, work: Work, failed: TransactionFailedError) -> None:
-        """Raise the system's exception for a failed transaction, or return if the request should be tried again.
+        """Raise the system's exception for a failed transaction, or return without an exception if the request should
+        be tried again.
 
-        The last failure reason belongs to the write that stores the response.
+        The last element of `failed.reasons` belongs to the write that stores the response.
         """
 
     @abstractmethod
@@ -127,7 +132,7 @@ class IdempotencyKeys(ABC):
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Return the stored response to a request, or execute the request and return the new response.
 
-        Raises the exceptions that the subclass defines, and RunError if the database fails.
+        Raises the exceptions of the subclass if the request is rejected, and RunError if the database fails.
         """
         answer = self.stored_answer(request)
         if answer is not None:

@@ -163,7 +163,9 @@ def too_many_problem(error: TooManyRequestsError) -> Problem:
 
 
 def validation_details(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return the location and the reason of each validation error, but not the rejected value, which may be private."""
+    """Return the location and the reason of each validation error. Rejected values are omitted, because they can be
+    private.
+    """
     return [_validation_detail(error) for error in errors]
 
 

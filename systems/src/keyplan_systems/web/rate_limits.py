@@ -100,8 +100,8 @@ def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | N
 class Buckets:
     """Token buckets in this process, one per caller. Instances are thread-safe.
 
-    A bucket holds up to `allowed` tokens and refills completely in `window_s` seconds. Instead of the number of tokens,
-    only the monotonic time at which the bucket will be full again is stored (generic cell rate algorithm).
+    A bucket holds up to `allowed` tokens and refills completely in `window_s` seconds. Instead of its number of tokens,
+    each bucket stores the time on the monotonic clock at which it will be full again (generic cell rate algorithm).
     """
 
     def __init__(self, limit: Limit | None, clock: Clock) -> None:
@@ -142,7 +142,7 @@ class Slots:
 
     @contextmanager
     def held(self, caller: str) -> Iterator[None]:
-        """Count one open resource of the caller for the duration of the `with` block.
+        """Count one open resource of the caller until the end of the `with` block.
 
         Raises TooManyRequestsError if the caller already has `most` open resources.
         """

@@ -21,8 +21,8 @@ STOP_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 75
 """Time in seconds for which an idle connection stays open.
 
-Clients and load balancers close idle connections earlier, so they do not send a request on a connection that the server
-is closing.
+It is longer than the idle timeouts of clients and load balancers, so they do not send a request on a connection that
+the server is closing.
 """
 MESSAGE_BYTES: Final = 128 * 1024
 """Maximum size of a WebSocket message in bytes, as in Amazon API Gateway. If a client sends a larger message, the

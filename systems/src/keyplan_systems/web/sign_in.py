@@ -231,8 +231,8 @@ class ProviderSignIn(_Base):
         return response
 
     def _request(self, flow: Mapping[str, str]) -> dict[str, str]:
-        """Return the parameters of the authorization request (OpenID Connect Core 1.0, section 3.1.2.1; RFC 7636,
-        section 4.3).
+        """Return the parameters of the authorization request for a sign-in with the state `flow` (OpenID Connect Core
+        1.0, section 3.1.2.1; RFC 7636, section 4.3).
         """
         challenge = hashlib.sha256(flow["verifier"].encode()).digest()
         return {

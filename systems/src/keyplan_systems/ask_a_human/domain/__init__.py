@@ -1,1 +1,1 @@
-"""The rules of Ask-a-Human as pure functions. Time and randomness are passed as arguments."""
+"""The rules of Ask-a-Human as pure functions. The current time and random number generators are passed as arguments."""

@@ -72,7 +72,9 @@ class Assessment:
 
 
 def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
-    """Assess an answer, based on the user's history. An answer without a response time is never flagged as too fast."""
+    """Assess an answer, based on the user's history `past`. An answer without a response time is never flagged as too
+    fast.
+    """
     reasons = []
     if response.response_time_ms is not None and response.response_time_ms < FASTEST_MS[type]:
         reasons.append(Reason.SUSPICIOUS_TIMING)
@@ -90,7 +92,9 @@ def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
 
 
 def normalised(text: str) -> str:
-    """Return the text in lower case and with single spaces, so that copies with small changes compare equal."""
+    """Return the text in lower case and with single spaces, so that texts that differ only in case or spacing are
+    equal.
+    """
     return " ".join(text.casefold().split())
 
 

@@ -75,9 +75,9 @@ class Entry:
 
 
 def period_key(period: Period, now_ms: int) -> str:
-    """Return the key of the daily, weekly or all-time leaderboard for the given time.
+    """Return the key of the leaderboard of the given kind (daily, weekly or all-time) whose period contains `now_ms`.
 
-    The key contains the UTC day for a daily leaderboard, and the Monday of the UTC week for a weekly one.
+    The key of a daily leaderboard contains the UTC day, and the key of a weekly leaderboard the Monday of the UTC week.
     """
     day = timestamps.utc_day(now_ms)
     if period is Period.DAILY:
@@ -88,10 +88,10 @@ def period_key(period: Period, now_ms: int) -> str:
 
 
 def ttl_s(period: Period, now_ms: int) -> int | None:
-    """Return the time after which a row of the leaderboard can be deleted, in epoch seconds, or None for the all-time
+    """Return the time after which a leaderboard row can be deleted, in epoch seconds, or None for the all-time
     leaderboard.
 
-    This is two days after the end of the period.
+    This is two days after the end of the leaderboard's period.
     """
     day = timestamps.utc_day(now_ms)
     if period is Period.ALL_TIME:
@@ -106,12 +106,12 @@ def shard(fingerprint_hash: str) -> int:
 
 
 def partition(board: str, number: int) -> str:
-    """Return the partition key of one shard of a leaderboard."""
+    """Return the partition key of the shard with the given number on the leaderboard `board`."""
     return f"{board}#{number:02d}"
 
 
 def partitions(board: str) -> tuple[str, ...]:
-    """Return the partition keys of all shards of a leaderboard."""
+    """Return the partition keys of all shards of the leaderboard `board`."""
     return tuple(partition(board, number) for number in range(SHARDS))
 
 
@@ -163,7 +163,7 @@ def bucket(points: int) -> int:
 
 
 def bucket_highest(number: int) -> int:
-    """Return the highest score that belongs to a bucket."""
+    """Return the highest score that belongs to the histogram bucket with the given number."""
     if number < _NARROW_BUCKETS:
         return min((number + 1) * _NARROW_WIDTH, _NARROW_UP_TO) - 1
     octave, part = divmod(number - _NARROW_BUCKETS, _PARTS)
@@ -184,10 +184,11 @@ def bucket_moves(before: int | None, after: int) -> dict[int, int]:
 
 
 def better_range(own: Row) -> tuple[str, str]:
-    """Return the inclusive range of sort keys in the same bucket as `own` that rank before `own`.
+    """Return the first and last sort key of a range that contains exactly the rows in the same bucket that rank before
+    `own`.
 
-    BETWEEN is inclusive and would count the row itself, so the upper end is the row's sort key with its last character
-    decremented.
+    BETWEEN includes both ends and would also count the row `own`. Therefore, the upper end is the row's sort key with
+    its last character decremented.
     """
     low = f"{_POINTS_CEILING - min(bucket_highest(bucket(own.points)), _POINTS_CEILING):010d}"
     key = own.sort_key

@@ -1,7 +1,7 @@
 """Secrets of agents and tokens of devices. They are random, shown once, and stored as hashes.
 
-Each secret has 256 random bits from the operating system. Such a secret cannot be guessed from a dictionary, so a plain
-SHA-256 hash is sufficient.
+Each secret has 256 random bits from the operating system. Such a secret cannot be guessed with a dictionary attack, so
+a plain SHA-256 hash is sufficient.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def new_secret(kind: str) -> str:
 
 
 def secret_hash(secret: str) -> str:
-    """Return the SHA-256 hash of a secret in hexadecimal, as it is stored."""
+    """Return the SHA-256 hash of a secret as a hexadecimal string, which is the stored form."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -61,7 +61,7 @@ class Allowance:
     reset_s: int
 
     def headers(self) -> dict[str, str]:
-        """Return the rate limit headers of a response. The reset time is in epoch seconds."""
+        """Return the rate limit headers of a response. The time at which the count is reset is in epoch seconds."""
         return {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
@@ -70,7 +70,7 @@ class Allowance:
 
 
 def window(limit: Limit, caller: str, now_ms: int) -> Window:
-    """Return the window that contains a caller's request at the given time."""
+    """Return the window of a limit in which a caller's request at `now_ms` is counted."""
     start_s = now_ms // SECOND_MS // limit.window_s * limit.window_s
     return Window(limit, f"{limit.name}#{limit.scope}#{caller}#{start_s}", start_s + limit.window_s)
 
@@ -83,7 +83,9 @@ def allowance(of: Window, count: int) -> Allowance:
 
 
 def refusal(of: Window, now_ms: int) -> RateLimitedError:
-    """Return the error for a request beyond the limit. It contains the number of seconds until the next window."""
+    """Return the error for a request that exceeds the limit in the window `of`. It contains the number of seconds until
+    the next window.
+    """
     retry_after_s = max(1, -(-(of.reset_s * SECOND_MS - now_ms) // SECOND_MS))
     details = {"limit": of.limit.allowed, "window_s": of.limit.window_s, "scope": of.limit.scope, "reset": of.reset_s}
     unit = "a minute" if of.limit.window_s == MINUTE_S else "an hour"

@@ -53,12 +53,14 @@ class Subscription:
 
 
 def subscription_id(fcm_token: str) -> str:
-    """Return the UUIDv5 of the push token, so that a browser that subscribes again gets its existing subscription."""
+    """Return the ID of the subscription with a push token, which is the UUIDv5 of the token. A browser that subscribes
+    again with the same token gets its existing subscription.
+    """
     return str(uuid.uuid5(_NAMESPACE, fcm_token))
 
 
 def token_digest(fcm_token: str) -> str:
-    """Return the SHA-256 hash of a push token, which must be unique among all subscriptions."""
+    """Return the SHA-256 hash of a push token. Each subscription must have a different hash."""
     return hashlib.sha256(fcm_token.encode()).hexdigest()
 
 
@@ -116,7 +118,7 @@ def eligible(subscription: Subscription, now_ms: int) -> bool:
 
 
 def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
-    """Return a copy of the subscription that is marked as notified at this time, or None if the subscription is not
+    """Return a copy of the subscription that is marked as notified at `now_ms`, or None if the subscription is not
     eligible.
 
     The caller must write the result on the condition that the stored subscription is active and its
@@ -138,10 +140,12 @@ def target(question: Question) -> int:
 
 
 def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:
-    """Return the time of the question's next round of push notifications, or None if no further round is due.
+    """Return the time of the question's next round of push notifications, or None if the question is closed or its
+    deadline is earlier.
 
-    The first round is due when the question is created, the second 15 minutes later, and further rounds every 30
-    minutes until the deadline. An overdue round is due immediately. Missed rounds are not repeated.
+    `rounds_done` is the number of completed rounds, and `last_round_ms` is the time of the last one. The first round is
+    due when the question is created, the second 15 minutes later, and further rounds every 30 minutes until the
+    deadline. An overdue round is due immediately. Missed rounds are not repeated.
     """
     if not status_at(question, now_ms).answerable:
         return None
@@ -201,7 +205,7 @@ class DeadToken:
 
 @dataclass(frozen=True, slots=True)
 class TryLater:
-    """Send result: the push service is unreachable, overloaded, or requests a pause of `retry_after_s` seconds."""
+    """Send result: the push service is unreachable or overloaded, or it requests a pause of `retry_after_s` seconds."""
 
     reason: str
     retry_after_s: float | None = None

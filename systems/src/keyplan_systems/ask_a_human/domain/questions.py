@@ -101,8 +101,8 @@ class KeyRecord:
     created_at_ms: int
 
     def valid_at(self, now_ms: int) -> bool:
-        """Return True if the key is still valid at this time. A key is valid for 24 hours, including the last
-        millisecond.
+        """Return True if the idempotency key is still valid at `now_ms`. A key is valid for 24 hours after the question
+        was created.
         """
         return now_ms < self.created_at_ms + KEY_VALID_S * SECOND_MS
 
@@ -113,12 +113,16 @@ def new_question_id(chance: random.Random) -> str:
 
 
 def response_id(question_id: str, fingerprint_hash: str) -> str:
-    """Return the UUIDv5 of a question and a fingerprint. A second answer gets the same ID, so the table rejects it."""
+    """Return the ID of an answer, which is the UUIDv5 of the question and the user's fingerprint. A second answer gets
+    the same ID, so the table rejects it.
+    """
     return str(uuid.uuid5(uuid.UUID(question_id), fingerprint_hash))
 
 
 def create(request: QuestionRequest, agent: str, question_id: str, key: str | None, now_ms: int) -> Question:
-    """Return a new question. Its deadline is rounded up to a whole second."""
+    """Return a new question. `agent` is the agent's ID, and `key` is the idempotency key or None. The deadline is
+    rounded up to a whole second.
+    """
     return Question(
         question_id=question_id,
         agent_id=agent,
@@ -137,6 +141,7 @@ def create(request: QuestionRequest, agent: str, question_id: str, key: str | No
 
 def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
     """Return the ID of the question that was created with an idempotency key, or None if the key is unused or expired.
+    `record` is the stored record of the key, or None if it does not exist. `digest` is the hash of the request body.
 
     Raises IdempotencyKeyReusedError if the key was used with a different request body.
     """
@@ -178,7 +183,9 @@ def answered(question: Question, now_ms: int) -> Question:
 
 
 def expired(question: Question, now_ms: int) -> Question | None:
-    """Return a copy of the question with the status EXPIRED, or None if the stored status need not be changed."""
+    """Return a copy of the question with the status EXPIRED. Return None if the deadline has not passed, or if the
+    question is already closed or expired.
+    """
     if question.status.answerable and now_ms >= question.deadline_ms:
         return replace(question, status=Status.EXPIRED)
     return None
@@ -216,7 +223,7 @@ def response_ttl_s(created_at_ms: int) -> int:
 def key_ttl_s(created_at_ms: int) -> int:
     """Return the time after which the record of an idempotency key can be deleted, in epoch seconds.
 
-    The key itself can become invalid slightly earlier, because this time is rounded up.
+    The time is rounded up to a whole second, so the key itself can become invalid slightly earlier.
     """
     return ceil_seconds(created_at_ms) + KEY_VALID_S
 

@@ -69,7 +69,7 @@ class SubscriptionNotFoundError(RefusedError):
 
 
 class AlreadyAnsweredError(RefusedError):
-    """Raised if a fingerprint has already been used to answer the question."""
+    """Raised if the question has already been answered with the same fingerprint."""
 
     code = "ALREADY_ANSWERED"
     status = 409

@@ -31,7 +31,7 @@ class QuestionType(StrEnum):
 
 
 class Audience(StrEnum):
-    """An audience of a question. The first audience tag of a question is its category."""
+    """A target audience of questions. The first audience tag of a question is its category."""
 
     TECHNICAL = "technical"
     PRODUCT = "product"
@@ -80,15 +80,15 @@ class QuestionRequest(BaseModel):
         return self
 
     def digest(self) -> str:
-        """Return the SHA-256 hash of the body without its idempotency key, to detect a key that is reused with another
-        body.
+        """Return the SHA-256 hash of the body without its idempotency key. It shows whether a key is reused with a
+        different body.
         """
         body = self.model_dump_json(exclude={"idempotency_key"})
         return hashlib.sha256(body.encode()).hexdigest()
 
 
 class AgentRegistration(BaseModel):
-    """The body of `POST /agent/register`. Without an `agent_id`, the server generates a UUID."""
+    """The body of `POST /agent/register`. If `agent_id` is omitted, the server generates a UUID."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -139,7 +139,8 @@ class Scored:
 def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:
     """Return the properties of a response on which its points depend.
 
-    `notified_at_ms` is the time when the user was notified about the question, or None.
+    `notified_at_ms` is the time at which the user was notified about the question, or None if the user was not
+    notified.
     """
     return AnswerFacts(
         type=question.type,
@@ -186,7 +187,11 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
 
 
 def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
-    """Return the new length and last day of a streak, after an answer at `now_ms` in the time zone `zone`."""
+    """Return the new length and the new last day of a streak after an answer at `now_ms` in the time zone `zone`.
+
+    `days` and `last` are the length and the last day before the answer. `last` is None if the user has not answered
+    yet.
+    """
     today = timestamps.local_day(now_ms, zone)
     if last is None:
         return 1, today

@@ -40,7 +40,7 @@ from keyplan_systems.web.browsing import Form, FormFields
 AGENT: Final = "aah_agent"
 """Name of the cookie with the agent's ID and secret. It is deleted at the end of the browser session."""
 WAIT_S: Final = 20.0
-"""Maximum time in seconds that a request waits for another answer."""
+"""Maximum time in seconds for which a request waits for further answers."""
 CHECK_S: Final = 0.5
 PAGE_QUESTIONS: Final = 20
 _TIMES: Final = ((600, "10 minutes"), (3600, "1 hour"), (14_400, "4 hours"), (86_400, "1 day"))
@@ -82,7 +82,7 @@ def add_routes(router: APIRouter, pages: Pages, service: Service, trusted_proxie
 
 
 def _agent(request: Request, service: Service) -> str | None:
-    """Return the ID of the agent that is signed in with this browser, or None."""
+    """Return the ID of the agent that is signed in with this browser, or None if no agent is signed in."""
     agent, _, secret = request.cookies.get(AGENT, "").partition(" ")
     return agent if _is_secret(service, agent, secret) else None
 

@@ -34,7 +34,9 @@ from keyplan_systems.web.rate_limits import TooManyRequestsError
 
 PAGE_QUESTIONS = 12
 NEXT_QUESTIONS = 60
-"""Maximum number of questions that are checked to find the next one that the user has neither answered nor skipped."""
+"""Maximum number of questions that are read to find the next question that the user has neither answered
+nor skipped.
+"""
 PREVIEW_CHARS = 180
 ANSWER_MIN_CHARS = 3
 """Minimum number of characters of an answer in the form. The API accepts a single character, but an answer such as "ok"
@@ -70,8 +72,8 @@ class Card:
 
     @property
     def points(self) -> int:
-        """The number of points that an answer with a confidence value earns, excluding bonuses for length, speed and
-        streaks.
+        """The number of points for an answer that includes a confidence value. Bonuses for length, speed and streaks
+        are not included.
         """
         in_demand = 2 * self.question.current_responses < self.question.required_responses
         base = scoring.BASE_POINTS[self.question.type] + scoring.CONFIDENCE_POINTS

@@ -30,7 +30,7 @@ this time zone.
 SKIPPED = "aah_skipped"
 """Name of the cookie that lists the questions that the user has skipped, by the first characters of their IDs."""
 _KEPT_S = 400 * timestamps.DAY_S
-"""Lifetime of the device cookie in seconds. 400 days is the maximum in browsers."""
+"""Lifetime of the device cookie in seconds. Browsers limit the lifetime of cookies to 400 days."""
 _SKIPPED_MOST = 50
 _ID_START = 8
 
@@ -107,6 +107,6 @@ def _path(request: Request) -> str:
 
 
 def is_secure(request: Request) -> bool:
-    """Return True if the request was sent over HTTPS, or the server is configured to be reached only over HTTPS."""
+    """Return True if the request was sent over HTTPS or the server is configured to be accessible only over HTTPS."""
     sessions = getattr(request.state, "sessions", None)
     return request.url.scheme == "https" or bool(getattr(sessions, "is_secure", False))

@@ -54,7 +54,7 @@ class AuditedQuestion:
         return (-(-self.action.at_ms // 1000) + int(str(self.action.body["timeout_seconds"]))) * 1000
 
     def has_valid_key(self, at_ms: int) -> bool:
-        """Return True if an idempotency key of the question would still be valid at this time."""
+        """Return True if an idempotency key that was used to ask the question is still valid at `at_ms`."""
         return at_ms < self.action.at_ms + DAY_MS
 
     def closed_by(self, at_ms: int) -> bool:
@@ -115,7 +115,9 @@ class Auditor:
         self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
     def asked(self, action: Ask, question_id: str) -> None:
-        """Record an accepted question: a new one, or the existing one for a repeated idempotency key."""
+        """Record an accepted question. It is a new question, or the existing question for a repeated
+        idempotency key.
+        """
         self._report(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
 
     def ask_refused(self, action: Ask, code: str) -> None:
@@ -135,7 +137,7 @@ class Auditor:
         self._report(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
 
     def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
-        """Record that a push about a question was sent to one of a user's tokens."""
+        """Record that a push about the question `ref` was sent to `token`, a push token of the user."""
         self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:

@@ -16,8 +16,8 @@ class DayClock:
         self.set(at_ms)
 
     def set(self, at_ms: int) -> None:
-        """Set the simulated time. Half a millisecond is added, so that rounding down float seconds gives the intended
-        millisecond.
+        """Set the simulated time. Half a millisecond is added, so that the intended millisecond results if the time in
+        float seconds is rounded down.
         """
         self._now = (at_ms + 0.5) / 1000
 

@@ -57,7 +57,7 @@ class _Open:
     people: set[int] = field(default_factory=set)
 
     def inviting(self, person: int, now_ms: int) -> bool:
-        """Return True if the question should still be open and the user has not answered it."""
+        """Return True if the question is expected to be open and the user has not answered it yet."""
         return self.missing > 0 and self.until_ms > now_ms and person not in self.people
 
 

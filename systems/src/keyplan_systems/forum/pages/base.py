@@ -78,7 +78,7 @@ STATUS_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     Status.WAITING_FOR_PARTICIPANT: ("Answered", "accent"),
     Status.CLOSED: ("Closed", ""),
 }
-"""Label and color of each thread status."""
+"""Mapping from each thread status to its label and color."""
 
 NOTES: Final[Mapping[str, str]] = {
     EventType.THREAD_OPENED: "{user} opened the thread",
@@ -91,7 +91,7 @@ NOTES: Final[Mapping[str, str]] = {
 
 
 def unread_text(count: int) -> str:
-    """Return the text of the badge for a number of unread notifications. It is empty for 0."""
+    """Return the text of the badge that shows the number of unread notifications. It is empty if the number is 0."""
     return f"{count}+" if count >= MAX_COUNTED else str(count) if count else ""
 
 
@@ -101,7 +101,7 @@ def time_of(at_ms: int) -> datetime:
 
 
 _WORDS: Final[Mapping[str, Any]] = {"words": STATUS_WORDS, "time_of": time_of, "place_of": place_of}
-"""Texts and functions that all templates can use."""
+"""Texts and functions that are available in all templates."""
 
 
 def note_of(event: Event, names: Mapping[str, str]) -> str:

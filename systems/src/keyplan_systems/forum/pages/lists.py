@@ -80,7 +80,7 @@ def others(
     group: str = "",
     after: Annotated[str | None, Query(alias="next")] = None,
 ) -> Response:
-    """Show other users' threads, starting with the thread that has waited longest for a response."""
+    """Show the threads of other users, starting with the thread that has waited longest for a response."""
     requested = _status(status)
     page = me.service.threads(
         me.user_id,
@@ -165,7 +165,7 @@ def _rows(me: Reader, page: ThreadPage) -> Sequence[Row]:
 
 
 def _next(page: ThreadPage, **query: str) -> str:
-    """Return the query string for the next page, or an empty string on the last page. `query` contains its other
+    """Return the query string for the next page, or an empty string on the last page. `query` contains additional
     parameters.
     """
     after = after_text(page.after)

@@ -1,4 +1,4 @@
-"""Pages for notifications: the list, marking as read, deleting, and the number of unread notifications."""
+"""Pages that list notifications, mark them as read, delete them, and show the number of unread notifications."""
 
 from __future__ import annotations
 

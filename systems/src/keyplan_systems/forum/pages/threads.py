@@ -37,7 +37,7 @@ _THREAD: Final = "/threads/{item_id}/{participant_id}"
 
 @dataclass(frozen=True)
 class ThreadReader(Reader):
-    """The signed-in user and the thread that the page shows."""
+    """The signed-in user of a request, together with the thread that the page shows."""
 
     key: ThreadKey
 
@@ -52,7 +52,9 @@ class ThreadReader(Reader):
 
 
 def current_thread(item_id: str, participant_id: str, me: Me) -> ThreadReader:
-    """Return the signed-in user and the thread in the URL. Raises BadRequestError if an ID in the URL is invalid."""
+    """Return the signed-in user and the thread that the URL identifies. Raises BadRequestError if an ID in the URL is
+    invalid.
+    """
     return ThreadReader(me.request, me.service, me.user_id, thread_key(item_id, participant_id))
 
 

@@ -36,7 +36,7 @@ def threads_to_answer(database: Database, user_id: str, threads: Collection[Thre
 
 @dataclass(frozen=True, slots=True)
 class NamedGroup:
-    """The ID and display name of a group or an item."""
+    """The ID and the displayed name of a group or an item."""
 
     id: str
     name: str
@@ -99,8 +99,8 @@ def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 
 def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
-    """Return the participants for whom the user may open threads: the user, the user's teams, and observed
-    participants.
+    """Return the participants for whom the user may open threads. These are the user, the user's teams, and
+    participants whom the user observes.
     """
     with database.read() as session:
         facts = load_facts(session, {user_id}, ())

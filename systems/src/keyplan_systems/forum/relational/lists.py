@@ -195,8 +195,8 @@ def _validated(user_id: str) -> ColumnElement[bool]:
 def _paged(
     query: Select[*tuple[object, ...]], limit: int, after: After | None, *, oldest_first: bool
 ) -> Select[*tuple[object, ...]]:
-    """Return the query sorted and limited to one page after `after`, plus one more thread, which shows that a next page
-    exists.
+    """Sort the query, and limit it to one page that starts after `after`, plus one more thread. The additional thread
+    shows that a next page exists.
     """
     place = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
     if after is not None:

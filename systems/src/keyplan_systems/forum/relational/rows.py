@@ -65,7 +65,7 @@ def insert_thread(session: Session, thread: Thread) -> bool:
 
 
 def store_thread(session: Session, thread: Thread) -> None:
-    """Update the row of a thread, which this transaction has locked."""
+    """Update the row of a thread. The current transaction must have locked the row."""
     session.execute(
         update(ThreadRow)
         .where(ThreadRow.item_id == thread.key.item_id, ThreadRow.participant_id == thread.key.participant_id)
@@ -74,7 +74,7 @@ def store_thread(session: Session, thread: Thread) -> None:
 
 
 def add_entries(session: Session, entries: Iterable[LogEntry]) -> None:
-    """Add log entries to the outbox, in the same transaction as the change that they describe."""
+    """Add event log entries to the outbox, in the same transaction as the status changes that they describe."""
     for entry in entries:
         session.execute(
             insert(OutboxRow).values(

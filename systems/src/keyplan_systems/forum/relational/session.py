@@ -93,7 +93,7 @@ def _engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
-    """Disable the automatic transactions of the SQLite driver, and set pragmas."""
+    """Configure a new SQLite connection: disable the driver's automatic transactions, and set pragmas."""
     del entry
     connection.isolation_level = None
     _switch_to_wal(connection)
