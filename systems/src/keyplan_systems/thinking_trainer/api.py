@@ -69,7 +69,7 @@ class AnswerBody(Body):
 
 
 class Answers(Body):
-    """The answers to questions of a scenario."""
+    """The answers to the questions of a scenario."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"answers": [{"questionId": "q1", "answer": "It assumes that ..."}]}]}
@@ -178,7 +178,7 @@ def in_progress(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextT
 
 @router.get("/attempts/{attempt_id}", tags=["attempts"])
 def attempt(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Return one of the caller's attempts."""
+    """Return an attempt of the caller."""
     return _attempt(uses.attempt(_user(caller), attempt_id))
 
 

@@ -33,7 +33,7 @@ GRADING = Limit("graded attempts", 60, 3_600)
 def build(resources: Resources) -> Built:
     """Build the trainer.
 
-    Raises ImportError if a model is configured but boto3 is not installed, and ValueError for invalid settings.
+    Raises ImportError if a model is configured but boto3 is not installed, and ValueError if a setting is invalid.
     """
     # Empty variables count as unset, because settings files can list variables without a value.
     settings = EvaluatorSettings(model_id=os.environ.get(MODEL) or None, region=os.environ.get(REGION) or "us-east-1")

@@ -59,7 +59,9 @@ def progress_text(history: Sequence[Profile], width: int = 110) -> str:
 
 
 def spark(averages: Sequence[Decimal]) -> str:
-    """Return one bar character per average. The bars have eight heights, which represent averages from 0 to 4."""
+    """Return one bar character per average. The bars have eight different heights, which represent averages from 0 to
+    4.
+    """
     steps = len(BARS) - 1
     return "".join(BARS[min(steps, int(average * steps / MAX_SCORE + Decimal("0.5")))] for average in averages)
 

@@ -106,7 +106,7 @@ class StoredAttempt(Attempt, Entity):
     model_config = ConfigDict(json_schema_extra={"examples": ATTEMPTS})
 
     noted_at: Instant | None = None
-    """Time at which the attempt was included in the user's profile."""
+    """Time at which the attempt was included in the user's profile, or None before that."""
     version: int = 0
 
     @model_validator(mode="before")
@@ -224,7 +224,7 @@ profiles = Table("Profiles", pk="userId", sk="timestamp", point_in_time_recovery
     store_key_fields=False,
 )
 class StoredProfile(Profile, Entity):
-    """A stored profile snapshot, whose key consists of its user and its newest attempt."""
+    """A stored profile snapshot. Its key consists of the user and the newest attempt in the snapshot."""
 
 
 @profiles.entity(

@@ -37,7 +37,7 @@ class BusyLedgerError(Exception):
 
 @dataclass(frozen=True)
 class ProfileConsumer:
-    """Stream handler that adds completed attempts to their users' profiles."""
+    """Stream handler that adds completed attempts to the profiles of their users."""
 
     db: Connection
     clock: Clock

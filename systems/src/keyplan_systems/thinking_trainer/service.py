@@ -55,13 +55,13 @@ def stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
 
 @dataclass(frozen=True)
 class Service:
-    """The operations of the trainer, for authenticated users."""
+    """The operations of the trainer for authenticated users."""
 
     db: Connection
     clock: Clock
     evaluator: Evaluator
     grading: SharedLimit | None = None
-    """Limit on graded attempts per user and period, or None for no limit."""
+    """Limit on the number of graded attempts per user and period, or None if the number is not limited."""
 
     def _now(self) -> datetime:
         return instant_of(self.clock.now())
@@ -69,7 +69,7 @@ class Service:
     # Attempts.
 
     def begin(self, user_id: str, scenario_id: str) -> StoredAttempt:
-        """Start and return a new attempt in progress. Raises UnknownScenarioError if the scenario is unknown or
+        """Start a new attempt at a scenario, and return it. Raises UnknownScenarioError if the scenario is unknown or
         inactive.
         """
         scenario = self.scenario(scenario_id)

@@ -178,5 +178,5 @@ def _own(caller: str, user_id: str) -> None:
 
 
 def _json(body: NewTask | TaskChanges | BulkStatus) -> Any:
-    """Return the fields that the request contains as JSON values. They are part of the request's fingerprint."""
+    """Return the fields that the request contains, as JSON values for the fingerprint of the request."""
     return body.model_dump(mode="json", exclude_unset=True)

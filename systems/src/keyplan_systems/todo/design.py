@@ -43,14 +43,15 @@ from keyplan import (
 from keyplan_systems.todo.entities import Deletion, Idempotency, Priority, Status, Task, User, app
 
 FEW = Claim("1-5 RCU", "access pattern table")
-"""The cost that the published design states for several access patterns. The measurements confirm it. The README
-compares the other published costs with measured ones.
+"""The cost that the published design states for several access patterns, which the measurements confirm.
+
+The README compares the other published costs with measured costs.
 """
 
 USER_WRITES = ("create_user", "replace_user", "remove_user")
 TASK_WRITES = ("create_task", "replace_task", "change_status", "delete_task", "delete_completed_task", "remove_task")
-"""Writes that must be visible to reads of tasks. These reads are strongly consistent, because other writes depend on
-them.
+"""Names of the writes that must be visible to reads of tasks. These reads are strongly consistent, because other writes
+depend on them.
 """
 
 UpTo50 = Annotated[list[str], Field(max_length=50)]

@@ -1,11 +1,12 @@
-"""Parses a task from one line of text: the due date in words, the priority after `!`, the category after `#`, and the
+"""Parses a task from a line of text: the due date in words, the priority after `!`, the category after `#`, and the
 title.
 
  read_line("Pay the rent friday !high #home", date(2026, 11, 24))
  -> {"title": "Pay the rent", "due_date": date(2026, 11, 27), "priority": "high", "category": "home"}
 
 These dates are recognized: today, tomorrow, a weekday (the next one, never today), next week, in 3 days, in 2 weeks, 12
-dec, 12 december 2027, dec 12, 2026-12-12. A date must consist of separate words. Only the last date in a line is used.
+dec, 12 december 2027, dec 12, 2026-12-12. A date must not be part of a longer word. Only the last date in a line is
+used.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _COUNTS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 
 
 def read_line(text: str, today: date) -> dict[str, Any]:
-    """Return the fields of the task in a line of text, by name. `title` is empty if the line contains nothing else."""
+    """Return the fields of the task that a line of text describes, by field name. The title may be empty."""
     fields: dict[str, Any] = {}
     rest = text
     for name, pattern in (("priority", _PRIORITY), ("category", _CATEGORY)):

@@ -18,7 +18,7 @@ class ConflictError(RefusalError):
 
 
 class AddressTakenError(ConflictError):
-    """Raised if an email address belongs to another user, whose ID is `owner_id`."""
+    """Raised if an email address belongs to another user. `owner_id` is the ID of that user."""
 
     def __init__(self, owner_id: str | None) -> None:
         super().__init__("The e-mail address is another user's.")

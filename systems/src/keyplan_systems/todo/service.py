@@ -16,7 +16,7 @@ from keyplan_systems.todo.service_users import Users
 
 @dataclass(frozen=True)
 class Service:
-    """All operations of the to-do system, with one method each. Threads can share an instance."""
+    """All operations of the to-do system, grouped by topic. Threads can share an instance."""
 
     users: Users
     tasks: Tasks

@@ -36,7 +36,7 @@ venue = Table(
 
 
 class LetterScope(StrEnum):
-    """The scope of a counter of emails: a user or an email address."""
+    """Whether a counter counts the emails that a user triggered or the emails to an address."""
 
     USER = "USER"
     ADDRESS = "ADDRESS"

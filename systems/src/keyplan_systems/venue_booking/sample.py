@@ -1,4 +1,4 @@
-"""Sample data: two users with booking requests, and events. One request is approved, and another one
+"""Sample data: events, and two users with booking requests. One of the requests is approved, and another request
 conflicts with it.
 """
 

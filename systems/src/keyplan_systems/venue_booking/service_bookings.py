@@ -196,8 +196,10 @@ class Bookings:
         return self.base.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
 
     def several(self, booking_ids: Sequence[str]) -> list[Booking | None]:
-        """Return the bookings with the given IDs in the same order, with None for missing ones. The caller must have
-        checked permissions.
+        """Return the bookings with the given IDs, in the same order. The result contains None for each ID that does not
+        exist.
+
+        The caller must have checked permissions.
         """
         items = self.base.connection.run(reads.bookings_by_id(list(booking_ids)))
         return [None if item is None else booking_of(item) for item in items]

@@ -67,7 +67,9 @@ class Calendar:
         return is_conflicting(booking, events, self.base.venue)
 
     def several(self, event_ids: Sequence[str]) -> list[Event | None]:
-        """Return the events with the given IDs in the same order, with None for missing ones."""
+        """Return the events with the given IDs, in the same order. The result contains None for each ID that does not
+        exist.
+        """
         items = self.base.connection.run(reads.events_by_id(list(event_ids)))
         return [None if item is None else event_of(item) for item in items]
 

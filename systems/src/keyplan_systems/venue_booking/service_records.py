@@ -50,7 +50,7 @@ class Records:
     calendar: Calendar
 
     def add_payment(self, actor: Actor, values: Mapping[str, Any], idempotency: Request | None = None) -> Payment:
-        """Store the record of a payment that was already received. Only for administrators."""
+        """Store a payment that was received. Raises NotAllowedError unless the actor is an administrator."""
         require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
@@ -66,14 +66,16 @@ class Records:
         return act(self.base, idempotency, Payment, step)
 
     def payments(self, actor: Actor, booking_id: str, limit: int, cursor: str | None) -> Listed[Payment]:
-        """Return a page of the payments for a booking, oldest first. Only the booking's owner and administrators may
-        view them.
+        """Return a page of the payments for a booking, oldest first. Raises NotFoundError unless the actor owns the
+        booking or is an administrator.
         """
         self.bookings.one(actor, booking_id)
         return self.base.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
 
     def issue_lock_code(self, actor: Actor, event_id: str, idempotency: Request | None = None) -> LockCode:
-        """Issue a new lock code for an event, replacing any earlier code. Only for administrators."""
+        """Issue a new lock code for an event, replacing any earlier code. Raises NotAllowedError unless the actor is an
+        administrator.
+        """
         require_admin(actor)
 
         def step() -> Step[LockCode]:
@@ -86,8 +88,9 @@ class Records:
         return act(self.base, idempotency, LockCode, step)
 
     def lock_code(self, actor: Actor, event_id: str) -> LockCode | None:
-        """Return the lock code for an event, or None if no code was issued. Only for administrators and the owner of
-        the event's booking.
+        """Return the lock code for an event, or None if no code was issued.
+
+        Raises NotAllowedError unless the actor is an administrator or the owner of the event's booking.
         """
         item = self.calendar.stored(event_id)
         check_may_see_lock_code(event_of(item), actor)
@@ -95,13 +98,19 @@ class Records:
         return None if code is None else lock_code_of(code)
 
     def audit(self, actor: Actor, month: date, limit: int, cursor: str | None) -> Listed[AuditEntry]:
-        """Return a page of the audit log entries of a UTC month, newest first. Only for administrators."""
+        """Return a page of the audit log entries of a UTC month, newest first. Raises NotAllowedError unless the actor
+        is an administrator.
+        """
         require_admin(actor)
         at = datetime.combine(month.replace(day=1), time(), ZoneInfo("UTC"))
         return self.base.listed(reads.audit_in_month(at), audit_of, limit, cursor)
 
     def audit_of(self, actor: Actor, subject: str, limit: int, cursor: str | None) -> Listed[AuditEntry]:
-        """Return a page of the audit log entries about one booking or event, oldest first. Only for administrators."""
+        """Return a page of the audit log entries about one booking or event, oldest first. `subject` is the ID of the
+        booking or event.
+
+        Raises NotAllowedError unless the actor is an administrator.
+        """
         require_admin(actor)
         if not is_id(subject):
             raise InvalidRequestError("This is not the id of a booking or an event.", {"field": "subject"})

@@ -177,7 +177,9 @@ class Users:
         return Step(code, call, is_done=partial(self._is_claimed, code))
 
     def _code(self, user_id: str, name: str, language: Language, address: str) -> EmailCodeItem:
-        """Return a new claim to an email address. Raises EmailTakenError if another user has verified the address."""
+        """Return a new claim to an email address for a user. Raises EmailTakenError if another user has verified the
+        address.
+        """
         holders = self.base.connection.run(reads.user_by_email(address)).items
         if any(holder.user_id != user_id and holder.email_verified_at is not None for holder in holders):
             raise EmailTakenError()
@@ -318,7 +320,7 @@ class Users:
         }
 
     def by_email(self, actor: Actor, email: str) -> User | None:
-        """Return the user with an email address, or None. Only for administrators.
+        """Return the user with an email address, or None. Raises NotAllowedError unless the actor is an administrator.
 
         The index is eventually consistent, so a new profile might be missing.
         """
@@ -327,12 +329,16 @@ class Users:
         return user_of(users.items[0]) if users.items else None
 
     def all(self, actor: Actor, limit: int, cursor: str | None) -> Listed[User]:
-        """Return a page of all users in the order of registration. Only for administrators."""
+        """Return a page of all users in the order of registration. Raises NotAllowedError unless the actor is an
+        administrator.
+        """
         require_admin(actor)
         return self.base.listed(reads.all_users(), user_of, limit, cursor)
 
     def several(self, user_ids: list[str]) -> list[User | None]:
-        """Return the users with the given IDs in the same order, with None for missing ones."""
+        """Return the users with the given IDs, in the same order. The result contains None for each ID that does not
+        exist.
+        """
         items = self.base.connection.run(reads.users_by_id(user_ids))
         return [None if item is None else user_of(item) for item in items]
 

@@ -110,8 +110,8 @@ class Attempt(Record):
 
     @property
     def scored_key(self) -> str | None:
-        """The string `timestamp#attemptId` if the attempt is completed, or None. The strings sort by time, and then by
-        ID.
+        """The string `timestamp#attemptId` of a completed attempt, or None for any other attempt. The strings sort by
+        time, and then by ID.
         """
         return None if self.timestamp is None else f"{iso(self.timestamp)}#{self.attempt_id}"
 
@@ -158,7 +158,7 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
 
 def _problems(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
-    """Return the problems because of which the answers can be neither saved nor submitted."""
+    """Return the problems that prevent answers from being saved or submitted."""
     question_ids = {question.question_id for question in scenario.questions}
     problems = [
         f"scenario {scenario.scenario_id} has no question {question_id!r}"

@@ -35,7 +35,7 @@ Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_
 
 
 class Question(Record):
-    """A question with the expected length of its answer and the dimensions that it trains."""
+    """A question, with the expected length of the answer and the dimensions that the question trains."""
 
     question_id: Slug
     text: str = Field(min_length=10, max_length=1_000)

@@ -1,15 +1,15 @@
-"""The deterministic evaluator, with thirty-two documented checks of the text, four per dimension.
+"""The deterministic evaluator, which grades answers with thirty-two fixed checks, four per dimension.
 
-It needs no model and no network, and the same answers always get the same scores. Its criteria:
+It needs no model and no network, and the same answers always get the same scores. Its criteria are:
 
-* clarity: mean and longest sentence, definitions, signposts or paragraphs;
-* relevance: words shared with each question and with the situation, length compared with the requested length;
-* logic: reasons, conclusions, conditions, and how many sentences are linked by a connective;
-* evidence: words for data and sources, a fact taken from the situation, doubts about quality, examples;
-* assumptions: what is assumed, in how many sentences, what it is based on, how it could be tested;
-* alternatives: other explanations, in how many sentences, objections, weighing;
-* quantitative-reasoning: numbers, three different figures, rates and estimates, a calculation;
-* humility-uncertainty: hedged sentences, unknowns, confidence or what would change it, sweeping words.
+* clarity: the mean and maximum length of sentences, definitions, and signposts or paragraphs;
+* relevance: words from each question and from the situation, and the length compared with the requested length;
+* logic: reasons, conclusions, conditions, and the number of sentences that are linked by a connective;
+* evidence: words for data and sources, facts from the situation, doubts about quality, and examples;
+* assumptions: words for assumptions, the number of sentences with them, their basis, and ways to test them;
+* alternatives: other explanations, the number of sentences with them, objections, and words for weighing;
+* quantitative-reasoning: numbers, three different figures, rates and estimates, and a calculation;
+* humility-uncertainty: hedges in several sentences, unknowns, confidence, and no more sweeping words than hedges.
 
 `checks.py` contains the thresholds, `lexicon.py` the words, and `features.py` the measurements of text. A repeated
 sentence counts once. The evaluator detects traces of careful thinking in English text, but not whether the thinking is

@@ -24,7 +24,7 @@ def render(result: Any, report: Report) -> Table:
 
 
 def table(result: Any, title: str = "") -> Table:
-    """Return an Arrow table as a terminal table with all its columns. A single row is shown vertically."""
+    """Return an Arrow table with all its columns as a terminal table. A single row is shown vertically."""
     if result.num_rows == 1:
         return _downwards(result.to_pylist()[0], title)
     drawn_table = Table(title=Text(title) if title else None)

@@ -67,7 +67,7 @@ class Event:
 
 
 def position_of(stream: str, sequence: str) -> str:
-    """Return a string that contains the position of an event. The events of an item, sorted by this string, are in the
+    """Return the position of an event as a string. In the order of their positions, the events of an item are in the
     order in which they happened.
     """
     return f"{stream} {sequence}"

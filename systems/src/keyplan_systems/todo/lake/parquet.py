@@ -28,8 +28,8 @@ file.
 
 
 def put(storage: Storage, base: Snapshot, table: Any, kind: str, partition: str, *, name: str = "") -> DataFile:
-    """Write a table as a data file for the version after `base`. `kind` and `partition` are members of the
-    `DataFile`.
+    """Write a table as a data file for the version after `base`, and return the file. `kind` and `partition` are
+    described in `DataFile`.
     """
     body = encode(table)
     digest = hashlib.sha256(body).hexdigest()[:24]

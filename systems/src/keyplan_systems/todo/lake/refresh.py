@@ -93,10 +93,12 @@ class Refresher:
         """Rebuild the silver layer from a full export. This is necessary if the stream no longer contains all changes
         since the last stored event.
 
-        `items` are the items of the table as attribute values (`Item` of each line of an export, or a scan). `as_of` is
-        the time of the data, with a time zone. Events of that second and later are applied on top of it, so the stream
-        must have been read since before that time: start the consumer at TRIM_HORIZON first, and then export. If the
-        sequence number of the last change in the export is known (one shard, or no writes), `sequence` is used instead.
+        `items` are the items of the table as attribute values (`Item` in each line of an export, or the items that a
+        scan returns). `as_of` is the time of the data, with a time zone. Events of that second and later are applied to
+        the exported items. Therefore the stream must have been read since before that time: start the consumer at
+        TRIM_HORIZON first, and then export. If the sequence number of the last change in the export is known (because
+        the stream has one shard, or no writes occurred), pass it as `sequence`, which is used instead of the time.
+
         Raises BadRecordError for an invalid item, StaleExportError if a newer export was already applied, and
         LakeBusyError if other writers prevent the commit. In all these cases, nothing is changed.
         """

@@ -131,7 +131,9 @@ class Buckets:
 
 
 def bucket_of(user_id: str) -> str:
-    """Return the bucket that contains a user and the user's tasks. It is derived from a hash of the user ID."""
+    """Return the name of the bucket that contains a user and the user's tasks. It is derived from a hash of the user
+    ID.
+    """
     return f"{zlib.crc32(user_id.encode()) % BUCKETS:02d}"
 
 

@@ -60,7 +60,7 @@ class Snapshot:
     committed_at: float = 0.0
     """Time of the commit in Unix seconds."""
     generation: int = 0
-    """Number that is part of the names of new files. Vacuum increments it."""
+    """Generation of the lake, which is part of the names of new files. Vacuum increments it."""
     folded: int = 0
     """The latest version whose bronze files are completely merged into the silver layer."""
     baselines: tuple[Baseline, ...] = ()

@@ -54,7 +54,7 @@ class Storage(Protocol):
         """Return the sorted paths of all files below a folder. The result is empty if the folder does not exist."""
 
     def remove(self, path: str) -> None:
-        """Delete a file if it exists."""
+        """Delete a file. Do nothing if the file does not exist."""
 
     def sweep(self, older_than: float) -> int:
         """Delete unfinished files that were last written before `older_than` (in Unix seconds). Return the number of
@@ -129,7 +129,7 @@ class Folder:
         return sorted(files)
 
     def remove(self, path: str) -> None:
-        """Delete a file if it exists."""
+        """Delete a file. Do nothing if the file does not exist."""
         (self._root / path).unlink(missing_ok=True)
 
     def sweep(self, older_than: float) -> int:
@@ -221,7 +221,7 @@ class Bucket:
         return sorted(path.removeprefix(f"{self._root}/") for path in self._fs.find(f"{self._root}/{folder}"))
 
     def remove(self, path: str) -> None:
-        """Delete a file if it exists."""
+        """Delete a file. Do nothing if the file does not exist."""
         try:
             self._fs.rm_file(f"{self._root}/{path}")
         except FileNotFoundError:

@@ -65,7 +65,7 @@ For fields that do not accept `first`, the number is the maximum length of the l
 
 @dataclass(frozen=True)
 class Measure:
-    """The depth and the number of values of a selection of GraphQL fields."""
+    """The depth of a selection of GraphQL fields, and the number of values that it can return."""
 
     depth: int = 0
     complexity: int = 0

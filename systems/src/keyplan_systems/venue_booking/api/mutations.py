@@ -43,7 +43,7 @@ class BookingInput:
     language: Language = Language.ITALIAN
 
     def values(self) -> dict[str, Any]:
-        """Return the input as a dict for the domain rules."""
+        """Return the fields of the input as a dict, which the domain rules validate."""
         return {**vars(self), "contact": vars(self.contact)}
 
 

@@ -28,7 +28,7 @@ FIRST = 25
 
 
 def month_of(text: str) -> date:
-    """Return the first day of the month given as text, such as 2025-11."""
+    """Parse a month such as 2025-11, and return its first day."""
     try:
         if len(text) != len("2025-11"):
             raise ValueError(text)

@@ -40,7 +40,7 @@ for _name, _kind in ENUMS.items():
 
 @strawberry.type(description="A page of a list. Pass the cursor to get the next page. It is null on the last page.")
 class Page(Generic[T]):
-    """A page of a list."""
+    """A page of a list of GraphQL objects."""
 
     entries: list[T]
     cursor: str | None
@@ -197,7 +197,7 @@ class BookingShape:
 
 @strawberry.type(name="UserBooking")
 class UserBookingShape:
-    """A booking in the list of a user's bookings, with a part of its fields."""
+    """A summary of a booking, as it appears in the list of a user's bookings."""
 
     booking_id: strawberry.ID
     date: date

@@ -1,4 +1,4 @@
-"""GraphQL types of payments, lock codes, audit entries and emails."""
+"""GraphQL types for payments, lock codes, audit log entries and emails."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Audience(StrEnum):
 
 
 class NoticeKind(StrEnum):
-    """The kinds of emails about bookings."""
+    """The types of emails about bookings."""
 
     RECEIVED = "received"
     APPROVED = "approved"
@@ -34,7 +34,7 @@ class NoticeKind(StrEnum):
 
     @property
     def audience(self) -> Audience:
-        """The recipients of emails of this kind."""
+        """The recipients of emails of this type."""
         return Audience.ADMINISTRATORS if self in _FOR_ADMINISTRATORS else Audience.CUSTOMER
 
 

@@ -62,7 +62,7 @@ class BookingRequest(_Input):
 
 
 class EventKind(StrEnum):
-    """The kinds of events that reserve slots."""
+    """The types of events that reserve slots."""
 
     PRIVATE_BOOKING = "private_booking"
     PUBLIC_EVENT = "public_event"

@@ -45,8 +45,8 @@ class Actor:
 
 
 def actor_from(subject: str, groups: Collection[str]) -> Actor:
-    """Return the actor for a user ID and the groups in a verified token. The role depends on these groups, not on the
-    role that is stored in the profile.
+    """Return the actor for a verified token, given its subject and its groups. The role depends on these groups, not on
+    the role that is stored in the profile.
     """
     return Actor(subject, Role.ADMIN if ADMINISTRATORS in groups else Role.USER)
 

@@ -191,8 +191,8 @@ def _check_slots(slots: tuple[Slot, ...]) -> None:
 
 
 def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str, ...]) -> None:
-    """Raise ValueError unless the slots of a duration are contiguous. Otherwise, the start and the end of the duration
-    would not describe which slots it contains.
+    """Raise ValueError unless the slots of a duration are contiguous. With a gap between the slots, the start and the
+    end of the duration would not describe which slots it contains.
     """
     for start in range(len(slot_names)):
         if names and names == slot_names[start : start + len(names)]:

@@ -63,7 +63,7 @@ class MailRoom:
 
 
 class CodeKind(StrEnum):
-    """The kinds of emails that are not about a booking."""
+    """The types of emails that are not about a booking."""
 
     VERIFY_EMAIL = "verify_email"
 
@@ -141,7 +141,9 @@ class LetterWriter:
         return message
 
     def _message(self, key: str, created_at: datetime) -> EmailMessage:
-        """Return an email from the venue, without recipients and content."""
+        """Return an email with the headers that all emails from the venue have. The recipients and the body are not
+        set.
+        """
         message = EmailMessage(policy=SMTP)
         message["From"] = _mailbox(self._venue.name, self._room.sender)
         message["Date"] = created_at.astimezone(UTC)

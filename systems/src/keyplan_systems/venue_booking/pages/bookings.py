@@ -296,8 +296,8 @@ def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, re
 
 
 def _outbox_row(site: VenueSite, item: OutboxItem) -> dict[str, Any]:
-    """Return an email in the outbox together with its text. The text is empty if the email cannot be composed under the
-    venue's current rules.
+    """Return an email in the outbox together with its text for the page. The text is empty if the email cannot be
+    composed under the venue's current rules.
     """
     state = {"kind": item.kind, "sent_at": item.sent_at, "failure": item.failure}
     try:

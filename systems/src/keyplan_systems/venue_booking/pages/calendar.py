@@ -69,7 +69,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A slot on the page of a day. It includes only those details of the slot's event that the visitor may view."""
+    """A slot on the page of a day, including the event that holds it. Details that the visitor may not view are
+    omitted.
+    """
 
     slot: str
     hours: str

@@ -35,7 +35,9 @@ _REFUSED: Final = 409
 
 @dataclass(frozen=True)
 class VenueSite:
-    """The objects that all pages of a venue need. Instances are thread-safe."""
+    """The objects that all pages of a venue need, such as the service and the composer of emails. Instances are
+    thread-safe.
+    """
 
     pages: Pages
     service: Service
@@ -116,10 +118,14 @@ def month_of(text: str | None) -> date | None:
 
 
 def number_of(text: str) -> int | str:
-    """Convert an integer from a form. Other text is returned unchanged, so that validation rejects it."""
+    """Convert an integer in a form to an int. Any other text is returned unchanged, so that it is rejected by the
+    validation.
+    """
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def language_from(text: str) -> Language | str:
-    """Convert a language code from a form. Other text is returned unchanged, so that validation rejects it."""
+    """Convert a language code in a form to a language. Any other text is returned unchanged, so that it is rejected by
+    the validation.
+    """
     return Language(text) if text in list(Language) else text

@@ -87,11 +87,11 @@ class Phrases:
         return self(f"slots.{name}") if self.has(f"slots.{name}") else _plain(name)
 
     def slots(self, names: Iterable[str]) -> str:
-        """Return the displayed names of several slots as one text."""
+        """Return the displayed names of several slots, joined to one string."""
         return ", ".join(self.slot(name) for name in names)
 
     def duration(self, name: str) -> str:
-        """Return the displayed name of a duration, as in emails."""
+        """Return the displayed name of a duration. It is the same name as in emails."""
         found: str = load_texts(self.language)["durations"].get(name, _plain(name))
         return found[:1].upper() + found[1:]
 
