@@ -33,7 +33,7 @@ def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
 
 
 class Reader:
-    """Converter of stored items to objects of an entity or view."""
+    """A converter of stored items to objects of an entity or view."""
 
     def __init__(self, spec: EntitySpec, view: type[View[Any]] | None = None) -> None:
         """Create a converter to objects of `view` or, if it is None, of the entity."""
@@ -149,7 +149,7 @@ def plan_reader(plan: Plan) -> Reader:
 
 
 class Sorter:
-    """Matcher that determines to which entity each item in a query or scan result belongs.
+    """A matcher that determines to which entity each item in a query or scan result belongs.
 
     If an item has a discriminator, its value determines the entity. Otherwise, the key determines it: of all entities
     in the table whose key templates match, the one with the most specific template is chosen. The declaration order and

@@ -106,7 +106,7 @@ def _program(
 
 
 class FindPageOptions(FindOptions, total=False):
-    """Options of an ad-hoc query that returns one page."""
+    """The options of an ad-hoc query that returns one page."""
 
     limit: int | None
     """The maximum number of results."""
@@ -122,7 +122,7 @@ class FindPageOptions(FindOptions, total=False):
 
 
 class FindAllOptions(FindOptions, total=False):
-    """Options of an ad-hoc query that reads all pages."""
+    """The options of an ad-hoc query that reads all pages."""
 
     page_size: int | None
     """The maximum number of items that one request reads before filtering."""
@@ -219,7 +219,7 @@ def _get_all(
 
 
 class DirectCalls:
-    """Fast path for calls that need a single request, compiled to plain functions once for each pattern.
+    """A fast path for calls that need a single request. Each pattern is compiled once to a plain function.
 
     The fast path sends the request directly, without a program (a generator that yields requests), so it cannot retry.
     After an error, the call is repeated with `run_call`, which treats the error as the response to its first request.

@@ -117,7 +117,7 @@ def report_once(unreadable: Unreadable | None) -> Unreadable | None:
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """Options that select which results a call returns."""
+    """The options that select which results a call returns."""
 
     limit: int | None = None
     """The maximum number of results."""
@@ -176,7 +176,7 @@ def _check_segment(segment: object) -> None:
 
 
 class RangeReader:
-    """Reader of the results of queries and scans, compiled once per pattern."""
+    """A reader of the results of queries and scans, compiled once per pattern."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

@@ -81,7 +81,7 @@ def _endpoint(console_url: str) -> tuple[str, str]:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """URL handler that refuses redirects, because they could send the token to another address."""
+    """A URL handler that refuses redirects, because they could send the token to another address."""
 
     def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
         return None

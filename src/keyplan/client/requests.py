@@ -168,7 +168,7 @@ def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> flo
 
 @dataclass(frozen=True)
 class Retries:
-    """Settings for the number of attempts and the random waits between them.
+    """The settings for the number of attempts and the random waits between them.
 
     Raises ValueError if the number of attempts is less than 1, or a wait is not a valid number of seconds.
     """
@@ -203,9 +203,9 @@ class Context:
     creates_tables: bool = False
     """Whether missing tables are created when they are first used."""
     ready: set[Plan] = field(default_factory=set)
-    """Plans that were checked and have no faults."""
+    """The plans that were checked and have no faults."""
     tables: set[Schema] = field(default_factory=set)
-    """Tables that were checked, and created if they were missing."""
+    """The tables that were checked, and created if they were missing."""
     token_times: dict[str, float] = field(default_factory=dict)
     """Maps each idempotency token to the time of its first attempt, in seconds since 1970."""
     meter: Meter | None = None
@@ -373,7 +373,7 @@ UNDECLARED = "undeclared "
 
 
 class Meter:
-    """Counter of consumed capacity units, as in `connect("data.db", meter=meter)`. Connections can share a meter."""
+    """A counter of consumed capacity units, as in `connect("data.db", meter=meter)`. Connections can share a meter."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

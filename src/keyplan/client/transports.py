@@ -206,7 +206,7 @@ _UNSUPPORTED = frozenset(
         "NotImplementedException",
     }
 )
-"""Error codes of DynamoDB and compatible servers for operations that they do not support."""
+"""The error codes with which DynamoDB and compatible servers reject operations that they do not support."""
 _CHANGES = "consumers of changes"
 _EXPIRY = "the expiry (ttl=...)"
 _BACKUPS = "the backups (point_in_time_recovery=...)"

@@ -59,9 +59,9 @@ class SystemCard:
     """The health of the system: "ok", "degraded" or "failing"."""
     checks: Mapping[str, str]
     start: str
-    """URL of the system's pages, or an empty string if it has none."""
+    """The URL of the system's pages, or an empty string if the system has none."""
     api: str
-    """URL of the system's API description."""
+    """The URL of the system's API description."""
     tables: Sequence[str]
     patterns: Sequence[Mapping[str, str]]
     """The patterns of the system, each with the members name, doc, operation, where, key, read units and
@@ -83,7 +83,7 @@ class Overview:
     workers: Sequence[WorkerCard] = ()
     """All background workers, including those that do not belong to a system."""
     endpoint: str = ""
-    """URL of the server's DynamoDB endpoint, or an empty string if it has none."""
+    """The URL of the server's DynamoDB endpoint, or an empty string if it has none."""
     csrf: str = field(default="", repr=False)
     """The CSRF token to include in the sign-in forms."""
     console: str = ""

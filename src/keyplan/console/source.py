@@ -42,7 +42,7 @@ class CallReceipt:
     error: str = ""
     """The error code, or an empty string for a successful call."""
     items: int | None = None
-    """Number of returned items, or None if the response contains no list of items."""
+    """The number of returned items, or None if the response does not contain a list of items."""
     scanned: int | None = None
     request: Mapping[str, Any] = field(default_factory=dict, repr=False)
 

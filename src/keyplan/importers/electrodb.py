@@ -206,7 +206,7 @@ def _collection(pattern: Node) -> list[str]:
 
 
 class _Reader:
-    """Converter for the schema of one entity."""
+    """A converter for the ElectroDB schema of one entity."""
 
     def __init__(self, schema: _Schema, types: dict[str, str], gaps: list[str]) -> None:
         self._schema, self._types, self._gaps = schema, types, gaps

@@ -203,7 +203,7 @@ def _reads(value: Mapping[str, object], kind: type) -> bool:
 
 
 class _Planner:
-    """Planner that derives the fields and keys of one entity."""
+    """A planner that derives the fields and keys of one entity."""
 
     def __init__(
         self, table: SourceTable, source: SourceEntity, unclaimed: Sequence[str], discriminator: str | None

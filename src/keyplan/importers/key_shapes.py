@@ -162,7 +162,7 @@ def is_distinctive(column: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class ItemKind:
-    """Sample items of the same kind, whose keys have the same form."""
+    """A group of sample items of the same kind, whose keys have the same form."""
 
     name: str
     """The name of this kind of item, taken from an attribute that contains the kind, or from the words in the keys, or

@@ -97,9 +97,7 @@ def _identifier(name: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Source code in brackets, such as the arguments of a call or the elements of a list, with its elements
-    as parts.
-    """
+    """A list of source code parts in brackets, such as the arguments of a call or the elements of a list."""
 
     opening: str
     parts: Sequence[Part]

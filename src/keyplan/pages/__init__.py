@@ -300,4 +300,4 @@ def _timestamp(value: datetime) -> str:
 
 
 FILTERS: Final = MappingProxyType({"number": _number, "plural": _plural, "timestamp": _timestamp})
-"""Jinja filters that are available in all templates."""
+"""The Jinja filters that are available in all templates."""

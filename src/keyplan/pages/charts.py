@@ -21,7 +21,7 @@ _DOTS: Final = 40
 points are.
 """
 _BEFORE: Final = frozenset("$€£")
-"""Units that are written before the number. Other units are written after it."""
+"""The units that are written before the number. Other units are written after it."""
 _SERIES: Final = 6
 """The number of colors for series in keyplan.css."""
 

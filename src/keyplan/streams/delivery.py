@@ -63,7 +63,7 @@ class Counts:
 
 @dataclass
 class Segment:
-    """Stream records that are delivered together, and the state of their delivery."""
+    """A sequence of stream records that are delivered together, and the state of their delivery."""
 
     records: list[Sorted]
     changes: list[Changes] | None

@@ -315,7 +315,7 @@ def key_text(value: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """Table cell that displays an attribute value."""
+    """A table cell that displays an attribute value."""
 
     kind: str
     text: str

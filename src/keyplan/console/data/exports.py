@@ -27,7 +27,7 @@ _TYPES: Final = {
 REST: Final = "(other attributes)"
 """The CSV column for all attributes that do not occur on the first page of results."""
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "|")
-"""First characters that make a spreadsheet evaluate a string as a formula."""
+"""The first characters of strings that a spreadsheet would evaluate as a formula."""
 _NUMBER: Final = re.compile(r"-?[0-9][0-9.]*([eE][+-]?[0-9]+)?")
 
 

@@ -25,7 +25,7 @@ class IndexKeys:
     """The key attributes of a table or of one of its indexes."""
 
     name: str
-    """Name of the index, or an empty string for the table."""
+    """The name of the index, or an empty string for the table."""
     pk: str
     sk: str = ""
     kind: str = "table"

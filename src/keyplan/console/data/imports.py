@@ -32,10 +32,10 @@ class ImportResult:
 
     written: int = 0
     existing: int = 0
-    """Number of items that were not written because an item with the same key exists."""
+    """The number of items that were not written because an item with the same key exists."""
     refused: int = 0
     problems: list[str] = field(default_factory=list)
-    """Error messages for the first rejected items."""
+    """The error messages for the first rejected items."""
 
 
 def routes(console: Frame) -> list[Route]:

@@ -21,11 +21,11 @@ class Row:
     """An item, displayed as a row of an HTML table."""
 
     cells: list[Cell | None]
-    """Cells of the row in the order of the columns, or None where the item does not have the attribute."""
+    """The cells of the row in the order of the columns. A cell is None if the item does not have the attribute."""
     key: str
-    """Encoded primary key of the item, or an empty string if the result does not contain it."""
+    """The encoded primary key of the item, or an empty string if the result does not contain it."""
     path: str
-    """Path of the item's page, relative to the console's root, or an empty string without a key."""
+    """The path of the item's page, relative to the console's root, or an empty string if the key is unknown."""
     key_text: str
     size: int
     further: int

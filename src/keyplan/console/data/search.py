@@ -56,7 +56,7 @@ class SearchError(ValueError):
 
 @dataclass(frozen=True)
 class AttributeFilter:
-    """One condition on an attribute in the search form."""
+    """A condition on an attribute in the search form."""
 
     attribute: str
     operator: str = "="
@@ -75,14 +75,14 @@ class Search:
     sk_high: str = ""
     filters: list[AttributeFilter] = field(default_factory=list)
     limit: int = 0
-    """Number of items to read for a page, or 0 for the default."""
+    """The number of items to read for a page, or 0 for the default."""
     descending: bool = False
     consistent: bool = False
     attributes: str = ""
     """The comma-separated paths of the attributes to return, or an empty string for all attributes."""
     columns: list[str] = field(default_factory=list)
     sort: str = ""
-    """Attribute by which the page is sorted, with a leading "-" for descending order."""
+    """The attribute by which the page is sorted, with a leading "-" for descending order."""
     grouped: bool = True
     start: str = ""
 

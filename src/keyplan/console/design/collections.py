@@ -35,7 +35,7 @@ class AttributeCell:
 
     name: str
     type: str
-    """DynamoDB type descriptor: S, N, B, BOOL, NULL, SS, NS, BS, L or M."""
+    """The DynamoDB type descriptor of the attribute: S, N, B, BOOL, NULL, SS, NS, BS, L or M."""
     text: str
     tooltip: str = ""
     """A longer version of the text, if `text` is truncated."""
@@ -46,13 +46,13 @@ class ItemRow:
     """An item, shown as a row of a collection."""
 
     entity: str
-    """Name of the entity, or an empty string if the item belongs to no entity."""
+    """The name of the item's entity, or an empty string if the item does not belong to an entity."""
     color: int | None
     sort: tuple[AttributeCell, ...]
     cells: tuple[AttributeCell, ...]
     bytes: int
     path: str
-    """Path of the item's page, relative to the console's root."""
+    """The path of the item's page, relative to the console's root."""
 
     def named(self, name: str) -> AttributeCell | None:
         """Return the cell of the attribute with the given name, or None if the item does not have it."""

@@ -105,7 +105,7 @@ class Costs:
     curve: tuple[tuple[float, float, float], ...]
     """The points of the cost curve. Each consists of the load factor, the total cost, and the cost of requests."""
     unrated: frozenset[str] = frozenset()
-    """Names of the patterns that declare no rate."""
+    """The names of the patterns that declare no rate."""
 
     @property
     def by_pattern(self) -> list[PatternCost]:

@@ -40,7 +40,7 @@ class Input:
     """A form field for a parameter of a pattern, or for one field of a parameter whose type is a model."""
 
     name: str
-    """Name of the form field: the parameter name, or parameter.field for a field of a model."""
+    """The name of the form field: the parameter name, or parameter.field for a field of a model."""
     label: str
     annotation: Any
     widget: Widget

@@ -27,7 +27,7 @@ _NAMES: Final = 150
 """The maximum number of names of one kind in a bucket. Any further names are counted as OTHER."""
 _KEYS: Final = 500
 _KEYS_S: Final = 300.0
-"""Time in seconds after which a new set of key counters is started."""
+"""The time in seconds after which a new set of key counters is started."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LoadSpan:
     name: str
     title: str
     step_s: int
-    """Duration of a bucket in seconds."""
+    """The duration of a bucket in seconds."""
     buckets: int
 
     @property
@@ -196,7 +196,7 @@ class UndeclaredUse:
     """The requests that match no declared pattern and have the same short description."""
 
     form: str
-    """Short description of the requests, such as "Query app/open"."""
+    """The short description of the requests, such as "Query app/open"."""
     detail: str
     """The condition, filter or changes of the latest of these requests, with its values."""
     first_s: float
@@ -211,7 +211,7 @@ class LoadWindow:
     span: LoadSpan
     now: float
     since: float
-    """Start of the recording, in seconds since 1970."""
+    """The time at which the recording started, in seconds since 1970."""
     buckets: tuple[Mapping[Name, LoadCounts], ...]
     """The counts in each bucket, the oldest bucket first. The last bucket is incomplete."""
 

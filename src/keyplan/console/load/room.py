@@ -108,10 +108,10 @@ class PatternForecast:
     design: str
     table: str
     declared: float | None
-    """Declared average calls per second, or None if the design declares no rate."""
+    """The declared average number of calls per second, or None if the design declares no rate."""
     peak: float | None
     measured: float
-    """Measured requests per second."""
+    """The measured number of requests per second."""
     expected_units: float
     """The predicted number of read and write units of a call."""
     measured_units: float | None
