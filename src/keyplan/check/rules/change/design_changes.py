@@ -327,8 +327,8 @@ def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
     the same values, and two stored items can already have the same value.
 
     Fix: first deploy a version that deletes the guard items of deleted items, and then a version that writes guard
-    items for new items. Add guard items for the stored items, and resolve values that several items share. Rely on
-    uniqueness only after that.
+    items for new items. Add guard items for the stored items, and resolve duplicate values. Rely on uniqueness only
+    after that.
 
     Source: developer guide, "Amazon DynamoDB Transactions: how it works"; AWS Database Blog, "Simulating Amazon
     DynamoDB unique constraints using transactions".

@@ -19,8 +19,8 @@ from keyplan.design.planning.plan import Plan
 def copy_not_updated(subject: Subject) -> Iterator[Finding]:
     """Denormalized copy is not updated
 
-    Finds entities that contain a copy of another entity's field, if a write changes the original field, and none of the
-    transactions with this write also changes the copy. An entity is assumed to contain a copy if three conditions are
+    Finds entities that contain a copy of another entity's field, if a write changes the original field, and no
+    transaction with this write also changes the copy. An entity is assumed to contain a copy if three conditions are
     met: its key consists of fields of the other entity, it contains the other entity's key fields, and both entities
     have a field with the same name and choices.
 

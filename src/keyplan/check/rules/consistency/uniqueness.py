@@ -96,9 +96,9 @@ def orphaned_uniqueness_guard(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? The value cannot be used again, although its owner no longer exists or has another value.
 
-    Fix: declare `unique=("email",)`. In the transaction that writes an owner, keyplan then also
-    writes, replaces or deletes the item that reserves the value. If you declare a guard entity yourself, delete the
-    guard in each transaction that deletes the owner or changes the value.
+    Fix: declare `unique=("email",)`. keyplan then writes, replaces or deletes the item that reserves the value in the
+    same transaction as the owner. If you declare a guard entity yourself, delete the guard in each transaction that
+    deletes the owner or changes the value.
 
     Source: AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
     """

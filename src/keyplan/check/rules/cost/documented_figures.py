@@ -40,8 +40,9 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
     write or read capacity units. Also finds claims that a number of read or write requests are free, if the design has
     on-demand tables.
 
-    Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class and 25 provisioned write and
-    read capacity units each. It applies to the whole account, not to each table. On-demand requests are not included.
+    Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class, 25 provisioned write
+    capacity units and 25 provisioned read capacity units. It applies to the whole account, not to each table. On-demand
+    requests are not included.
 
     Fix: state the cost that `keyplan price` computes for the design, and subtract the free tier once for the account.
 
@@ -167,10 +168,11 @@ def wrong_units(subject: Subject) -> Iterator[Finding]:
     Finds patterns whose claimed capacity units are impossible for a call (error), or lower than the estimate for the
     declared item counts and sizes (warning). One finding lists the patterns with the same claim.
 
-    Why is this bad? A write uses one unit per KB, rounded up, and a delete uses at least one. Every index that contains
-    the item adds as many units as its projection requires, and twice as many if the index key changes. "0.5 WCU" and
-    "1.5 WCU" are impossible, and so is "1 WCU" for an item in an index. A read of 4 KB uses one unit if it is
-    consistent, and half a unit otherwise. Items that a filter removes are billed like returned items.
+    Why is this bad? A write uses one write unit per KB, rounded up, and a delete uses at least one write unit. Every
+    index that contains the item adds as many units as its projection requires, and twice as many if the index key
+    changes. "0.5 WCU" and "1.5 WCU" are impossible, and so is "1 WCU" for an item in an index. A read of 4 KB uses one
+    read unit if it is consistent, and half a read unit otherwise. Items that a filter removes are billed like returned
+    items.
 
     Fix: use the figures from `keyplan explain` and `keyplan verify`, and state the item size to which they apply.
 

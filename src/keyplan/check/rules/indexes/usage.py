@@ -136,8 +136,8 @@ _SMALL_BYTES = 1024
 def over_projection(subject: Subject) -> Iterator[Finding]:
     """Index contains items that are never read
 
-    Finds entities in an index that no query on the index returns. Also finds indexes that project whole items of more
-    than 1 KB, if patterns only count the items or read views of them.
+    Finds entities that are in an index although no query on the index returns them. Also finds indexes that project
+    whole items of more than 1 KB, if patterns only count the items or read views of them.
 
     Why is this bad? Each item in the index is a copy that is written, stored and billed. An item is in the index if it
     has the index's key attributes, even if this is unintended: a field of another entity can have the same name as a

@@ -47,7 +47,7 @@ optional_primary_key = fault_rule(
     another value in the primary key, and put the field into the key of an index: an item without the field is not in
     the index.
 
-    Source: developer guide, "Core components of Amazon DynamoDB", primary key.
+    Source: developer guide, "Core components of Amazon DynamoDB" (primary key).
     """,
 )
 

@@ -116,9 +116,9 @@ def _not_findable(entity: EntitySpec, names: tuple[str, ...], queried: BoundKey 
 def full_table_scan(subject: Subject) -> Iterator[Finding]:
     """Pattern scans the whole table
 
-    Finds scans of tables and indexes that are larger than one page (1 MB) or of unknown size. Scans of sparse indexes
-    are not reported, and neither are scans that cost less than the design's `cost_floor` per month at their declared
-    rate. One finding lists the scans of a table or index.
+    Finds scans of tables and indexes whose size exceeds one page (1 MB) or is unknown. Scans of sparse indexes are not
+    reported, and neither are scans that cost less than the design's `cost_floor` per month at their declared rate. One
+    finding lists the scans of a table or index.
 
     Why is this bad? A scan reads every item and is billed for it, even if a filter removes the item. Each GB uses
     131,072 read units with eventual consistency, and twice as many with strong consistency. A scan of a large table
@@ -201,9 +201,9 @@ multi_attribute_key_query = fault_rule(
     accepts conditions on the sort key attributes from the first one on, without gaps. Only the last of these conditions
     can be a range.
 
-    Fix: pass values for the missing attributes, or add an index whose key starts with the attributes that are known.
+    Fix: pass values for the missing attributes, or add an index whose key starts with the known attributes.
 
-    Source: developer guide, "Multi-attribute keys" of global secondary indexes, querying.
+    Source: developer guide, "Multi-attribute keys" of global secondary indexes (querying).
     """,
 )
 

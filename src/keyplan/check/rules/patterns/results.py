@@ -279,8 +279,9 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
 def range_end_excluded(subject: Subject) -> Iterator[Finding]:
     """Range excludes keys that start with its upper bound
 
-    Finds range conditions on the sort key whose bound is only a prefix of keys. With BETWEEN and <=, keys that start
-    with the upper bound are excluded (error). With >, keys that start with the lower bound are included (warning).
+    Finds range conditions on the sort key with a bound that is only the start of a key. With BETWEEN and <=, keys that
+    start with the upper bound are excluded (error). With >, keys that start with the lower bound are included
+    (warning).
 
     Why is this bad? Ranges compare whole keys. `BETWEEN "DUE#2025-10-01#" AND "DUE#2025-10-31#"` excludes all tasks of
     the 31st, because `DUE#2025-10-31#task-7` is greater than `DUE#2025-10-31#`. Conversely, `> "DUE#2025-10-31#"`

@@ -43,7 +43,7 @@ too_many_local_indexes = fault_rule(
 
     Fix: use global indexes, which can be added later, unless reads of the index must be strongly consistent.
 
-    Source: developer guide, "Quotas in Amazon DynamoDB", secondary indexes per table.
+    Source: developer guide, "Quotas in Amazon DynamoDB" (secondary indexes per table).
     """,
 )
 
@@ -59,10 +59,10 @@ too_many_global_indexes = fault_rule(
     is increased. Each write of an item is also applied to every index that contains the item, and each index write is
     billed.
 
-    Fix: remove indexes that no pattern reads, let several entities use one index with generic key names (GSI1PK,
+    Fix: remove indexes that no pattern reads, use one index for several entities with generic key names (GSI1PK,
     GSI1SK), or send changes to a search service through the table's stream.
 
-    Source: developer guide, "Quotas in Amazon DynamoDB", secondary indexes per table.
+    Source: developer guide, "Quotas in Amazon DynamoDB" (secondary indexes per table).
     """,
 )
 
@@ -80,7 +80,7 @@ too_many_projected_attributes = fault_rule(
     Fix: project all attributes if most of them are needed. The price of an index write depends on the size of the item
     in the index, not on the kind of projection.
 
-    Source: developer guide, "Quotas in Amazon DynamoDB", projected attributes; API reference, Projection.
+    Source: developer guide, "Quotas in Amazon DynamoDB" (projected attributes); API reference, Projection.
     """,
 )
 
