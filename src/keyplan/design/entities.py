@@ -61,7 +61,7 @@ class View(ReadModel, Generic[E]):
 
 Enforcement = Literal["sentinel", "index", "nothing"]
 OWNER = "keyplan:owner"
-"""The attribute of a uniqueness guard item that contains the key of the item with the unique value."""
+"""The attribute of a guard item that contains the key of the item for which the guard item reserves a unique value."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class EntitySpec:
     """The fields, or combinations of fields, by which the design must be able to find items."""
     volume: Volume | None
     store_key_fields: bool | tuple[str, ...]
-    """Which fields of the primary key templates are also stored as separate attributes: all, none, or the
-    named fields.
+    """Which fields of the primary key templates are also stored as separate attributes: all (True), none (False), or
+    the named fields.
     """
     place: Place
     siblings: Sequence[EntitySpec] = ()
@@ -176,16 +176,16 @@ class EntitySpec:
         return next((bound for bound in self.indexes if bound.index.name == name), None)
 
     def index_only_attributes(self, bound: BoundKey) -> list[BoundKeyAttribute]:
-        """Return the attributes of an index key that exist only for this index.
+        """Return the attributes of an index key that neither store a field nor belong to the primary key.
 
-        Attributes that store a field and attributes of the primary key are excluded.
+        Such attributes exist only for the index.
         """
         own = {stored.attribute for stored in self.fields.values()}
         return [part for part in bound.attributes if part.attribute not in own.union(self.schema.key)]
 
     @property
     def is_in_key_only(self) -> frozenset[str]:
-        """The fields that are stored only as part of a primary key string, and not as separate attributes."""
+        """The fields that are stored only as a part of a primary key string, without a separate attribute."""
         if self.store_key_fields is True:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]

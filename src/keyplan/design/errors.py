@@ -68,7 +68,9 @@ class Place:
     width: int = 0
     """The number of marked characters. If it is 0, the caret marks the rest of `text`."""
     running: CallSite | None = field(default=None, compare=False, repr=False)
-    """The call that made the declaration. It is looked up in the source only when a message shows the location."""
+    """The call that made the declaration. Its position in the source is determined only when a message shows the
+    location.
+    """
 
     def at(self, text: str, offset: int = 0, width: int = 0) -> Place:
         """Return a copy of this location that marks a different text.
@@ -175,7 +177,7 @@ def _find_call(place: Place) -> tuple[int, str, int, int]:
 
 
 def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
-    """Yield the number, the source, and the first and last column of each line of a declaration."""
+    """Yield the line number, the source, and the first and last column of each line of a declaration."""
     span = place.running.span() if place.running is not None else None
     if span is None:
         for number in range(place.line, place.line + _LINES_OF_A_DECLARATION):

@@ -110,7 +110,7 @@ class Param:
 class Each:
     """A stand-in for several values where a single value is expected.
 
-    In a key, a separate request or key is used for each value. In `is_in`, one condition contains all values.
+    In a key, each value results in a separate request or key. In `is_in`, one condition contains all values.
     """
 
     __slots__ = ("values",)
@@ -133,7 +133,7 @@ def each(values: Iterable[T]) -> T:
     """Pass several values where a pattern expects a single value.
 
     In a key, one request is sent for each value, and the results are merged in order. In `F.field.is_in(...)`, the
-    condition matches any of the values, of which there can be 1 to 100.
+    condition matches any of the values. From 1 to 100 values are allowed.
     """
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
@@ -215,7 +215,11 @@ def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
 
 
 def substitute(source: Source, step_sources: Mapping[str, Source]) -> Source:
-    """Replace a parameter of a transaction step with the parameter or constant that the transaction passes for it."""
+    """Return the parameter or constant that a transaction passes for a parameter of one of its steps.
+
+    `step_sources` maps the names of the step's parameters to the values that the transaction passes. Return any other
+    source unchanged.
+    """
     if isinstance(source, Each):
         return Each(substitute(source.values, step_sources)) if isinstance(source.values, Param) else source
     if not isinstance(source, Param) or source._name not in step_sources:

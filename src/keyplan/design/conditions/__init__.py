@@ -1,1 +1,1 @@
-"""Conditions on fields, their evaluation, and the builders that pattern bodies return."""
+"""Conditions on fields, their evaluation, and builders for the objects that pattern bodies return."""

@@ -301,7 +301,7 @@ def _single(bounds: dict[str, Any]) -> dict[str, Any]:
 
 
 class _PartitionKey:
-    """The type of `pk`, which starts a key condition, as in `pk(user_id=user_id)`."""
+    """The class of `pk`, whose call starts a key condition, as in `pk(user_id=user_id)`."""
 
     def __call__(self, *unnamed: Never, **fields: object) -> KeyCondition:
         refuse_positional("pk", unnamed)
@@ -336,7 +336,7 @@ class FieldUpdate:
     negative: bool = False
     """Whether the update subtracts the value instead of adding it."""
     optional: bool = False
-    """Whether the update omits this change if a call passes UNSET as the value."""
+    """Whether a call that passes UNSET as the value omits this change."""
 
     @property
     def word(self) -> str:
@@ -383,7 +383,7 @@ class ItemWrite:
         return self._changed("set", path, value, fields)
 
     def patch(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Set only the fields that a call provides, as in HTTP PATCH. A value of None removes a field.
+        """Set only the fields that a call provides, as in HTTP PATCH. A value of None removes the field.
 
         Declare the parameters as `title: str | Unset = UNSET`. If a call provides no field, the call checks the
         condition and the version, changes nothing, and returns the item.
@@ -503,7 +503,7 @@ def _parts_of(write: ItemWrite) -> dict[str, Any]:
 
 
 class ItemKey(ItemWrite):
-    """The result of `item(...)` with key fields: the full primary key of one item."""
+    """The full primary key of one item: the result of `item(...)` with key fields."""
 
 
 @overload

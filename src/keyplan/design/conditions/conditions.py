@@ -55,9 +55,9 @@ class Condition:
 
 
 def _condition(other: object) -> Condition:
-    """Return an operand of &, | or ~, or raise DesignError if it is not a condition.
+    """Return an operand of &, | or ~ unchanged. Raises DesignError if the operand is not a condition.
 
-    Typical mistakes are a key condition as an operand, or missing parentheses around a comparison.
+    A typical mistake is a key condition as an operand, or a comparison without parentheses.
     """
     if not isinstance(other, Condition):
         refuse(
@@ -220,7 +220,7 @@ class BetweenCondition(Condition):
 class InCondition(Condition):
     """A condition that an operand equals one of several choices.
 
-    A choice of type Each stands for all values passed in a call.
+    A choice that is an Each stands for all values that a call passes.
     """
 
     operand: Operand
@@ -306,7 +306,9 @@ def paths_of(condition: Condition | None) -> Iterator[FieldPath]:
 
 
 def equal_fields(condition: Condition | None) -> set[str]:
-    """Return the fields that a condition requires to equal a single value."""
+    """Return the names of the fields that are compared for equality, either by the condition itself or by one of the
+    conditions that it joins with &.
+    """
     parts = condition.parts if isinstance(condition, AndCondition) else (condition,)
     return {
         part.left.field

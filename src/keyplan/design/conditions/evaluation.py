@@ -46,8 +46,8 @@ _NO_CONSTANT = (*CALL_SOURCES, Operand)
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
-    """Return a condition in which the result of `value` replaces every parameter and constant, including those in
-    paths.
+    """Return a condition in which every parameter and constant, including those in paths, is replaced by the result of
+    calling `value` with it.
 
     For an Each, which stands for several values, `value` returns a list.
     """
@@ -82,7 +82,7 @@ def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
 
 
 def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
-    """Return whether a condition is true for these field values, or None if the result is unknown.
+    """Return True or False if the field values determine the result of a condition. Otherwise, return None.
 
     The value of a field can be MISSING, UNKNOWN, or a Param, whose type is known but whose value is not. Fields without
     a value are UNKNOWN. None and the empty set count as MISSING, because they are not stored.
@@ -112,7 +112,7 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
 
 
 def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
-    """Return the fields that must equal one of several constants, mapped to these constants."""
+    """Map each field that must equal one of several constants to these constants."""
     constants: dict[str, tuple[Source, ...]] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if not isinstance(part, InCondition) or any(isinstance(choice, _NO_CONSTANT) for choice in part.choices):
@@ -182,7 +182,9 @@ _SAME_ORDER = frozenset({str, int, bytes, Decimal})
 
 
 def _comparable(value: Any) -> tuple[str, Any]:
-    """Return the type code of an attribute value, and its content as a Python object that compares as in DynamoDB."""
+    """Return the type code of an attribute value, and an object with its content. Python compares these objects as
+    DynamoDB compares the values.
+    """
     ((code, content),) = encode_value(value).items()
     if code == "N":
         return code, Decimal(content)

@@ -1,7 +1,7 @@
 """Type checks for pattern arguments, compiled once per pattern and run for each call.
 
 Models do not validate values in keys or comparisons. Without a check, a value of the wrong type would produce a key
-that no item has, or a condition that is never true. New field values are not checked here, because the entity's model
+that no item has, or a condition that is never true. New field values need no check, because the entity's model
 validates them.
 """
 
@@ -27,7 +27,7 @@ from keyplan.design.planning.plan import KeyValue, Plan
 TypeCheck = Callable[[Any], bool]
 _NUMBER = int | float | Decimal
 _PART = str | int | Enum | UUID | date
-"""Types of values that can identify a member of a map or list."""
+"""Types of values that can be a map key or a list index in a path."""
 
 
 class ArgumentCheck(NamedTuple):
@@ -35,7 +35,7 @@ class ArgumentCheck(NamedTuple):
 
     parameter: str
     expected: Any
-    """The type annotation that argument values are checked against."""
+    """The type annotation that argument values must match."""
     exact: frozenset[type]
     """Classes whose instances need no further check. They are tested first, because this test is fast."""
     accepts: TypeCheck
@@ -68,8 +68,8 @@ def type_name(annotation: Any) -> str:
 def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[ArgumentCheck, ...]:
     """Return a check for each parameter whose type is known and whose values are not validated by a model.
 
-    The type of a parameter comes from its annotation, or from the field that it is compared with or assigned to. A
-    parameter for a whole item, or one whose attributes are used, must be an instance of its class.
+    The type of a parameter comes from its annotation, or from the field that it is compared with or assigned to. An
+    argument that is a whole item, or whose attributes the pattern uses, must be an instance of the annotated class.
     """
     expected: dict[str, Any] = {}
     instances: dict[str, ArgumentCheck] = {}
@@ -108,7 +108,9 @@ def has_validator(annotation: Any) -> bool:
 
 
 def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
-    """Return a check that also runs an annotation's validators. They raise ValidationError for rejected values."""
+    """Return a check that also runs the validators in an annotation. The validators raise ValidationError for values
+    that they reject.
+    """
     adapter, accepts = TypeAdapter(annotation), check.accepts
 
     def validate(value: Any) -> bool:
@@ -329,9 +331,8 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_placeholder(accept: TypeCheck) -> TypeCheck:
-    """Return a check that also accepts None, and the stand-ins for parameters in the body of a transaction.
-
-    None and stand-ins are checked elsewhere.
+    """Return a check that also accepts None, and stand-ins for values that are not known yet, such as the parameters of
+    a transaction.
     """
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 

@@ -34,7 +34,9 @@ class Suppression:
     """The rule's code, such as KP405."""
     reason: str
     on: str = ""
-    """The table, entity, index or pattern whose finding is suppressed. Empty for the whole design."""
+    """The table, entity, index or pattern for which the finding is suppressed. If it is empty, the finding is
+    suppressed for the whole design.
+    """
     place: Place = UNKNOWN_PLACE
 
 
@@ -158,7 +160,7 @@ def _module_name(module: ModuleType) -> str:
 
 
 def _file(module: ModuleType) -> str:
-    """Return a module's file, or the module's name if it has no file, as with a namespace package."""
+    """Return the path of a module's file, or the name of a module without a file, such as a namespace package."""
     return str(getattr(module, "__file__", None) or module.__name__)
 
 

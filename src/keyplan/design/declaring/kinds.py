@@ -126,7 +126,7 @@ def check_options(options: Mapping[str, Any], known_options: frozenset[str]) -> 
 
 
 def facts_from_options(options: Mapping[str, Any]) -> Facts:
-    """Return the declared properties of a pattern, such as its rate and claims, from its options."""
+    """Return the declared properties in a pattern's options, such as its rate and claims."""
     after = as_tuple("after", options.get("after", ()), str, 'write after="save", the name of a pattern, or several')
     guards = as_tuple(
         "guards", options.get("guards", ()), str, 'write guards="save", the name of a pattern, or several'

@@ -1,4 +1,4 @@
-"""Loading a design in which some declarations are invalid.
+"""Functions that load a design in which some declarations are invalid.
 
 The statements of the module run one by one. A statement that raises an error is skipped. Later statements that use a
 name from a skipped statement are skipped too, because they would only repeat the first failure.
@@ -71,7 +71,7 @@ def _forget_tables(names: set[str]) -> None:
 
 
 def _source(target: str) -> Path | None:
-    """Return the source file of a module name or file path, or None if it has no source file."""
+    """Return the path of the source file for a module name or file path, or None if a source file does not exist."""
     if is_file_path(target):
         path = Path(target)
     else:

@@ -79,7 +79,9 @@ def _place(function: Callable[..., Any], source: str, node: ast.expr) -> tuple[P
 
 
 def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
-    """Return the source and the syntax tree of a function, or an empty string and an empty tree if it has no source."""
+    """Return the source and the syntax tree of a function. If the source is not available, return an empty string and
+    an empty tree.
+    """
     for find in (_compiled_lines, inspect.getsource):
         try:
             source = textwrap.dedent(find(function))
@@ -196,7 +198,7 @@ class Page(Sequence[T]):
     def of(self, entity: type[U], /) -> list[U]:
         """Return the items of this page that belong to one entity, in order.
 
-        A base class that is not an entity selects the items of all its subclasses.
+        If the class is not an entity but a base class of entities, return the items of all its subclasses.
         """
         entities = [item for item in self.items if isinstance(item, entity)]
         return [item for item in entities if type(item) is entity] if "__keyplan__" in vars(entity) else entities
@@ -270,7 +272,7 @@ class Facts:
 
 
 def as_claims(claims: Any) -> tuple[Claim, ...]:
-    """Return a claim, or a list of claims, as a tuple."""
+    """Return claims as a tuple. `claims` is a single claim or a list of claims."""
     return tuple(claims) if isinstance(claims, (list, tuple)) else (claims,)
 
 
@@ -578,7 +580,7 @@ def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
 
 
 def params_in(term: object) -> Iterator[Param]:
-    """Yield every parameter in an object that a pattern's body returns."""
+    """Yield every parameter that occurs in the object that a pattern's body returns."""
     if isinstance(term, Param):
         yield term
     elif isinstance(term, Each):

@@ -1,4 +1,4 @@
-"""Faults that prevent the creation of a table as it is declared.
+"""Checks for faults that prevent DynamoDB from creating a declared table.
 
 Source: developer guide, "Quotas in Amazon DynamoDB", "Supported data types and naming rules" and "Time to Live"; API
 reference, CreateTable.

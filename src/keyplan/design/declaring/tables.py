@@ -308,7 +308,7 @@ class Table:
     def put(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare a write that creates an item or replaces the existing one. The decorated function returns
+        """Declare a write that creates an item or, if the item exists, replaces it. The decorated function returns
         item(new).
         """
         return self._declare("put", (entity,), options)

@@ -1,8 +1,8 @@
 """Ad-hoc calls without a declared pattern, such as `db.get(Task, user_id="ada", task_id="1")`.
 
 Each ad-hoc call is run as a call to a generated pattern, which is planned, checked and compiled like a declared
-pattern. The pattern is built once for each entity or, for queries, once for each query shape: the condition with its
-values replaced by parameters.
+pattern. The pattern is built once for each entity or, for queries, once for each query shape, which is the condition
+with its values replaced by parameters.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
 
 
 _MODEL_CLASS = type(Entity)
-"""The metaclass of entities and views. Comparing with it is faster than an issubclass check."""
+"""The metaclass of entities and views. Comparing a class's type with it is faster than calling issubclass."""
 
 
 def _check_class(method: str, entity: object, of: type[ReadModel]) -> None:
@@ -219,9 +219,9 @@ def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> 
 def query_call(
     terms: Sequence[Any], options: Mapping[str, Any], *, kind: Literal["query", "count"] = "query", method: str = ""
 ) -> Call[Any]:
-    """Return the call for an ad-hoc query or count. `terms` are the entities, followed by the key condition.
+    """Return the call for an ad-hoc query or count. `terms` contains the entities, followed by the key condition.
 
-    `method` is the connection method to name in messages, if it is not the same as `kind`.
+    `method` is the name of the connection's method in error messages. If it is empty, `kind` is used.
     """
     entities, condition = tuple(terms[:-1]), terms[-1] if terms else None
     method = method or kind
@@ -236,7 +236,9 @@ def query_call(
 
 
 class _QueryShape:
-    """An ad-hoc query, split into its values and its shape: the condition with the values replaced by parameters."""
+    """An ad-hoc query, split into its values and its shape. The shape is the condition with its values replaced by
+    parameters.
+    """
 
     def __init__(
         self,

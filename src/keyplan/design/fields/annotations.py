@@ -186,7 +186,7 @@ def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
 
 
 def is_set_type(annotation: Any) -> bool:
-    """Return True for a set type that does not include None. An empty set of such a type is stored as an absent
+    """Return True if an annotation is a set type without None. An empty set of such a type is stored as an absent
     attribute.
     """
     annotation, optional = without_none(annotation)
@@ -410,9 +410,10 @@ def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
 
 
 def attribute_of(info: FieldInfo) -> Attribute:
-    """Return a field's storage settings: its Attribute, including one nested in an optional type, or the defaults.
+    """Return a field's storage settings: its Attribute, which can be nested in an optional type, or the default
+    settings.
 
-    A serialization alias is used as the attribute name if the Attribute does not set one.
+    If the Attribute does not set a name, a serialization alias is used as the attribute name.
     """
     marks = [mark for mark in info.metadata if isinstance(mark, Attribute)] or list(_attributes_in(info.annotation))
     mark = marks[-1] if marks else Attribute()
@@ -466,15 +467,17 @@ def check_union_attributes(annotation: Any) -> None:
 
 
 def check_aliases(model: type[BaseModel]) -> None:
-    """Raise UnstorableTypeError if a model has fields with aliases, but does not also accept the field
-    names as input.
+    """Raise UnstorableTypeError if a field of a model has an alias, unless the model also accepts the field name as
+    input.
     """
     for name in model.model_fields:
         check_alias(model, name)
 
 
 def check_alias(model: type[BaseModel], name: str) -> None:
-    """Raise UnstorableTypeError if a field has an alias, and the model does not also accept the field name as input."""
+    """Raise UnstorableTypeError if the field `name` has an alias, unless the model also accepts the field name as
+    input.
+    """
     config = model.model_config
     if config.get("populate_by_name") or config.get("validate_by_name"):
         return

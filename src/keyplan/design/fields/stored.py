@@ -52,7 +52,7 @@ _TEXT_ONLY = frozenset({str})
 
 
 def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
-    """Return a timestamp as a fixed-width string that sorts by time, in UTC with a Z suffix.
+    """Return a timestamp as a fixed-width string in UTC with a Z suffix. The strings sort by time.
 
     The default precision is microseconds. Raises ValueError for a timestamp without a time zone.
     """
@@ -183,7 +183,7 @@ def _encode_model(model: BaseModel) -> dict[str, AttributeValue]:
 
 @lru_cache(maxsize=4096)
 def _member_encoders(model: type[BaseModel]) -> tuple[tuple[str, str, Encoder], ...]:
-    """Return the name, stored name and encoder of each field of a nested model."""
+    """Return a tuple for each field of a nested model: the field's name, its stored name, and its encoder."""
     marks = {name: attribute_of(info) for name, info in model.model_fields.items()}
     return tuple(
         (name, mark.name or name, encode_value if mark.stored is None else _TIMESTAMP_ENCODERS[mark.stored])
@@ -378,9 +378,10 @@ def _decode_model(model: type[BaseModel], value: AttributeValue) -> Any:
 
 @lru_cache(maxsize=4096)
 def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, Callable[[], Any] | None], ...]:
-    """Return the name, stored name and decoder of each field of a nested model.
+    """Return a tuple for each field of a nested model: the field's name, its stored name, its decoder, and a function
+    or None.
 
-    The fourth element is the function that creates the value of a required field whose attribute is absent, or None.
+    The function creates the value of a required field whose attribute is absent.
     """
     members = []
     for name, info in model.model_fields.items():

@@ -82,7 +82,7 @@ class AutomatonBuilder:
         self.end = end
 
     def machine(self) -> Automaton:
-        """Return the automaton, without empty transitions and dead states."""
+        """Return the automaton without empty transitions and dead states."""
         reach = [self._closure(state) for state in range(len(self._edges))]
         edges = tuple(
             tuple(edge for inner in reach[state] for edge in self._edges[inner]) for state in range(len(reach))
@@ -191,9 +191,9 @@ def without_empty(machine: Automaton) -> Automaton:
 
 
 def _without(machine: Automaton, delimiter: str) -> Automaton:
-    """Return an automaton without the words that make a following delimiter ambiguous.
+    """Return an automaton without the words after which the position of a delimiter is ambiguous.
 
-    It accepts a word only if the delimiter, appended to the word, does not also occur earlier in the resulting string.
+    The automaton accepts a word only if `word + delimiter` contains the delimiter at its end and nowhere else.
     """
     width = len(delimiter)
     singles = [CharSet.of(character) for character in dict.fromkeys(delimiter)]
@@ -220,10 +220,10 @@ def _overlap(text: str, delimiter: str) -> int:
 
 
 def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety: int = 1) -> Iterator[str]:
-    """Yield words that both automata accept, shortest first. If no word is yielded, none exists.
+    """Yield words that both automata accept, shortest first. If they do not share a word, yield nothing.
 
-    Higher limits yield more of the shared words, but not all. `visits` limits the visits to each pair of states, and
-    `variety` the number of example characters for each transition.
+    Not every shared word is yielded: `visits` limits the visits to each pair of states, and `variety` limits the number
+    of example characters for each transition.
     """
     counts: Counter[tuple[int, int]] = Counter()
     waiting = deque([(left.start, right.start, "")])

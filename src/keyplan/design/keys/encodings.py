@@ -60,7 +60,8 @@ class EncodingError(ValueError):
 class KeyPartError(ValueError):
     """Raised if a value cannot be used in a key.
 
-    `delimiter` is set if the value contains the delimiter, so that its key could equal the key of other values.
+    `delimiter` is set if the value contains the delimiter that follows it. Such a value could produce the same key as
+    other values.
     """
 
     def __init__(self, field: str, value: Any, problem: str, delimiter: str | None = None) -> None:
@@ -297,7 +298,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """A precision of dates and times, with its string format.
+    """A precision of dates and times, with the string format of such values.
 
     `write` formats a UTC timestamp or a date, and `read` is the inverse.
     """

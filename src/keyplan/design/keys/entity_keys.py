@@ -1,5 +1,5 @@
-"""Keys of entities in the table and in each index, built from templates or stored fields, and sparse index
-conditions.
+"""Keys of entities in the table and its indexes. They are built from templates or stored fields, and an index key can
+have a condition, which makes the index sparse.
 """
 
 from __future__ import annotations
@@ -252,7 +252,9 @@ def declared_fields(fields: Mapping[str, StoredField]) -> dict[str, DeclaredFiel
 
 
 def find_index(schema: Schema, name: str, place: Place) -> Index:
-    """Return the index with this name. Raises DesignError at the given location if the table has no such index."""
+    """Return the index with this name. Raises DesignError at the location `place` if the table does not have such an
+    index.
+    """
     index = schema.index(name)
     if index is None:
         names = ", ".join(candidate.name for candidate in schema.indexes) or "none"

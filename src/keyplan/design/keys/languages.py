@@ -181,7 +181,7 @@ EMPTY_TEXT = Word("")
 
 
 def words(texts: tuple[str, ...]) -> Language:
-    """Return the language that consists of exactly these strings."""
+    """Return the language that contains exactly these strings."""
     return OneOf(tuple(Word(text) for text in texts))
 
 

@@ -168,10 +168,11 @@ def _values_of_prefix(parts_template: BoundTemplate, text: str) -> Mapping[str, 
 def _first_shared(
     left: Automaton, right: Automaton, make: Callable[[tuple[str, ...]], Overlap | None]
 ) -> Overlap | None:
-    """Return the first shared key that can be verified, or None if no key is shared.
+    """Return the first shared key that can be verified. If the automata share keys but none of them can be verified,
+    return an unverified one.
 
-    If no shared key can be verified, return an unverified one. `make` returns the overlap for the strings of a key, or
-    None if no values produce them.
+    Return None if the automata do not share a key. `make` returns the overlap for the strings of a key, or None if the
+    key cannot be verified.
     """
     first = None
     few = shared_words(left, right)
@@ -262,9 +263,9 @@ def _matches_anywhere(pattern: str, value: str) -> bool:
 
 
 def _key_machine(templates: Sequence[BoundTemplate], barred: CharSet) -> Automaton:
-    """Return the automaton of keys that the templates produce, except keys with an empty attribute.
+    """Return the automaton of the keys that the templates produce.
 
-    Keys whose values contain characters in `barred` are excluded.
+    Keys with an empty attribute, and keys whose values contain characters in `barred`, are excluded.
     """
     keys = AutomatonBuilder()
     for index, template in enumerate(templates):
@@ -287,8 +288,8 @@ def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: Ch
 
 
 def _known_parts(prefix: Prefix, known_fields: Collection[str]) -> tuple[BoundPart, ...]:
-    """Return the parts of a template that precede its first unknown field. If `prefix` is a string, return it as a
-    single part.
+    """Return the parts of a template that precede its first unknown field. If `prefix` is a string, return a single
+    part with this string.
     """
     if isinstance(prefix, str):
         return (Text(prefix),) if prefix else ()

@@ -188,7 +188,7 @@ def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> E
 
 
 def is_text(field: DeclaredField) -> bool:
-    """Return True if a field's values are strings, which can contain delimiters and can be escaped."""
+    """Return True if the values of a field are strings. Such values can contain delimiters and can be escaped."""
     return _kind(field) is str
 
 
@@ -298,7 +298,9 @@ class BoundPlaceholder:
 
     @property
     def pattern(self) -> str:
-        """A regular expression that matches the placeholder's string in a key. Decoding validates the string."""
+        """A regular expression for the placeholder's string in a key. It can also match invalid strings, which decoding
+        rejects.
+        """
         encoding = self.encoding
         if not self.guarded:
             return encoding.pattern

@@ -55,7 +55,7 @@ _GREATEST_OF_BYTES = ("", "\x7f", "\u07ff", "\uffff")
 def _compiled(
     template: BoundTemplate, otherwise: Callable[[Mapping[str, Any]], str]
 ) -> Callable[[Mapping[str, Any]], str]:
-    """Return a generated function that renders keys quickly, and passes values that it cannot render to `otherwise`."""
+    """Return a generated function that renders keys quickly. It passes values that it cannot render to `otherwise`."""
     functions: Callable[[Mapping[str, Any]], str] = _generated([template], "text0", otherwise)
     return functions
 
@@ -266,7 +266,7 @@ class BoundTemplate:
         return "".join(pieces), tuple(dict.fromkeys(used))
 
     def variants(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return every possible key with these values.
+        """Return every key that the template can produce with these values.
 
         The placeholders of all other fields must have a limited set of strings, such as shards or choices. A lossy
         placeholder with few strings, such as {id:shard(8)}, is expanded if its field is not given. Raises MissingField
@@ -517,7 +517,7 @@ class BoundTemplate:
 
 
 def _just_past(text: str) -> str:
-    """Return a string that sorts just after all strings that start with `text`, by incrementing its last character."""
+    """Return a string that sorts just after all strings that start with `text`."""
     for end in range(len(text), 0, -1):
         character = next_character(text[end - 1])
         if character is not None:

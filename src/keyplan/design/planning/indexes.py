@@ -128,7 +128,9 @@ def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
 
 
 def _is_fixed_at_creation(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if an index key contains only Created() and primary key fields, which updates never change."""
+    """Return True if an index key contains only primary key fields and fields declared with Created(). Updates never
+    change these fields.
+    """
     created, own = set(entity.write_times("created")), {part.attribute for part in entity.index_only_attributes(bound)}
     shared = {part.attribute for other in entity.indexes if other is not bound for part in other.attributes}
     return (
@@ -169,8 +171,8 @@ def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...
 
 
 def _values_after(change: ItemWrite) -> dict[str, Source]:
-    """Return the field values that are known after an update. A changed field whose new value is not known
-    is UNKNOWN.
+    """Map fields to the values that are known after an update. A changed field whose new value is not known maps to
+    UNKNOWN.
     """
     values: dict[str, Source] = {**change.assumed, **change.key}
     for action in change.actions:
@@ -297,7 +299,7 @@ def _plural(does: str) -> str:
 
 
 def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
-    """Return the fields of an entity that an index neither projects nor contains in its keys.
+    """Return the fields of an entity that are neither projected to an index nor part of its keys.
 
     Return an empty list if the index never contains items of the entity.
     """

@@ -156,7 +156,7 @@ class Plan:
     replaceable: Condition | None = None
     """The condition under which a create, with exists="must_not", replaces an existing item."""
     version: Source = None
-    """The version that the stored item must have. For a whole item, the version in that item."""
+    """The version that the stored item must have. If a whole item is written, this is the version in that item."""
     item: Source = None
     """The item that is written, or the list of items of a batch."""
     actions: tuple[FieldUpdate, ...] = ()
@@ -213,7 +213,7 @@ class Plan:
         return self.reads_first or (self.operation == "PutItem" and bool(self.entity.sentinels))
 
     def fields_read(self, entity: EntitySpec) -> Iterable[str]:
-        """Return the names of the fields that are returned for an entity: those of the view, or all fields."""
+        """Return the names of the fields that a read returns for an entity: the fields of the view, or all fields."""
         return entity.fields if self.view is None else self.view.model_fields
 
     @property

@@ -98,7 +98,7 @@ def batch_request(plan: Plan) -> BatchRequest:
 
 
 def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None, now_s: float = 0) -> Request:
-    """Build the request of a call, or the first request of a call that sends several, such as a long batch.
+    """Build the request of a call. If the call sends several requests, such as a long batch, build the first one.
 
     `now_s` is the time of the call, in seconds since 1970. To build the steps of a transaction one by one, use
     `Transaction.calls`. The guard items that reserve unique values are not included: a connection adds them, because

@@ -43,7 +43,7 @@ class ItemBuilder:
         self._is_encoded = not (self._other_key or self._indexes or self._discriminator)
 
     def item(self, entity: Entity, written: Values | None = None) -> Item:
-        """Return the item for an object. `written` contains field values that replace those of the object."""
+        """Return the item for an object. `written` contains field values that replace the values of the object."""
         values: Values = {**entity.__dict__, **written} if written else entity.__dict__
         if self._is_encoded:
             return self._encode(values)
@@ -109,9 +109,8 @@ _SETS = frozenset({set, frozenset})
 
 
 def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], AttributeValue | None]:
-    """Return a function that builds a key attribute from field values.
-
-    It returns None if a stored field has no value.
+    """Return a function that builds a key attribute from field values. The function returns None if a stored field has
+    no value.
     """
     if part.template is not None:
         render = part.template.render
@@ -122,7 +121,7 @@ def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], Attribute
 
 
 def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue | None]:
-    """Return a function that encodes a field's value. It returns None if the field has no value."""
+    """Return a function that encodes a field's value. The function returns None if the field has no value."""
     name, encode = field.name, field.encode
 
     def make(values: Values) -> AttributeValue | None:
@@ -245,7 +244,7 @@ def prefix_text(part: BoundPlaceholder, value: Any) -> str:
 
 
 _WRITTEN_OUT = frozenset({"", "utc_s", "utc_ms", "utc_us"})
-"""The placeholder specs that convert a timestamp to a string that starts with its date."""
+"""The placeholder specs that encode a timestamp as a string that starts with its date."""
 
 
 _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]] = {

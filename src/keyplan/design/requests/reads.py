@@ -52,7 +52,7 @@ class GetRequest:
         return {"TableName": table, "Key": self.key(arguments), **self.members}
 
     def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
-        """Return the keys of a batch read, in the order of the values in the call."""
+        """Return the keys of a batch read, in the order in which the call passes the values."""
         assert self._walk is not None, "a batch goes over several values"
         return [self.key({**arguments, WALK_VALUE: value}) for value in self._walk(arguments)]
 
@@ -113,9 +113,10 @@ class RangeRequest:
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
-        """Return the arguments with which to build the request for each distinct partition that a call reads.
+        """Return one set of arguments for each distinct partition that a call reads. Each set is used to build the
+        request for one partition.
 
-        For several partitions, each element contains the arguments of the call and the value that selects the
+        If a call reads several partitions, each set contains the arguments of the call and the value that selects the
         partition.
         """
         if self._walk is None:

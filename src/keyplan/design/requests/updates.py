@@ -306,9 +306,7 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Return an effect for each index key whose fields an upsert does not change, but whose value is known for a new
-    item.
-    """
+    """Return an effect for each index key that an upsert does not change, but whose value is known for a new item."""
     key_sources = _key_sources(plan)
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
@@ -361,7 +359,7 @@ class _IndexEffects:
         return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
 
     def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:
-        """Add the clauses that set or remove index key attributes in a call to `clauses`."""
+        """Add to `clauses` the clauses that set or remove index key attributes in a call."""
         attributes: dict[str, AttributeValue | None] = {}
         for index, sources, check_leaves in self._effects:
             values = {}
@@ -420,7 +418,7 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
-    """Return the key attributes of the index keys that an update does not change. `touched` are the index keys that it
+    """Return the attributes of the index keys that an update does not change. `touched` contains the index keys that it
     changes.
     """
     changed = {id(bound) for bound in touched}
