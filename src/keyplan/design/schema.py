@@ -14,9 +14,9 @@ from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
-"""The content of stream records.
+"""The item images that stream records contain.
 
-UNSTATED means that the design mentions a stream, but not the content of its records.
+UNSTATED means that the design declares a stream without the content of its records.
 """
 IMAGES: dict[str, frozenset[str]] = {
     "KEYS_ONLY": frozenset(),
@@ -48,8 +48,8 @@ class Index:
     sort: tuple[str, ...]
     """The names of the sort key attributes. Empty if the index has no sort key."""
     project: Projection | tuple[str, ...] | None
-    """The projected non-key attributes: all, none, or the named ones. None if the design does not declare the
-    projection.
+    """The projected non-key attributes: "all", "keys" for none of them, or their names. None if the design does not
+    declare the projection.
     """
     billing: Provisioned | None = None
     place: Place = UNKNOWN_PLACE
@@ -65,7 +65,8 @@ class Index:
     def projects(self, attribute: str, table_key: Sequence[str]) -> bool:
         """Return True if the index contains an attribute of the table's items.
 
-        An index whose projection is not declared contains all attributes.
+        `table_key` contains the names of the table's key attributes, which every index contains. An index whose
+        projection is not declared counts as containing all attributes.
         """
         if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
             return True
@@ -142,15 +143,15 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
 @checked_call
 @dataclass(frozen=True)
 class TTL:
-    """A time to live setting: items expire at the time in one of their attributes, in epoch seconds."""
+    """A time to live setting. An item expires at the time in the attribute `attribute`, in epoch seconds."""
 
     attribute: str
     means: str = ""
     """The effects that the design expects when an item expires, other than its deletion."""
     sets: Mapping[str, object] = field(default_factory=dict)
-    """Fields whose values the design expects to change when an item expires.
+    """The field values that the design expects an item to have after it expires.
 
-    DynamoDB never changes fields at that time: it deletes the item.
+    DynamoDB does not change fields at that time, but deletes the item.
     """
 
     def __post_init__(self) -> None:
@@ -177,7 +178,9 @@ class Schema:
     discriminator: str | None
     """The attribute that names the entity of each item. None if the keys identify the entity."""
     literal: bool
-    """Whether requests contain only what the patterns state, without conditions for expiry or other entities."""
+    """Whether requests contain only the conditions that the patterns declare, without additional conditions for expiry
+    or for items of other entities.
+    """
     place: Place
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 
 
 def _is_whole(value: object, least: float = 0.0) -> bool:
-    """Return True if a value is a whole number, such as 1e6 or 1_000_000, and at least `least`."""
+    """Return True if a value is a whole number, such as 1e6 or 1_000_000, that is not less than `least`."""
     return is_number(value, least) and value == int(value)  # type: ignore[call-overload]
 
 
@@ -49,7 +49,7 @@ class Rate:
 @checked_call
 @dataclass(frozen=True)
 class Bytes:
-    """The sizes of items in bytes. They include attribute names and values, as DynamoDB computes item sizes."""
+    """The sizes of items in bytes, as DynamoDB computes them: attribute names and values are included."""
 
     average: int
     p99: int | None = None
@@ -98,9 +98,9 @@ class Volume:
     count: int
     bytes: Bytes | None = None
     distinct: Mapping[str, Distinct | int | Shares] = field(default_factory=dict)
-    """For each field, the number of its distinct values, or the share of items with each value."""
+    """Maps each field to the number of its distinct values, or to the share of items with each value."""
     present: Mapping[str, float] = field(default_factory=dict)
-    """For each optional field, the share of items that have the field."""
+    """Maps each optional field to the share of items that have the field."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count):

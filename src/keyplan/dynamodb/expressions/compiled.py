@@ -73,7 +73,8 @@ class _Checked:
 
 @dataclass(frozen=True, slots=True)
 class CompiledCondition(_Checked):
-    """A compiled condition or filter. `test(item, values)` tests an item. Pass {} for an item that does not exist.
+    """A compiled condition or filter. `test(item, values)` returns True if an item satisfies it. Pass {} for an item
+    that does not exist.
 
     The test is False for every item that does not satisfy all conditions in `required`.
     """
@@ -143,9 +144,10 @@ class KeyCondition(_Checked):
     problem: str | None
 
     def check_form(self) -> None:
-        """Raise ValidationError if the condition does not have the form of a key condition, for example because of OR.
+        """Raise ValidationError if the condition does not have the form of a key condition, for example because it
+        contains OR.
 
-        DynamoDB checks this after it checks for unused placeholders and before it looks up the table.
+        DynamoDB makes this check after it checks for unused placeholders and before it looks up the table.
         """
         if self.problem is not None:
             raise ValidationError(self.problem)
@@ -282,9 +284,8 @@ def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
 def _checked(
     plan: CheckPlan, paths: Sequence[ResolvedPath]
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[Step, ...]]:
-    """Return the attributes, names and values that an expression uses, and the steps of its checks.
-
-    They become the fields of a `_Checked` object.
+    """Return the values of the fields of a `_Checked` object: the attributes, names and values that an expression uses,
+    and the steps of its checks.
     """
     return _attributes(paths), frozenset(plan.names.used), frozenset(plan.values_used), tuple(plan.steps)
 

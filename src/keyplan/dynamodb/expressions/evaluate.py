@@ -1,4 +1,4 @@
-"""Compilation of checked conditions to closures that test an item.
+"""Compilation of checked conditions into closures that test an item.
 
 Each node becomes one closure. Everything that does not depend on the item is computed at compile time. If an attribute
 is missing or the types differ, every comparison is false except <>, which is true.
@@ -247,7 +247,7 @@ def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> 
 
 
 def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
-    """Return True if a string or binary value contains `part`, or if a set or list contains it as a member."""
+    """Return True if a string or binary value contains `part`, or if a set or list has the member `part`."""
     if value is None or part is None:
         return False
     ((type_code, content),) = value.items()
@@ -272,8 +272,8 @@ _FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
 
 
 class Required(NamedTuple):
-    """A condition that every matching item satisfies: an attribute equals the value of a placeholder, or starts with
-    it.
+    """A condition that every matching item satisfies: the value of an attribute equals the value of a placeholder, or
+    starts with this value.
     """
 
     attribute: str

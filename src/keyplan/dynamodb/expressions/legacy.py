@@ -116,7 +116,7 @@ def _filter_match(condition: Mapping[str, Any]) -> _Match:
 
 
 def check_arguments(operator: str, arguments: Sequence[AttributeValue]) -> None:
-    """Raise ValidationError if the values of a comparison operator have the wrong number, types or order."""
+    """Raise ValidationError if the number, types or order of the arguments is not valid for a comparison operator."""
     if not _is_valid_count(operator, len(arguments)):
         raise ValidationError(messages.argument_count(operator))
     if len({type_of(argument) for argument in arguments}) > 1:
@@ -186,8 +186,8 @@ class LegacyKeyCondition:
     arguments: dict[str, tuple[AttributeValue, ...]]
 
     def indexable_arguments(self, name: str) -> tuple[AttributeValue, ...]:
-        """Return the values that a key attribute is compared with, or an empty tuple if key conditions do not support
-        the operator.
+        """Return the values with which a key attribute is compared. Return an empty tuple if key conditions do not
+        support the comparison operator.
         """
         return self.arguments[name] if self.operators.get(name) in _KEY_OPERATORS else ()
 

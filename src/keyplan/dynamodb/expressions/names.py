@@ -18,7 +18,7 @@ from keyplan.dynamodb.values.types import Values
 from keyplan.errors import ValidationError
 
 ResolvedPath: TypeAlias = tuple[str | int, ...]
-"""A document path without placeholders: strings for map members, integers for list elements."""
+"""A document path without placeholders: strings are attribute names and map keys, and integers are list indexes."""
 
 _CACHED_KEYS = 1024
 _PLACEHOLDER = re.compile(r"[#:][A-Za-z0-9_]+\Z").match
@@ -58,7 +58,7 @@ def path_text(path: ResolvedPath) -> str:
 
 
 def check_names(names: Mapping[str, str] | None) -> None:
-    """Raise ValidationError if ExpressionAttributeNames is invalid. Call this before parsing expressions."""
+    """Raise ValidationError if ExpressionAttributeNames is invalid. Call this function before parsing expressions."""
     if names is None:
         return
     if not names:
@@ -71,7 +71,9 @@ def check_names(names: Mapping[str, str] | None) -> None:
 
 
 def check_values(values: Values | None) -> None:
-    """Raise ValidationError if a key of ExpressionAttributeValues is invalid. Call this before checking the values."""
+    """Raise ValidationError if a key of ExpressionAttributeValues is invalid. Call this function before checking the
+    values.
+    """
     if values is None:
         return
     if not values:
@@ -100,7 +102,7 @@ def check_placeholders(
     used_names: AbstractSet[str],
     used_values: AbstractSet[str],
 ) -> None:
-    """Raise ValidationError for names and values that no expression of the request uses."""
+    """Raise ValidationError if the request defines names or values that none of its expressions uses."""
     if names and not names.keys() <= used_names:
         raise _unused("ExpressionAttributeNames", names, used_names)
     if values and not values.keys() <= used_values:

@@ -63,7 +63,7 @@ class _Open:
 
 
 def read_operand(cursor: Cursor) -> Operand:
-    """Parse a path, a value or a function call, which may be in parentheses."""
+    """Parse an operand, which may be in parentheses: a path, a value or a function call."""
     opened: list[_Open] = []
     while True:
         if cursor.kind == "(":
@@ -179,7 +179,7 @@ def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def _closes_operand(cursor: Cursor, frames: list[_Frame]) -> bool:
-    """Return True if a ")" at the cursor closes parentheses around a single operand, which is then compared.
+    """Return True if a ")" at the cursor closes parentheses around a single operand of a comparison.
 
     For example, in `(size(a)) > :n`, the result is True after `size(a)`.
     """

@@ -11,7 +11,9 @@ from keyplan.dynamodb.values import attribute
 from keyplan.dynamodb.values.types import AttributeValue, Item, Values
 
 Get: TypeAlias = Callable[[Item, Values], AttributeValue | None]
-"""A function that returns the value of an operand, given an item and the values of a request. None means no value."""
+"""A function that returns the value of an operand, given an item and the values of a request. It returns None if the
+operand does not have a value.
+"""
 
 _UNSIZED = frozenset({"N", "BOOL", "NULL"})
 
@@ -30,7 +32,7 @@ def compile_path(path: ResolvedPath) -> Get:
 
 
 def descend(value: AttributeValue | None, steps: ResolvedPath) -> AttributeValue | None:
-    """Return the value at a path inside a value, or None if it does not exist."""
+    """Return the value at a path inside another value, or None if the path does not exist."""
     for step in steps:
         if value is None:
             return None
@@ -133,7 +135,7 @@ def _project_members(members: dict[str, AttributeValue], tree: _Tree) -> dict[st
 
 
 def _project_value(value: AttributeValue, tree: _Tree) -> AttributeValue | None:
-    """Return the part of a value that a tree of paths selects, or None if it selects nothing."""
+    """Return the part of a value that a tree of paths selects, or None if the value contains none of the paths."""
     if "M" in value:
         members = _project_members(value["M"], tree)
         return {"M": members} if members else None

@@ -111,7 +111,9 @@ class Cursor:
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)].kind
 
     def expect(self, kind: str) -> Token:
-        """Return the current token and move to the next one. Raises ValidationError if the token is of another kind."""
+        """Return the current token and move to the next token. Raises ValidationError if the current token is of a
+        different kind.
+        """
         if self.kind != kind:
             raise self.syntax_error()
         return self.advance()

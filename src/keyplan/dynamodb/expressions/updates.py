@@ -1,5 +1,5 @@
-"""Compilation of checked updates to closures that compute the new item. The module also computes the size charge of an
-update and the types that it assigns.
+"""Compilation of checked updates into closures that compute the new item. The module also computes the size charge of
+an update and the types that it assigns.
 
 Every action reads the item as it was before the update. The new item is a new dict, in which only documents on changed
 paths are copied. List indexes refer to the list before the update. After all actions, the gaps of removed elements are
@@ -40,14 +40,14 @@ Read: TypeAlias = Callable[[Item, Values], AttributeValue]
 Effect: TypeAlias = Callable[[AttributeValue | None, Item, Values], AttributeValue | None]
 """A function that returns the new value at a path, given the current value, the old item and the request's values.
 
-None means that the path is removed.
+If the function returns None, the path is removed.
 """
 
 
 @dataclass(slots=True)
 class Branch:
-    """The change at an attribute name or list index: an effect, or the changes to members or elements
-    inside the value.
+    """The change to an attribute, map member or list element: either an effect that computes its new value, or changes
+    to members or elements inside it.
     """
 
     effect: Effect | None = None
@@ -57,7 +57,7 @@ class Branch:
 
 
 def compile_branches(update: Update, names: Names) -> dict[str, Branch]:
-    """Return the changes of an update, by top-level attribute."""
+    """Return a mapping from each top-level attribute that an update changes to its change."""
     root = Branch()
     for action in actions_of(update):
         branch = root
@@ -163,7 +163,7 @@ def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) ->
 
 
 def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
-    """Delete members from a set. Return None if the set is then empty.
+    """Delete members from a set. Return None if no members are left.
 
     Raises ValidationError with the message `mismatch` if the types differ.
     """

@@ -36,14 +36,15 @@ not_a_number: Template1 = (NOT_A_NUMBER_EMPTY + ": {}").format
 
 
 def not_a_number_older(text: str) -> str:
-    """Return the message of DynamoDB's older validation code for an invalid number. It has no colon before an empty
-    number.
+    """Return the message of DynamoDB's older validation code for an invalid number.
+
+    The message for an empty string does not contain a colon.
     """
     return not_a_number(text) if text else NOT_A_NUMBER_EMPTY
 
 
 def string_set_duplicates(members: Sequence[str]) -> str:
-    """Return the message of DynamoDB's newer validation code for a string set with duplicates, which quotes the
+    """Return the message of DynamoDB's newer validation code for a string set with duplicates. The message quotes the
     members.
     """
     listed = ", ".join(f'"{member}"' for member in members)

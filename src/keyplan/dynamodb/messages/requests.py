@@ -88,8 +88,8 @@ def detected(faults: Sequence[str]) -> str:
 
 
 def enveloped(message: str) -> str:
-    """Return the message with the prefix that PutItem, UpdateItem and DeleteItem add to errors found before the table
-    is read.
+    """Return a message with the prefix that PutItem, UpdateItem and DeleteItem add to the messages of errors that are
+    found before the table is read.
     """
     return message if _DETECTED.match(message) else ENVELOPE + message
 

@@ -46,7 +46,8 @@ def capacity_changing(name: str, change: str) -> str:
 def stream_changing(name: str, change: str, label: str, operation: str) -> str:
     """Return the message for a change that is requested while a table's stream is being enabled or disabled.
 
-    `change` is the requested change, a key of _WANTED_LATER.
+    `name` is the name of the table, `label` is the label of the stream, and `operation` is the operation that is in
+    progress on the stream. `change` is the requested change, a key of _WANTED_LATER.
     """
     detail = f"Table: {name} Stream: {label} Operation: {operation}"
     if change == "stream":
@@ -59,7 +60,7 @@ def stream_changing(name: str, change: str, label: str, operation: str) -> str:
 def class_changing(name: str, change: str, table_class: str) -> str:
     """Return the message for a change that is requested while the table class is changing.
 
-    `change` is the requested change, a key of _WANTED_LATER.
+    `change` is the requested change, a key of _WANTED_LATER, and `table_class` is the new table class.
     """
     detail = f"TableClassUpdateInProgress: {table_class}"
     if change == "on-demand":

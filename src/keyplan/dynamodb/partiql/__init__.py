@@ -5,5 +5,5 @@
     translate                   conditions and updates as compiled expressions
 
 These modules do not depend on tables. Source: developer guide, "PartiQL - a SQL-compatible query language for Amazon
-DynamoDB"; the messages are those of DynamoDB, recorded by public conformance suites.
+DynamoDB". The messages are those of DynamoDB, recorded by public conformance suites.
 """

@@ -288,7 +288,7 @@ def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
 
 
 def equality(term: Term) -> tuple[str, Term] | None:
-    """Return the attribute and the value of an equality comparison, or None for any other term."""
+    """Return the attribute name and the compared value of an equality comparison, or None for any other term."""
     if not isinstance(term, Infix) or term.operator != "=":
         return None
     for path, value in ((term.left, term.right), (term.right, term.left)):

@@ -46,7 +46,9 @@ def parse(text: str) -> Parsed:
 
 
 def _no_statement(cursor: StatementCursor) -> ValidationError:
-    """Return the error for text that is not a statement. A term with IS, such as `a IS NULL`, has its own message."""
+    """Return the error for text that is not a statement. The error for a term with IS, such as `a IS NULL`, has a
+    different message.
+    """
     try:
         term = read_term(cursor)
         cursor.finish()

@@ -116,7 +116,7 @@ def _read_word_comparison(cursor: StatementCursor, left: Term, level: int) -> Te
 
 
 def _read_choices(cursor: StatementCursor, level: int) -> Term:
-    """Parse the value list of IN. A single term in parentheses is a list of one value, as in the PartiQL parser."""
+    """Parse the value list of IN. A single term in parentheses is a list of one value."""
     if cursor.take_sign("("):
         choices = _read_terms(cursor, level)
         cursor.expect_sign(")", "RIGHT_PAREN")

@@ -54,7 +54,7 @@ def display_value(shape: Shape, content: Any) -> str:
 
 
 def render(shape: Shape, content: Any, level: int = 0) -> str:
-    """Format a value as the Java code of DynamoDB prints it."""
+    """Format a value as the Java code of DynamoDB prints it. `level` is the nesting depth of the value."""
     if content is None:
         return "null"
     match shape:
@@ -133,9 +133,10 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class BrokenConstraint:
-    """A violated constraint: its path, shape, content and text.
+    """A violated constraint, with the path, shape and content of the value that violates it, and the text of the
+    constraint.
 
-    `enum` is True if the violated constraint is an enum.
+    `enum` is True for an enum constraint.
     """
 
     path: Path

@@ -195,7 +195,7 @@ class _Walk:
             raise SerializationError(messages.not_unicode(name))
 
     def blob(self, content: Any, name: str) -> None:
-        """Check that a value is binary data: base64 text in wire form, bytes or str in Python form."""
+        """Check that a value is binary data: base64 text in wire form, and bytes or str in Python form."""
         if self.wire:
             if not isinstance(content, str):
                 raise SerializationError(messages.NOT_BASE64)

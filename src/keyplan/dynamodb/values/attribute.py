@@ -111,8 +111,8 @@ def _measure_any(text: str) -> tuple[str, int]:
 def _measure_plain(text: str) -> tuple[str, int] | None:
     """Return the canonical form and the size of a simple number, or None for other numbers.
 
-    A simple number is at least 1 and short, and has no sign or exponent. It is neither too large nor too precise, so
-    only trailing zeros may have to be removed.
+    A simple number is a short number of at least 1, without a sign or exponent. Its canonical form differs from the
+    number only in trailing zeros, because such a number is neither too large nor too precise.
     """
     integer, point, fraction = text.partition(".")
     if not integer.isdigit() or integer[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
@@ -332,8 +332,9 @@ def binary_bytes(encoded: str) -> int:
 
 
 def number_bytes(text: str) -> int:
-    """Return the size of a canonical number in bytes: one for the exponent, one per two digits, and one more if
-    negative.
+    """Return the size of a canonical number in bytes.
+
+    The size is one byte for the exponent, one byte for every two digits, and one more byte if the number is negative.
     """
     if text.isdigit():
         if text == "0":

@@ -1,8 +1,8 @@
 """Encoding and decoding of stored items, and the two forms of responses.
 
-An item is stored as its canonical wire JSON, the body. The wire form inserts the body into the response unchanged. The
-Python form decodes the body and converts binary values to bytes. Bodies that may contain binary values start with a
-space, which JSON allows, so that reads need not search other bodies for such values.
+An item is stored as canonical JSON in wire form. This JSON is called the body of the item. The wire form inserts the
+body into the response unchanged. The Python form decodes the body and converts binary values to bytes. Bodies that may
+contain binary values start with a space, which JSON allows, so that reads need not search other bodies for such values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def encode(item: Item) -> bytes:
 
 
 def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes | None:
-    """Return bytes that occur in the body of every item with this value in the attribute `name`, or None.
+    """Return bytes that occur in the body of every item with this value in the attribute `name`. Return None if such
+    bytes cannot be determined.
 
     Equal names and scalars are encoded as the same bytes. If `is_prefix` is True, the bytes occur in the body of every
     item in which the attribute starts with the value. Bodies of other items may contain the bytes too, so callers must

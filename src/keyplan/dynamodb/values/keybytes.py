@@ -83,8 +83,8 @@ def partition_prefix(part: bytes) -> bytes:
 
 
 def tie_hash(key: bytes) -> bytes:
-    """Return the hash of an item's stored key, which orders the entries of a global index that have the
-    same index key.
+    """Return the hash of an item's stored key. The hashes determine the order of the entries in a global index that
+    have the same index key.
     """
     digest: bytes = md5(_HASH_SALT + key[_PARTITION_AT:]).digest()  # noqa: S324 - distributes keys, not for security
     return digest[:HASH_BYTES]
@@ -96,8 +96,8 @@ def unescaped(part: bytes) -> bytes:
 
 
 def unterminated(part: bytes) -> bytes:
-    """Return an escaped part without its terminator, which is a prefix of all escaped parts that start with the same
-    value.
+    """Return an escaped part without its terminator. The result is a prefix of all escaped parts that start with the
+    same value.
     """
     return part[: -len(_TERMINATOR)]
 
@@ -127,7 +127,8 @@ def hash_of(key: bytes) -> int:
 
 
 def segment_bounds(segment: int, total: int) -> tuple[bytes, bytes | None]:
-    """Return the inclusive lower key and the exclusive upper key of one of `total` scan segments.
+    """Return the inclusive lower key and the exclusive upper key of a scan segment, given its number and the total
+    number of segments.
 
     The upper key of the last segment is None.
     """

@@ -35,7 +35,9 @@ _LARGEST_LONG = 2**63 - 1
 
 
 def canonical(text: str) -> str:
-    """Return the canonical form of a number. Raises ValidationError if it is invalid, out of range or too precise."""
+    """Return the canonical form of a number. Raises ValidationError if the number is invalid, out of range or too
+    precise.
+    """
     # Most numbers are canonical already, and a number this short is neither too large nor too precise.
     if len(text) <= limits.NUMBER_DIGITS and _CANONICAL(text):
         return text
@@ -48,7 +50,9 @@ def as_decimal(text: str) -> Decimal:
 
 
 def add(left: str, right: str) -> str:
-    """Return the exact sum of two canonical numbers. Raises ValidationError if it is out of range or too precise."""
+    """Return the exact sum of two canonical numbers. Raises ValidationError if the sum is out of range or
+    too precise.
+    """
     if len(left) < 18 and len(right) < 18 and "." not in left and "." not in right:
         return str(int(left) + int(right))
     return _result(_EXACT.add(Decimal(left), Decimal(right)))

@@ -48,7 +48,8 @@ class InvalidValueError(ValidationError):
 
 
 def in_order(kind: str, members: list[str]) -> list[str]:
-    """Return the canonical members of a set of type SS, NS or BS in the order in which DynamoDB returns them.
+    """Return the canonical members of a set in the order in which DynamoDB returns them. `kind` is the set type: SS, NS
+    or BS.
 
     Strings and binary values are sorted by bytes, and numbers by value (observed in DynamoDB, October 2026).
     """
@@ -60,9 +61,9 @@ def in_order(kind: str, members: list[str]) -> list[str]:
 
 
 def listed_with_duplicates(kind: str, members: Sequence[str]) -> list[str]:
-    """Return set members in the order of DynamoDB's message about duplicates.
+    """Return the members of a set with duplicates in the order in which DynamoDB's error message lists them.
 
-    They are sorted up to the first repeated member, and in the order of the request after it.
+    The members before the first repeated member are sorted, and the remaining members are in the order of the request.
     """
     repeat = next(at for at, member in enumerate(members) if member in members[:at])
     return [*in_order(kind, list(members[:repeat])), *members[repeat:]]
