@@ -183,7 +183,7 @@ def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> 
     if it exists, and otherwise from the registration of a new agent.
 
     The credentials of a new agent are stored in the file. Raises AskError if the registration fails, and ValueError if
-    only one of `agent` and `secret` is given or the file is invalid.
+    only one of `agent` and `secret` is given, or if the file is invalid or was created for a different URL.
     """
     if (agent is None) != (secret is None):
         raise ValueError(f"set both {AGENT_VARIABLE} and {SECRET_VARIABLE}, or none of them")

@@ -1,7 +1,8 @@
 """Sample data: a course, a class with its teacher and tutors, and threads with every status.
 
-`load_sample` creates one thread and everything that it requires. `load_class` adds the rest of the class: more pupils,
-a team, tasks, and threads of recent weeks, with times relative to when the data is first loaded.
+`load_sample` creates one thread and everything that it requires. `load_class` creates the other pupils of the class, a
+team, further tasks, and threads of recent weeks. The times of the threads are relative to the time at which the data is
+first loaded.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ _HELD: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Create users, and a thread in which the user Ann asks a question and gets answers. Existing data
-    stays unchanged.
+    """Create the sample users, and a thread in which the user Ann asks a question and gets answers. Existing data stays
+    unchanged.
     """
     load_school(service.database)
     if service.thread(ANN, THREAD).status == NOT_STARTED:
@@ -92,7 +93,7 @@ def _say(service: Service, user_id: str, text: str) -> None:
 
 
 def load_school(database: Database) -> None:
-    """Create the users, groups, items and permissions of the sample data that do not exist yet."""
+    """Create those users, groups, items and permissions of the sample data that do not exist yet."""
     with database.write() as session:
         if session.get(models.GroupRow, EVERYBODY) is not None:
             return

@@ -90,7 +90,8 @@ class Service:
         return threads.get_thread(self.database, self.clock, self.issuer, user_id, key)
 
     def update(self, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread | None:
-        """Change or start a thread. Return None if nothing changes and the user may not read the thread.
+        """Change or start a thread, and return it. Return None if the request changes nothing and the user may not read
+        the thread.
 
         Raises NotAllowedError or BadRequestError if the change is rejected.
         """
@@ -215,7 +216,8 @@ class Service:
         return drain(self.database, self.clock, self.write_entry).written
 
     def write_entry(self, entry: LogEntry) -> None:
-        """Write the opening or closing of a thread to the event log, and update the follow records of the thread.
+        """Write an entry about the opening or closing of a thread to the event log, and update the follow records of
+        the thread.
 
         Repeated calls change nothing.
         """

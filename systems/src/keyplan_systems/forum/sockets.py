@@ -32,7 +32,7 @@ from keyplan_systems.web.sessions import principal_of_session
 from keyplan_systems.web.tokens import Principal
 
 MAX_ACTION_BYTES: Final = 32 * 1024
-"""Maximum size of an action in bytes. It equals the maximum frame size in Amazon API Gateway."""
+"""Maximum size of an action message in bytes. It equals the maximum frame size in Amazon API Gateway."""
 UNSUPPORTED_DATA: Final = 1003
 
 MAX_SOCKETS: Final = 20
@@ -103,8 +103,8 @@ class Sockets:
     def router(self) -> APIRouter:
         """Return the router with the WebSocket route /ws.
 
-        Pages of this server are authenticated by their session. Other clients, which cannot use a cookie, pass the
-        user's identity token as /ws?token=...
+        Connections from pages of this server are authenticated by the browser session. Other clients, which cannot use
+        a cookie, pass the user's identity token in the query string: /ws?token=...
         """
         router = APIRouter()
 

@@ -28,7 +28,7 @@ _FLAGS: Final = ("is_mine", "can_watch", "can_write")
 
 @dataclass(frozen=True, slots=True)
 class ThreadRights:
-    """A user's rights in one thread."""
+    """A user's rights in one thread, as a thread token certifies them."""
 
     key: ThreadKey
     user_id: str
@@ -61,7 +61,7 @@ class ThreadTokenIssuer:
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM, headers={"typ": _TYPE})
 
     def checker(self) -> ThreadTokenChecker:
-        """Return a checker that verifies tokens with the public key."""
+        """Return a checker that verifies the issued tokens with the public key."""
         return ThreadTokenChecker(self._key.public_key(), self._clock)
 
 

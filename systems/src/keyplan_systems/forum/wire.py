@@ -1,4 +1,4 @@
-"""The JSON format of events and notifications, in HTTP responses and in WebSocket messages."""
+"""Functions that convert events and notifications to JSON objects for HTTP responses and WebSocket messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def event_body(event: Event) -> dict[str, Any]:
 
 
 def event_action(event: Event) -> dict[str, Any]:
-    """Return the WebSocket message that reports an event."""
+    """Return the WebSocket message that reports an event to the watchers of its thread."""
     return {"action": ACTIONS[event.type], **event_body(event)}
 
 

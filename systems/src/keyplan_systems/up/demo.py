@@ -27,7 +27,7 @@ class Show:
     """Settings for running the demo in a browser."""
 
     pace_s: float = 1.0
-    """Duration of a step in seconds. With 0, the demo runs as fast as the browser can."""
+    """Duration of a step of the demo in seconds. If it is 0, the demo runs as fast as the browser can."""
     headless: bool = False
 
 

@@ -1,4 +1,6 @@
-"""The home page, with each system's health, workers, sample users, access patterns, findings and costs."""
+"""Collects the data for the home page, which shows the health, workers, sample users, access patterns, findings and
+costs of each system.
+"""
 
 from __future__ import annotations
 

@@ -34,13 +34,13 @@ from keyplan_systems.web.sign_in import SampleSignIn, SignIn
 from keyplan_systems.web.tokens import TokenVerifier
 
 _API_DOCS: Final = ("/docs", "/redoc", "/openapi.json", "/schema.graphql")
-"""Paths at which a system documents its API."""
+"""Paths, relative to a system's path, at which the system documents its API."""
 
 _log = logging.getLogger("keyplan_systems.up")
 
 
 class Host:
-    """The ASGI application that contains all systems."""
+    """The ASGI application that contains the applications of all systems."""
 
     def __init__(
         self,

@@ -85,7 +85,7 @@ class Settings:
     """DynamoDB endpoint to use, as http://host:port or aws://region. If None, the embedded engine is used."""
     sample: bool = True
     log_level: LogLevel = "warning"
-    """Log level. With "info", each request is logged."""
+    """Log level. With "info", a line is logged for each request."""
     issuer: str | None = None
     """Issuer whose tokens are accepted. If it is None, tokens that are signed with the key in the folder
     are accepted.
@@ -93,9 +93,9 @@ class Settings:
     audience: str | None = None
     """Audience that the issuer's tokens must have."""
     keys: str | None = None
-    """URL or file with the issuer's public keys as a JSON Web Key Set (JWKS)."""
+    """URL or file path of the JSON Web Key Set (JWKS) with the issuer's public keys."""
     client_id: str | None = None
-    """ID of this server as a client of the issuer, for sign-in to the web pages."""
+    """ID of this server as a client of the issuer. It is used for sign-in to the web pages."""
     public_url: str | None = None
     """URL at which browsers reach the server, for example through a proxy. If it is None, it is the address at which
     the server listens.
@@ -240,7 +240,7 @@ def _sign_in(
 
 
 def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, clock: Clock) -> TokenVerifier:
-    """Return the verifier for ID tokens, whose audience is the client ID. Raises UpError if the issuer's keys are
+    """Return the verifier for ID tokens. Their audience must be the client ID. Raises UpError if the issuer's keys are
     unavailable.
     """
     assert settings.client_id, "only a client has ID tokens"

@@ -28,7 +28,7 @@ class Hosted:
 
 
 def load(name: str) -> System:
-    """Import a system by its name. Raises KeyError for an unknown name."""
+    """Import a system and return its description. Raises KeyError if `name` is not the name of a system."""
     if name not in NAMES:
         raise KeyError(name)
     system = importlib.import_module(f"keyplan_systems.{name}.app").SYSTEM

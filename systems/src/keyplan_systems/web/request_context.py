@@ -1,4 +1,4 @@
-"""Information about the current request: its ID, its authenticated user, and the number of omitted items."""
+"""Information about the current request, such as its ID, its authenticated user, and the number of omitted items."""
 
 from __future__ import annotations
 

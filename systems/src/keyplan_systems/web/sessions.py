@@ -46,7 +46,7 @@ class Session:
         self._token = hmac.new(key, f"csrf {session_id}".encode(), hashlib.sha256).hexdigest()
 
     def csrf(self) -> str:
-        """Return the session's CSRF token, which forms must send."""
+        """Return the session's CSRF token. Forms on the server's pages must contain it."""
         self.is_used = True
         return self._token
 
@@ -57,7 +57,7 @@ class Session:
 
     @property
     def name(self) -> str:
-        """The display name of the signed-in user, or an empty string."""
+        """The displayed name of the signed-in user, or an empty string if the user is not signed in."""
         if self.principal is None:
             return ""
         name = self.principal.claims.get("name")
@@ -68,8 +68,8 @@ class Sessions:
     """Middleware that reads and sets the session cookie for all applications on the server."""
 
     def __init__(self, app: ASGIApp, key: bytes, clock: Clock | None = None, *, is_secure: bool = False) -> None:
-        """Create the middleware. `key` signs the cookies. If `is_secure` is True, browsers send them only
-        over HTTPS.
+        """Create the middleware. `key` is the key that signs the cookies. If `is_secure` is True, browsers send the
+        cookies only over HTTPS.
         """
         self._app, self._key, self._clock, self.is_secure = app, key, clock or SystemClock(), is_secure
 
@@ -125,7 +125,7 @@ class Sessions:
         return Session(self._key, secrets.token_urlsafe(18), None, is_new=True)
 
     def _read(self, value: str | None) -> Session:
-        """Return the session in a cookie value, or a new session if the value is missing or invalid."""
+        """Return the session that a cookie value contains, or a new session if the value is missing or invalid."""
         if not value:
             return self._new()
         try:

@@ -43,7 +43,7 @@ class Provider:
     issuer: str
     client_id: str
     verifier: TokenVerifier
-    """Verifier for the provider's ID tokens, whose audience is the client ID."""
+    """Verifier for the ID tokens that the provider issues. The audience of these tokens is the client ID."""
     public_url: str
     """URL at which browsers reach this server, without a trailing slash. After sign-in, the provider redirects browsers
     to this URL.
@@ -62,11 +62,11 @@ class SignIn(Protocol):
     """Interface of a sign-in method, which provides routes for signing in and out."""
 
     def routes(self) -> Sequence[Route]:
-        """Return the sign-in routes, relative to the root of the server."""
+        """Return the routes for signing in and out. Their paths are relative to the root of the server."""
 
 
 def system_at(request: Request) -> str:
-    """Return the name of the system to which the user returns after sign-in, or an empty string."""
+    """Return the name of the system to which the user returns after sign-in, or an empty string if it is unknown."""
     return local_path(request.query_params.get("next")).lstrip("/").partition("/")[0]
 
 
@@ -107,7 +107,7 @@ class SampleSignIn(_Base):
         self._people, self._is_local = dict(people), is_local
 
     def routes(self) -> Sequence[Route]:
-        """Return the routes of the sign-in page, its form, and sign-out."""
+        """Return the routes of the sign-in page, of the form on this page, and of sign-out."""
         return [
             Route("/sign-in", self._page, methods=["GET"]),
             Route("/sign-in", self._start, methods=["POST"]),
@@ -169,7 +169,7 @@ class ProviderSignIn(_Base):
         self._metadata: dict[str, Any] | None = None
 
     def routes(self) -> Sequence[Route]:
-        """Return the routes of the sign-in page, the two steps of the code flow, and sign-out."""
+        """Return the routes of the sign-in page, of the two steps of the authorization code flow, and of sign-out."""
         return [
             Route("/sign-in", self._page, methods=["GET"]),
             Route("/sign-in/start", self._start, methods=["GET"]),

@@ -30,7 +30,7 @@ class Resources:
     """Folder for the system's own files. The folder already exists."""
     clock: Clock
     verifier: TokenVerifier
-    """Verifier for the tokens of users."""
+    """Verifier for the bearer tokens of users."""
     runner: str | None = None
     """Name that identifies this process as a reader of streams. It is unique among the running processes.
 
@@ -76,7 +76,7 @@ class Worker:
     caller calls the function again without a pause.
     """
     every_s: float = 1.0
-    """Pause in seconds after a call that found no pending tasks."""
+    """Pause in seconds after a call of `run_once` that found no pending tasks."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,9 @@ class DemoStage:
     url: str
     """URL of the system, without a trailing slash."""
     token: Callable[..., str]
-    """Function that returns a bearer token: `token("ada", roles=("administrators",), email="ada@example.org")`."""
+    """Function that returns a bearer token for a user. Example: `token("ada", roles=("administrators",),
+    email="ada@example.org")`.
+    """
     say: Callable[[str], None]
     """Function that prints a line of text about a step of the demo."""
     folder: Path | None = None
@@ -127,7 +129,7 @@ def json_of(response: httpx.Response) -> Any:
 
 @dataclass(frozen=True)
 class SamplePerson:
-    """A sample user. On a development server, one click signs in as this user."""
+    """A sample user. On a development server, visitors can sign in as this user with one click."""
 
     subject: str
     """User ID, which is the subject of the user's tokens."""
@@ -141,7 +143,7 @@ class SamplePerson:
 
 @dataclass(frozen=True)
 class System:
-    """The description of an example system, which `keyplan up` uses to run the system."""
+    """The description of an example system. `keyplan up` uses it to run the system."""
 
     name: str
     """Name of the system, such as todo or ask_a_human. The name is also used in URL paths and as the name of the
@@ -158,7 +160,7 @@ class System:
     tour: Callable[[Tour], None] | None = None
     """Function that runs the system's part of the demo in a browser."""
     people: tuple[SamplePerson, ...] = ()
-    """Sample users, for the sign-in page of a development server."""
+    """Sample users that are shown on the sign-in page of a development server."""
     start: str | None = None
     """Path of the first web page, relative to the system's path, or None if the system does not have web pages."""
     wording: Callable[[Request], Wording] | None = None

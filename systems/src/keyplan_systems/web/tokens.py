@@ -44,7 +44,7 @@ class TokenError(Exception):
 
 @dataclass(frozen=True)
 class Principal:
-    """The user that a verified token identifies, with the user's roles and all claims."""
+    """The user that a verified token identifies, with the roles and all claims in the token."""
 
     subject: str
     claims: Mapping[str, Any]
@@ -103,7 +103,7 @@ class TokenVerifier:
         return self._keys.may_block
 
     def verify(self, token: str) -> Principal:
-        """Verify a token and return its user.
+        """Verify a token and return the user that it identifies.
 
         Raises TokenError if the token is invalid, and KeysUnavailableError if the issuer's keys are unavailable.
         """

@@ -1,4 +1,4 @@
-"""Browser windows for `keyplan demo --browser`, which show a scenario at a pace that viewers can follow.
+"""Controls the browser windows of `keyplan demo --browser`. They show a scenario at a pace that viewers can follow.
 
     ada = tour.open("ada")                               # signed in, in a window at the left
     tour.say(ada, "Ada adds a task")
@@ -91,7 +91,7 @@ class Actor:
 
 @dataclass
 class Tour:
-    """The browser windows for the demo of one system."""
+    """The browser windows in which one system runs its part of the demo."""
 
     browser: Browser
     url: str
@@ -100,9 +100,9 @@ class Tour:
     report: Callable[[str], None]
     """Function that prints a line of text about a step of the demo."""
     pace_s: float = 1.0
-    """Duration of a step of the demo in seconds. With 0, the demo runs as fast as the browser can."""
+    """Duration of a step of the demo in seconds. If it is 0, the demo runs as fast as the browser can."""
     has_windows: bool = True
-    """False if the browser is headless."""
+    """Whether the browser shows windows. False for a headless browser."""
     actors: list[Actor] = field(default_factory=list)
 
     def open(self, person: str = "", path: str = "app/") -> Actor:
@@ -168,8 +168,8 @@ class Tour:
 
 @contextmanager
 def started(*, headless: bool) -> Iterator[Browser]:
-    """Start Chromium, preferably the one that is installed on this machine, and yield the browser. It is closed at the
-    end of the block.
+    """Start Chromium and yield the browser. An installed Chromium is preferred to the one that Playwright provides. The
+    browser is closed at the end of the `with` block.
 
     Raises BrowserMissingError if Playwright, a browser or a display is missing.
     """
