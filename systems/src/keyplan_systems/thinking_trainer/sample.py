@@ -1,4 +1,4 @@
-"""Sample data: the seed scenarios, and users who can sign in to a development server."""
+"""Sample data: the seed scenarios, and the users who can sign in to a development server."""
 
 from __future__ import annotations
 

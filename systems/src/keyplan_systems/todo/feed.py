@@ -40,7 +40,7 @@ CONSUMER = "todo-lake"
 BATCH_RECORDS = 5_000
 """Maximum number of stream records per write to the lake."""
 SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
-"""Maximum number of seconds since the last read of a shard for which the stream cannot have trimmed unread records."""
+"""Number of seconds after a read of a shard in which the stream cannot trim unread records."""
 CLOCKS_DIFFER = timedelta(minutes=5)
 """Maximum time by which this clock may be ahead of the service's clock, which dates the changes.
 

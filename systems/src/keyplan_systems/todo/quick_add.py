@@ -1,8 +1,7 @@
-"""Parses a task from a line of text: the due date in words, the priority after `!`, the category after `#`, and the
-title.
+"""Parses a task from a line of text: due date in words, priority after `!`, category after `#`, and title.
 
- read_line("Pay the rent friday !high #home", date(2026, 11, 24))
- -> {"title": "Pay the rent", "due_date": date(2026, 11, 27), "priority": "high", "category": "home"}
+    read_line("Pay the rent friday !high #home", date(2026, 11, 24))
+    -> {"title": "Pay the rent", "due_date": date(2026, 11, 27), "priority": "high", "category": "home"}
 
 These dates are recognized: today, tomorrow, a weekday (the next one, never today), next week, in 3 days, in 2 weeks, 12
 dec, 12 december 2027, dec 12, 2026-12-12. A date must not be part of a longer word. Only the last date in a line is

@@ -213,7 +213,7 @@ def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list
 def write_sent(
     letter: OutboxItem, sent_at: datetime, expires_at: datetime, notification: NotificationItem
 ) -> list[WriteCall[Any]]:
-    """Mark an email in the outbox as sent, and add it to the user's history."""
+    """Mark an email in the outbox as sent, and add it to the history of the user's emails."""
     return [close_letter(letter, sent_at, None, expires_at), remember_letter(notification)]
 
 

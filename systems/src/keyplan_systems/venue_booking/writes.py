@@ -214,5 +214,5 @@ def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, exp
 
 @venue.create(NotificationItem)
 def remember_letter(notification: NotificationItem) -> ItemWrite:
-    """Add a sent email to its user's history."""
+    """Add a sent email to the history of its user's emails."""
     return item(notification)

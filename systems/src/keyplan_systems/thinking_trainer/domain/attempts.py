@@ -1,11 +1,11 @@
 """Attempts at scenarios, and their transitions from in progress to completed or abandoned.
 
-              save, resume
-                ┌─────┐
-                │     ▼
- start ──▶ in-progress ──submit──▶ completed
-                │
-                └──abandon, or 24 h without activity──▶ abandoned
+                 save, resume
+                   ┌─────┐
+                   │     ▼
+    start ──▶ in-progress ──submit──▶ completed
+                   │
+                   └──abandon, or 24 h without activity──▶ abandoned
 
 Completed and abandoned are final. Only a completed attempt has a `timestamp` (the submission time), an evaluation and a
 duration, so an index by `timestamp` contains only completed attempts. They are sorted by `scored_key`.

@@ -48,7 +48,7 @@ class ScenarioFileInvalid(TrainerError):  # noqa: N818
 
 
 class EvaluationFailed(TrainerError):  # noqa: N818
-    """Raised if the evaluation fails."""
+    """Raised if an attempt could not be evaluated."""
 
 
 class EvaluationRefused(EvaluationFailed):

@@ -23,8 +23,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Record(BaseModel):
-    """Base class of all records. Records are immutable, reject unknown fields, and have names in `snake_case` in Python
-    and in `camelCase` in JSON.
+    """Base class of all records. Records are immutable and reject unknown fields. Field names are in `snake_case` in
+    Python and in `camelCase` in JSON.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)

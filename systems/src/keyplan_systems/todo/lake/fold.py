@@ -68,9 +68,7 @@ class Standing:
     state: str
     """State of the user or task: `current`, `deleted` or `expired`."""
     source: str
-    """Source of the state: `export` if an export contains it or if it is inferred from an export, or otherwise
-    `stream`.
-    """
+    """Source of the state: `export` if the state was read or inferred from a full export, or otherwise `stream`."""
     changed_us: int
 
 

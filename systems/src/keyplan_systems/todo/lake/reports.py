@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report in SQL."""
+    """A report that is computed with SQL."""
 
     title: str
     sql: str

@@ -25,8 +25,8 @@ class DataFile:
     applied full export), or `staged` (items of a full export that is not applied yet).
     """
     partition: str
-    """UTC date of a bronze file, bucket of a silver file, or time of the export for a file of an export. Empty for a
-    gold file.
+    """UTC date of a bronze file, bucket of a silver file, or time of the export for an exported file. For a gold file,
+    it is empty.
     """
     rows: int
     size_bytes: int

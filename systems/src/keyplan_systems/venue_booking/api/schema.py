@@ -88,7 +88,7 @@ def _is_unforeseen(error: GraphQLError) -> bool:
 
 
 def _is_callers(error: BaseException) -> bool:
-    """Return True if the caller caused the error, for example by violating a domain rule or by passing null for a
+    """Return True if the caller caused the error, for example by violating a domain rule or passing null for a
     variable.
     """
     return isinstance(error, RefusalError) or (isinstance(error, GraphQLError) and bool(error.nodes))

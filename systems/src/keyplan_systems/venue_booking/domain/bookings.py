@@ -1,10 +1,10 @@
 """Bookings: their statuses, the allowed transitions, and the effects of each transition.
 
- pending   ── approve (admin) ──────────────> approved     reserves the slots
- pending   ── reject (admin) ───────────────> rejected
- pending   ── cancel (owner, admin) ────────> cancelled
- approved  ── reject (admin) ───────────────> rejected     frees the slots
- approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
+    pending   ── approve (admin) ──────────────> approved     reserves the slots
+    pending   ── reject (admin) ───────────────> rejected
+    pending   ── cancel (owner, admin) ────────> cancelled
+    approved  ── reject (admin) ───────────────> rejected     frees the slots
+    approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
 
 Rejected and cancelled are final statuses. A pending booking reserves no slots. Several bookings may be pending for one
 slot, and the first one that is approved gets the slot. `decide` returns the changes, and the caller stores them in one

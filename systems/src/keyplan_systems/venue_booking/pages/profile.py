@@ -86,8 +86,8 @@ def _show(
     error: RefusalError | None = None,
     field: str = "",
 ) -> Response:
-    """Return the profile page. A user without a verified email address has no profile yet and can claim an address
-    there.
+    """Return the profile page. A user without a verified email address does not have a profile yet, and can claim an
+    address on the page.
     """
     users, t, person = site.service.users, site.phrases(request), person_of(principal)
     user = users.find(principal.subject)
