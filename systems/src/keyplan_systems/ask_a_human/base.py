@@ -168,7 +168,7 @@ class Base:
         return question
 
     def back_off(self, attempt: int) -> None:
-        """Wait for a random time, so that concurrent writers can finish. Its maximum increases with the number of
+        """Wait for a random time, so that concurrent writers can finish. The maximum wait increases with the number of
         attempts.
         """
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))

@@ -179,7 +179,7 @@ def contact_from(environment: Mapping[str, str] | None = None) -> str:
 
 def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePrivateKey:
     """Return the server's signing key for Web Push. It is derived from `secret` if a shared secret is given. Otherwise,
-    it is read from a file in `folder`, which is created if it does not exist.
+    it is read from a file in `folder`. If the file does not exist, a new key is generated and stored in it.
 
     Raises KeyFileError if the file cannot be created, is readable by other users, or does not contain a P-256 key.
     """

@@ -1,5 +1,5 @@
-"""The hub, which sends every event of a thread once and in the order of storage to the watchers connected to this
-process.
+"""The hub, which sends the events of threads to the watchers that are connected to this process. Each watcher receives
+every event once, in the order of storage.
 
 The events of a thread are numbered 1, 2, 3, ... without gaps, in the order of storage. For each watching connection,
 the hub stores the number of the last event that was sent, and always sends the next one. Events from the stream are

@@ -1,7 +1,7 @@
 r"""Encodes data from callers as JSON, including text that is not valid Unicode.
 
-A JSON string can contain an unpaired surrogate ("\ud800"), which orjson rejects. Such text is encoded in the form in
-which it was received, so that responses and log lines that contain it do not fail.
+A JSON string can contain an unpaired surrogate ("\ud800"), which orjson rejects. Such text is encoded as it was
+received, so that responses and log lines that contain it do not fail.
 """
 
 from __future__ import annotations

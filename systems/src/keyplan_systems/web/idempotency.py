@@ -191,7 +191,7 @@ class IdempotencyKeys(ABC):
         return datetime.fromtimestamp(int(self._clock.now()), UTC)
 
     def _back_off(self, attempt: int) -> None:
-        """Wait for a random time, so that concurrent writers can finish. Its maximum increases with the number of
+        """Wait for a random time, so that concurrent writers can finish. The maximum wait increases with the number of
         attempts.
         """
         self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))

@@ -50,7 +50,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A mark on a suspicious answer, which a reviewer is to check."""
+    """A mark on a suspicious answer, which shows that a reviewer should check the answer."""
 
     flag_id: str
     response_id: str

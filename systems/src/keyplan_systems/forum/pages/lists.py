@@ -165,8 +165,8 @@ def _rows(me: Reader, page: ThreadPage) -> Sequence[Row]:
 
 
 def _next(page: ThreadPage, **query: str) -> str:
-    """Return the query string for the next page, or an empty string on the last page. `query` contains additional
-    parameters.
+    """Return the query string for the next page, or an empty string on the last page. `query` contains further
+    parameters of the query string.
     """
     after = after_text(page.after)
     return "" if after is None else "?" + urlencode({**{k: v for k, v in query.items() if v}, "next": after})
