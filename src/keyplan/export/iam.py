@@ -5,8 +5,9 @@ partitions is therefore allowed, whether DynamoDB evaluates its items separately
 
 Sources: DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (condition keys, with
 ForAllValues; a scan has no leading keys) and "Using IAM with DynamoDB transactions" (EnclosingOperation); IAM user
-guide, "Single-valued vs. multivalued context keys" (ForAllValues is true if the key is missing: Null requires it), "IAM
-JSON policy elements: Sid" (letters and digits), "IAM and AWS STS quotas" (sizes without white space).
+guide, "Single-valued vs. multivalued context keys" (ForAllValues is also true if the key is missing, which a Null
+condition prevents), "IAM JSON policy elements: Sid" (letters and digits), "IAM and AWS STS quotas" (sizes without white
+space).
 """
 
 from __future__ import annotations
@@ -285,9 +286,10 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 
 
 def _selected(pattern: Pattern[..., Any]) -> Limits:
-    """Return the IAM conditions that limit a read to what its pattern requests: a count, or certain attributes.
+    """Return the IAM conditions that limit a read to the data that its pattern requests: a count, or certain
+    attributes.
 
-    These are the same in every call to a pattern.
+    A pattern requests the same data in every call.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """

@@ -213,8 +213,8 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _partial_encodings(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return the placeholders of the key condition that encode only a part of a value, such as the month of a date, by
-    field.
+    """Return a mapping from each field of which the key condition encodes only a part, such as the month of a date, to
+    the placeholder that encodes it.
     """
     if plan.key is None:
         return {}
@@ -243,8 +243,8 @@ def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return the placeholders with the format `rank`, by field. They encode a value as its position among
-    the choices.
+    """Return a mapping from field names to the placeholders with the format `rank`, which encode a value as its
+    position among the choices.
     """
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
     placeholders = [

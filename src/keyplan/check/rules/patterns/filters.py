@@ -78,7 +78,9 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
 
 
 def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float) -> float:
-    """Return the monthly cost of the items that a filter removes, or infinity if the pattern has no rate."""
+    """Return the monthly cost, in dollars, of the items that a filter removes. Return infinity if the pattern has no
+    rate.
+    """
     rate = pattern.facts.rate
     if rate is None:
         return inf
@@ -147,7 +149,9 @@ def _field_names(condition: Condition | None) -> str:
 
 
 def _alternative_key(plan: Plan, filtered: Condition) -> BoundKey | None:
-    """Return another key of the entity that contains every field compared with = in the filter, or None."""
+    """Return a key of the entity other than the queried one, if it contains every field that the filter compares with
+    =. Otherwise, return None.
+    """
     if len(plan.entities) != 1 or plan.key is None or plan.consistent:
         return None
     entity: EntitySpec = plan.entity
