@@ -216,7 +216,7 @@ class Schema:
         return self.ttls[0].attribute if self.ttls else None
 
     def index(self, name: str) -> Index | None:
-        """Return the index with this name, or None."""
+        """Return the index with this name, or None if the table does not have such an index."""
         return next((index for index in self.indexes if index.name == name), None)
 
     def where(self, index: Index | None) -> str:
@@ -224,7 +224,7 @@ class Schema:
         return f"table {self.name}" if index is None else f"index {index.name}"
 
     def place_of(self, index: Index | None) -> Place:
-        """Return the source location at which an index, or the table if `index` is None, is declared."""
+        """Return the source location of the declaration of an index, or of the table if `index` is None."""
         return self.place if index is None else index.place
 
     def key_attributes(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ class Suppression:
     """A suppressed finding, and the reason for suppressing it."""
 
     code: str
-    """The rule's code, such as KP405."""
+    """The code of the rule, such as KP405."""
     reason: str
     on: str = ""
     """The table, entity, index or pattern for which the finding is suppressed. If it is empty, the finding is

@@ -46,7 +46,7 @@ class Overlap:
 
     @property
     def text(self) -> str:
-        """The string of the first key attribute."""
+        """The value of the first key attribute in the shared key."""
         return self.texts[0]
 
 

@@ -44,7 +44,7 @@ _BRACES = "write {{ and }} for braces that are meant as text"
 
 @dataclass(frozen=True)
 class Text:
-    """Literal text of a template. Doubled braces are unescaped."""
+    """Literal text of a template. In the text, doubled braces have been replaced with single braces."""
 
     text: str
 

@@ -170,7 +170,7 @@ class Template:
 
 @dataclass(frozen=True)
 class _Cut:
-    """A key string that ends after the last given field."""
+    """The start of a template's key, up to the last field whose value is given."""
 
     known: str
     """The key string up to the last given field."""
@@ -403,7 +403,9 @@ class BoundTemplate:
         return part
 
     def _past(self, cut: _Cut, following: BoundPlaceholder) -> str:
-        """Return a string that sorts just after all keys with the given fields. `following` is the next placeholder."""
+        """Return a string that sorts just after all keys with the given fields. `following` is the placeholder after
+        the last given field.
+        """
         text = cut.known + cut.literal
         first = following.encoding.first
         if first.highest < HIGHEST and not following.encoding.may_be_empty:
@@ -431,7 +433,7 @@ class BoundTemplate:
         return False
 
     def _sorts(self, index: int, part: BoundPlaceholder) -> bool:
-        """Return True if the rest of the key, from the part at `index`, sorts by the field of the
+        """Return True if the rest of the key, starting at the part with the given index, sorts by the field of the
         placeholder `part`.
         """
         if not (part.encoding.keeps_order and self._ends_in_order(index)):
@@ -534,6 +536,6 @@ def _below(text: str, *, fixed: bool) -> str:
 
 
 def _filled(text: str) -> str:
-    """Return the greatest string with this prefix that fits into a sort key."""
+    """Return the greatest string that starts with `text` and is not too long for a sort key."""
     room = limits.SORT_KEY_BYTES - len(text.encode())
     return text + chr(HIGHEST) * (room // 4) + _GREATEST_OF_BYTES[room % 4]

@@ -110,7 +110,7 @@ class IndexEffect:
 
     key: BoundIndexKey
     sources: Mapping[str, Source]
-    """The parameter or constant for each field that the key depends on. UNKNOWN for a field with an unknown value."""
+    """Maps each field that the key depends on to its parameter or constant, or to UNKNOWN if its value is not known."""
     only_if_missing: bool = False
     """Whether to set the index key attributes only if the item does not have them yet, as when an upsert creates an
     item.
@@ -142,13 +142,13 @@ class Plan:
     operator "=".
     """
     walk: tuple[str, Source] | None = None
-    """The key field that has several values, with the each(...) or every_shard() that provides them.
+    """The key field that has several values, and the each(...) or every_shard() that provides these values.
 
     Each value requires a separate request or key.
     """
     filter: Condition | None = None
     residue: Condition | None = None
-    """The part of the key condition that key strings cannot express, which is evaluated on the returned items."""
+    """The part of the key condition that cannot be expressed by key strings. It is evaluated on the returned items."""
     condition: Condition | None = None
     """The condition that the pattern declares for the written item. `exists` and `version` add further conditions."""
     exists: Literal["must", "must_not", "may"] = "may"
@@ -189,7 +189,7 @@ class Plan:
     that runs once.
     """
     faults: tuple[Fault, ...] = ()
-    """Reasons why DynamoDB cannot run the pattern."""
+    """The reasons why DynamoDB cannot run the pattern. Empty if it can."""
     notes: tuple[str, ...] = ()
     """Assumptions under which the pattern's results are correct."""
     undeclared: str = ""

@@ -155,7 +155,7 @@ def _can_match(first: BoundKeyAttribute, second: BoundKeyAttribute) -> bool:
 
 
 def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
-    """Return the key field that has several values, with the each(...) or every_shard() that provides them.
+    """Return the key field that has several values, and the each(...) or every_shard() that provides these values.
 
     Return None if every key field has a single value. Raises DesignError if several fields have several values.
     """

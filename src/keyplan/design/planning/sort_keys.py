@@ -76,7 +76,9 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
 
 
 def optional_parameters(cond: KeyCondition) -> frozenset[str]:
-    """Return the parameters that may be None and that only the sort key condition uses."""
+    """Return the names of the parameters that can be None and that occur in the sort key condition, but not in the
+    partition key.
+    """
     sources = [*cond.sort.values(), *((cond.range.low, cond.range.high) if cond.range is not None else ())]
     named = {source._name for source in cond.partition.values() if isinstance(source, Param)}
     return frozenset(

@@ -386,8 +386,9 @@ class _IndexEffects:
 
 
 def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that converts a field value to the value that a read of the item would return. Index keys
-    contain this value.
+    """Return a function that converts a field value to the value that a read of the item would return.
+
+    Index keys are built from the converted values.
     """
     return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
@@ -395,7 +396,7 @@ def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
     """Return the fields of an index key whose values are unknown.
 
-    If such fields exist, the plan ensures that the item leaves the index.
+    If an index key has unknown fields, the plan ensures that the item leaves the index.
     """
     made_of = dict.fromkeys(name for part in spec.index_only_attributes(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]

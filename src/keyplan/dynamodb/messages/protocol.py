@@ -21,7 +21,7 @@ WRONG_SIGNATURE = (
 
 
 def host_not_local(host: str) -> str:
-    """Return the message for a Host header that does not refer to this machine (keyplan's own)."""
+    """Return the message for a Host header that does not refer to this machine. The message is keyplan's own."""
     return (
         f"The host {host!r} is not accepted: without credentials to check, a server on a loopback address answers only "
         "localhost and loopback addresses, as a protection against DNS rebinding. Use such an address, or start "
@@ -30,7 +30,7 @@ def host_not_local(host: str) -> str:
 
 
 def origin_not_local(origin: str) -> str:
-    """Return the message for an Origin header that does not refer to this machine (keyplan's own)."""
+    """Return the message for an Origin header that does not refer to this machine. The message is keyplan's own."""
     return (
         f"The origin {origin!r} is not accepted: without credentials to check, a server on a loopback address answers "
         "only pages of localhost and loopback addresses. Serve the page from there, or start keyplan serve with "

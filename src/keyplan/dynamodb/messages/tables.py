@@ -197,7 +197,9 @@ def warm_decreased(member: str, index: str | None) -> str:
 
 
 def warm_below_start(member: str, index: str | None) -> str:
-    """Return the message for a new table or index whose warm throughput is below the initial on-demand throughput."""
+    """Return the message for a new table or index whose warm throughput is below the initial throughput of on-demand
+    tables.
+    """
     return (
         f"{_warm(member, index)} is lower than initial throughput for OnDemand. See: "
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
@@ -321,7 +323,9 @@ index_units_unwanted: Template1 = (
 
 
 def maximum_unwanted(member: str, index: str | None = None) -> str:
-    """Return the message for a maximum on-demand throughput on a new table, or its index, in provisioned mode."""
+    """Return the message for a maximum on-demand throughput that is set for a new table in provisioned mode, or for one
+    of its indexes.
+    """
     of_index = "" if index is None else f" for index: {index}"
     return (
         f"{_INVALID}{member} for OnDemandThroughput{of_index} cannot be specified when table BillingMode "

@@ -71,7 +71,7 @@ class StatementToken:
 
     @property
     def place(self) -> str:
-        """The position of the token as in DynamoDB's messages: line, column, length."""
+        """The line, column and length of the token, formatted as in DynamoDB's messages."""
         return f"{self.line}:{self.column}:{len(self.written)}"
 
     def is_keyword(self, *words: str) -> bool:

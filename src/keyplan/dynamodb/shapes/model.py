@@ -51,7 +51,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A 32-bit integer. DynamoDB truncates fractions in JSON."""
+    """A 32-bit integer. If the number in JSON has a fraction, DynamoDB truncates it."""
 
     min: int | None = None
     max: int | None = None
@@ -89,7 +89,7 @@ class AttributeValue:
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """A list. `min` and `max` are numbers of elements."""
+    """A list. `min` and `max` are the minimum and maximum numbers of elements."""
 
     element: Shape
     min: int | None = None

@@ -62,8 +62,9 @@ class Form(Protocol):
         """Return a stored item, given its encoded body, in this form."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return a list of stored items in this form of responses. `decoded` are the decoded items, if they are
-        available.
+        """Return a list of stored items in this form of responses.
+
+        `bodies` are the stored bodies of the items. `decoded` are the decoded items, if they are available.
         """
 
     def item(self, item: Item) -> Any:
@@ -74,7 +75,7 @@ class Form(Protocol):
 
 
 class WireForm:
-    """The form of responses as JSON, in which stored bodies are inserted unchanged."""
+    """Responses in the form of JSON, in which stored bodies are inserted unchanged."""
 
     wire = True
 
@@ -96,7 +97,7 @@ class WireForm:
 
 
 class PythonForm:
-    """The form of responses as Python values, in which binary values are bytes."""
+    """Responses in the form of Python values, in which binary values are bytes."""
 
     wire = False
 
