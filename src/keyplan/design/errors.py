@@ -108,7 +108,9 @@ def calling_place() -> Place:
 
 
 def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
-    """Return the location of the innermost frame of a traceback that is in `file`, or None."""
+    """Return the location of the innermost frame in `file`, given a traceback. Return None if none of its frames is in
+    this file.
+    """
     place = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -119,7 +121,7 @@ def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
 
 
 def calling_names() -> dict[str, Any]:
-    """Return the local variables of the user code that called this package, to resolve annotations of
+    """Return the local variables of the user code that called this package. They are used to resolve annotations of
     nested functions.
     """
     return dict(_frame().f_locals)

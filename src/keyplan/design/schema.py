@@ -1,6 +1,6 @@
 """Schemas of tables and indexes: names, keys, projections, TTL, streams and capacity.
 
-Source for the request members: API reference, CreateTable, CreateGlobalSecondaryIndexAction.
+Source for the request members: API reference, operation CreateTable and data type CreateGlobalSecondaryIndexAction.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def arguments_text(fields: Mapping[str, Source]) -> str:
 
 
 def refuse_truth() -> NoReturn:
-    """Raise DesignError, because conditions in pattern bodies cannot be combined with `and`, `or` and `not`."""
+    """Raise DesignError, because conditions in pattern bodies cannot be combined with `and`, `or` or `not`."""
     refuse(
         "the result of a pattern has no truth value",
         "replace and by chained methods, and or and not by a pattern for each case",

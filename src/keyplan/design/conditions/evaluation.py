@@ -123,7 +123,7 @@ def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...
 
 
 def operand_value(operand: object, values: Mapping[str, Any]) -> Any:
-    """Return the value of an operand, or MISSING or UNKNOWN. `values` maps fields to their values."""
+    """Return the value of an operand, which can be MISSING or UNKNOWN. `values` maps fields to their values."""
     if isinstance(operand, FieldPath):
         value = values.get(operand.field, UNKNOWN)
         for part in operand.parts[1:]:

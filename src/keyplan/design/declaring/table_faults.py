@@ -1,7 +1,7 @@
 """Checks for faults that prevent DynamoDB from creating a declared table.
 
 Source: developer guide, "Quotas in Amazon DynamoDB", "Supported data types and naming rules" and "Time to Live"; API
-reference, CreateTable.
+reference, operation CreateTable.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ C = TypeVar("C")
 
 
 class Table:
-    """A table of a design, with its keys and indexes and everything declared on it."""
+    """A table of a design, with its keys, its indexes, and everything that is declared on it."""
 
     @checked_call
     def __init__(

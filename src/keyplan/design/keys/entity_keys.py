@@ -60,7 +60,7 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, only_if: Condition | None =
 
 @checked_call
 def attr(field: str) -> Attr:
-    """Use a field's stored attribute as a key attribute, for example to sort by a Number."""
+    """Declare that a key attribute is the stored attribute of a field, for example to sort by a Number."""
     check_text("attr", field)
     return Attr(field)
 
@@ -144,7 +144,9 @@ class BoundIndexKey(BoundKey):
 def bind_key(
     spec: KeySpec, index: Index | None, schema: Schema, fields: Mapping[str, StoredField], entity: str
 ) -> BoundKey:
-    """Bind a declared key to the key attributes of an index, or of the table, and to the fields of an entity."""
+    """Bind a declared key to the fields of an entity, and to the key attributes of an index or, if `index` is None, of
+    the table.
+    """
     partition = index.partition if index is not None else (schema.partition,)
     sort = index.sort if index is not None else schema.key[1:]
     what = schema.where(index)

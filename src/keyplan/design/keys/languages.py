@@ -279,7 +279,7 @@ class _NotUnderstoodError(Exception):
 
 
 def pattern_language(pattern: str) -> Language | None:
-    """Return a language that contains every string in which the pattern matches.
+    """Return a language that contains every string with a match for the pattern.
 
     Return None if the pattern uses unsupported syntax.
     """

@@ -5,7 +5,7 @@ AttributeUpdates a `CompiledUpdate`, and AttributesToGet a `CompiledProjection`.
 no further check is needed, and the `values` passed to `test`, `apply` and `bind` are ignored. Attribute names are
 top-level names, so "a.b" is a single attribute.
 
-All values must be in canonical form. Sources: API reference, Condition, ExpectedAttributeValue and
+All values must be in canonical form. Sources: API reference, data types Condition, ExpectedAttributeValue and
 AttributeValueUpdate; developer guide, "Legacy conditional parameters".
 """
 

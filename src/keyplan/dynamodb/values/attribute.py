@@ -111,8 +111,8 @@ def _measure_any(text: str) -> tuple[str, int]:
 def _measure_plain(text: str) -> tuple[str, int] | None:
     """Return the canonical form and the size of a simple number, or None for other numbers.
 
-    A simple number is a short number of at least 1, without a sign or exponent. Its canonical form differs from the
-    number only in trailing zeros, because such a number is neither too large nor too precise.
+    A simple number is a short number of at least 1, without a sign or exponent. Such a number is neither too large nor
+    too precise, so its canonical form differs from it only in trailing zeros.
     """
     integer, point, fraction = text.partition(".")
     if not integer.isdigit() or integer[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
