@@ -320,6 +320,37 @@ def test_selected_items_are_deleted_after_a_confirmation(orders: Engine, visit: 
     assert get(orders, "Ada Lovelace", 1006) is not None
 
 
+def test_all_items_of_a_page_can_be_selected(orders: Engine, visit: Visit) -> None:
+    page = visit(orders).goto(ORDERS)
+    delete, everything = page.get_by_role("button", name="Delete selected"), page.get_by_label("Select all items")
+    expect(delete).to_be_disabled()
+    everything.check()
+    expect(page.locator("input[name=key]:checked")).to_have_count(7)
+    page.get_by_label("Select Ada Lovelace / 1000").uncheck()
+    expect(everything).not_to_be_checked()
+    delete.click()
+    expect(page.get_by_role("heading", name="Delete 6 items?")).to_be_visible()
+
+
+def test_a_long_partition_key_takes_four_lines_at_most(orders: Engine, visit: Visit) -> None:
+    put(orders, "x" * 900, 1)
+    page = visit(orders).goto(ORDERS)
+    row = page.get_by_role("row").filter(has_text="xxxx").bounding_box()
+    assert row is not None
+    assert row["height"] < 200
+
+
+def test_an_existing_item_is_linked_instead_of_replaced(orders: Engine, visit: Visit) -> None:
+    window = visit(orders, scripts=False)
+    window.expected.append("409")
+    page = window.goto(f"{ORDERS}new")
+    page.get_by_label("customer (partition key, S)").fill("Ada Lovelace")
+    page.get_by_label("number (sort key, N)").fill("1000")
+    page.get_by_role("button", name="Create item").click()
+    page.get_by_role("link", name="Open the item").click()
+    expect(page.locator(".keyline")).to_contain_text("1000")
+
+
 def test_texts_of_items_never_run_as_scripts(engine: Engine, visit: Visit) -> None:
     create(engine)
     for place, text in enumerate(PICTURES):

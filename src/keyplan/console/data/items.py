@@ -88,6 +88,8 @@ class Draft:
     key_errors: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     """The texts that were entered in the key fields of a new item, by attribute."""
+    existing: str = ""
+    """Encoded key of the stored item that has the key of the new item."""
 
 
 class _ItemPages:
@@ -256,6 +258,7 @@ class _ItemPages:
             self._source.call("PutItem", put)
         except ConditionalCheckFailedError:
             draft.error = "An item with this key exists. Open it to change it, or enter another key."
+            draft.existing = encoded_key({name: item[name] for name in facts.keys.names})
             return self._new_page(request, facts, draft, 409)
         except DocumentError as error:
             draft.error = str(error)

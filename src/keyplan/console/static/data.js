@@ -46,6 +46,26 @@
   });
   for (const button of document.querySelectorAll("[data-add-filter], [data-add-attribute], [data-copy]")) button.hidden = false;
 
+  // Selected items: a box that selects all, and a button that works only if something is selected.
+  const remove = document.querySelector("[data-delete-selected]");
+  const all = document.querySelector("[data-select-all]");
+  if (remove && all) {
+    const boxes = [...remove.form.querySelectorAll("input[name=key]")];
+    const show = () => {
+      const selected = boxes.filter((box) => box.checked).length;
+      remove.disabled = selected === 0;
+      all.checked = selected === boxes.length;
+      all.indeterminate = selected > 0 && selected < boxes.length;
+    };
+    all.hidden = boxes.length === 0;
+    remove.form.addEventListener("change", (event) => {
+      if (event.target === all) for (const box of boxes) box.checked = all.checked;
+      show();
+    });
+    addEventListener("pageshow", show); // browsers restore selections when one comes back
+    show();
+  }
+
   // Ctrl+Enter runs a statement.
   document.querySelector("[data-run-keys]")?.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
