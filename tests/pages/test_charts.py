@@ -26,6 +26,13 @@ def test_the_axis_of_whole_numbers_has_distinct_round_labels(largest: int, label
     )
 
 
+def test_long_labels_of_the_axis_fit_into_the_chart() -> None:
+    svg = lines("Cost", ["a", "b"], [("total", [1_000_000, 2_000_000])], unit="$")
+    places = re.findall(r'<text class="chart-tick" x="(\d+)" y="[^"]*" text-anchor="end">([^<]*)</text>', svg)
+    assert "$2,000,000" in [label for _, label in places]
+    assert all(int(x) >= 7 * len(label) for x, label in places)
+
+
 def test_a_missing_value_leaves_a_gap() -> None:
     svg = lines("Hours", ["a", "b", "c", "d", "e"], [("hours", [1, 2, None, 3, 4])])
     assert svg.count("<polyline") == 2
