@@ -1,4 +1,4 @@
-"""Sources of time and randomness, which tests can replace."""
+"""Clocks, which provide the time and random numbers. Tests can replace them."""
 
 from __future__ import annotations
 

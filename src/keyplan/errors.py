@@ -100,7 +100,7 @@ class ValidationError(ServiceError):
 
 
 class SerializationError(ServiceError):
-    """Raised if the body is not JSON, or if a member has the wrong type."""
+    """Raised if the request body is not JSON, or if a member has the wrong type."""
 
     code = "SerializationException"
     namespace = CORAL_SERVICE

@@ -165,7 +165,7 @@ class Mounted:
         self._recording.start(load.UNVISITED_PER_S)
 
     def pages(self, engine: Engine, rest: DynamoDBApplication) -> Handover:
-        """Return the handler for browser requests. It passes requests for paths outside the console to `rest`."""
+        """Return the server for browser connections. It passes requests for paths outside the console to `rest`."""
         from keyplan.console import Access, Console, Source  # noqa: PLC0415 - an extra
         from keyplan.console.serving import Handover  # noqa: PLC0415 - an extra
 

@@ -1,4 +1,4 @@
-"""Arguments and functions that are used by several commands."""
+"""Arguments and functions that several commands share."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def load(target: str) -> Design:
 
 
 class _LoadingError(KeyplanError):
-    """Raised if a design cannot be loaded. `code` is the exit code of a command."""
+    """Raised if a design cannot be loaded. `code` is the exit code with which the command ends."""
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)

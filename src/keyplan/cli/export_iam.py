@@ -176,15 +176,15 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
 
 
 def _no_grants(_table: Table) -> tuple[Grant, ...]:
-    """Return an empty tuple. Programs that neither create nor compare tables need no permissions for these tasks."""
+    """Return an empty tuple, for programs that need no permissions to create or compare tables."""
     return ()
 
 
 def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
-    """Return the tables whose streams are read: those that declare consumers and, if `any_stream` is True, all with a
-    stream.
+    """Return the tables whose streams the programs read, which are the tables that declare consumers.
 
-    Print a note for each stream without a declared consumer.
+    If `any_stream` is True, also return all other tables with a stream. Print a note for each stream without a declared
+    consumer.
     """
     undeclared = [table for table in design.tables if table.schema.stream is not None and not table.consumers]
     for table in undeclared:

@@ -74,7 +74,7 @@ def load(engine: Engine) -> None:
 
 
 def hints(url: str) -> list[str]:
-    """Return suggestions of commands to try with the sample table."""
+    """Return example commands that use the sample table. `url` is the URL of the server."""
     connect = f"--endpoint-url {url} --region us-east-1"
     return [
         f"the table {TABLE} holds {len(_FILMS)} films; try, with any credentials set:",

@@ -113,8 +113,8 @@ class AsyncConnection:
         This is an ad-hoc call, which needs no declared pattern. It is planned and checked like a pattern call, and
         meters count it as undeclared.
 
-        Raises AlreadyExistsError if the item exists, DesignError if the call is invalid, and TypeError if a key value
-        has the wrong type.
+        Raises AlreadyExistsError if an item with the same key exists, DesignError if the call is invalid, and TypeError
+        if a key value has the wrong type.
         """
         return self.run(put_call("create", item))
 
@@ -207,10 +207,10 @@ class AsyncConnection:
         """Query one partition for items of one or more entities.
 
         Example: `db.query(Task, pk(user_id="ada").sk < day)`. `index` is the name of the index to query. `limit` is the
-        maximum number of results, and `page_size` the maximum number of items that one request reads before filtering.
-        The options `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` have the same meaning as
-        in declared queries. If the value of a sort key field is None, this field and all later fields are omitted from
-        the condition.
+        maximum number of results, and `page_size` is the maximum number of items that one request reads before
+        filtering. The options `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` have the same
+        meaning as in declared queries. If the value of a sort key field is None, this field and all later fields are
+        omitted from the condition.
         """
         return self._drive(query_program(self.context, terms, options))
 

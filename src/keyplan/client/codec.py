@@ -28,7 +28,7 @@ def key_of(spec: EntitySpec, item: Item) -> dict[str, Any]:
 
 
 def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
-    """Return a name for an item for use in messages, such as Task PK='USER#1' SK='TASK#2'."""
+    """Return a description of an item for use in messages, such as Task PK='USER#1' SK='TASK#2'."""
     return " ".join([spec.name, *(f"{name}={value!r}" for name, value in key.items())])
 
 
@@ -87,7 +87,7 @@ class Reader:
             raise self._unreadable(item, error) from error
 
     def _values(self, item: Item) -> dict[str, Any]:
-        """Return the field values of an item for pydantic to validate, omitting absent attributes.
+        """Return an item's field values as input for pydantic. Absent attributes are omitted.
 
         Used for items in which attributes are missing or have unexpected types.
         """
@@ -173,10 +173,10 @@ class Sorter:
         """Returns the reader for an item, or None if the item does not belong to a requested entity."""
 
     def _compiled(self, candidates: Sequence[tuple[EntitySpec, Reader | None]]) -> Callable[[Item], Reader | None]:
-        """Compile the tests for all candidates into one function, which is called for each item of a page.
+        """Compile the tests for all candidates into one function, which is called for each item on a page.
 
-        The function returns the reader of the entity to which the item belongs. It returns None if the item belongs to
-        an entity that was not requested, or to no entity.
+        The function returns the reader for the entity to which the item belongs. It returns None if the item does not
+        belong to a requested entity.
         """
         scope: dict[str, Any] = {"by_name": self._by_name.get, "nothing": {}}
         lines = [f"    if {OWNER!r} in item: return None"]
@@ -260,7 +260,7 @@ def _form(spec: EntitySpec) -> str:
 
 
 def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Prefix | Callable[[Item], bool]]:
-    """Return tests of an item's key. If all of them pass, the item can belong to this entity."""
+    """Return tests for the key of an item. If all of them pass, the item can belong to this entity."""
     is_alone = _is_alone(spec, candidates)
     tests = [_template_test(part, is_alone) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]
@@ -287,8 +287,8 @@ def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
 
 
 def _is_alone(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
-    """Return True if the literal prefixes of the entity's key distinguish its items from those of all other
-    entities.
+    """Return True if no item of another candidate can have the same literal prefixes in its key as the
+    entity's items.
     """
     own = [_literal_prefix(part) for part in spec.key.attributes]
     for other in candidates:

@@ -35,7 +35,7 @@ class Target:
     """The database that a connection URL refers to."""
 
     path: str | None = None
-    """The path of a database file, or ":memory:"."""
+    """The path of a database file, or ":memory:", or None if the database is not embedded."""
     endpoint: str | None = None
     region: str | None = None
     prefix: str = ""
@@ -124,7 +124,7 @@ async def connect_async(
     cursor_key: bytes | None = None,
     meter: Meter | None = None,
 ) -> AsyncConnection:
-    """Return an asynchronous connection, which uses aiobotocore instead of boto3.
+    """Return an asynchronous connection. For servers and Amazon DynamoDB, it uses aiobotocore instead of boto3.
 
     Parameters and exceptions are the same as for `connect`, except that `client` is not supported. Close the connection
     with `await`, or use `async with`.
@@ -226,9 +226,9 @@ def _configured_region(session: Any) -> Any:
 
 
 def boto_client(target: Target, **settings: Any) -> Any:
-    """Return a boto3 client for an endpoint or Region, with its retries turned off.
+    """Return a boto3 client for the endpoint or Region of `target`, with the client's retries turned off.
 
-    `settings` are options of botocore's Config. Raises ImportError if boto3 is not installed.
+    `settings` are options for botocore's Config. Raises ImportError if boto3 is not installed.
     """
     try:
         import boto3  # noqa: PLC0415 - an extra

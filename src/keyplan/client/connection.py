@@ -43,7 +43,7 @@ _MOST_READY = 8192
 
 
 def page_options(**options: Any) -> PageOptions:
-    """Return page options, or the defaults if none are given. Raises TypeError for an unknown option."""
+    """Convert keyword arguments to PageOptions. Raises TypeError for an unknown option."""
     for name in options:
         if name not in _OPTION_NAMES:
             raise TypeError(f"run() got an unexpected keyword argument {name!r}")
@@ -113,7 +113,7 @@ class FindPageOptions(FindOptions, total=False):
     page_size: int | None
     """The maximum number of items that one request reads before filtering."""
     cursor: str | None
-    """The cursor of the previous page, after which the results continue."""
+    """The cursor of the previous page. The results continue after that page."""
     unreadable: Unreadable | None
     """A function that is called with the error for each item that cannot be read as its entity.
 
@@ -134,7 +134,10 @@ class FindAllOptions(FindOptions, total=False):
 
 
 def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, Any]) -> Program[Any]:
-    """Return the program (a generator that yields requests) for an ad-hoc query."""
+    """Return the request program (a generator that yields requests) for an ad-hoc query.
+
+    `terms` contains the query's entities and key condition.
+    """
     planned = dict(options)
     page = {name: planned.pop(name) for name in _PAGE_OPTIONS if name in planned}
     return run_call(context, query_call(terms, planned), PageOptions(**page) if page else _DEFAULTS)
@@ -159,7 +162,7 @@ _PAGE_OPTIONS = ("limit", "page_size", "cursor", "unreadable")
 
 
 def check_pages(call: Call[Any]) -> None:
-    """Raise TypeError if a call does not return pages."""
+    """Raise TypeError if a call is not a query or scan that returns pages."""
     plan = call.pattern.plan
     if plan.operation not in {"Query", "Scan"} or plan.select == "count":
         raise TypeError(f"{call!r} does not return pages: use run; iterate and all are for queries and scans")
@@ -240,8 +243,8 @@ class DirectCalls:
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
         """Return a function that runs calls to a pattern by sending their request directly.
 
-        Return None if the calls can need several requests, if the connection has a meter, or if its transport has no
-        direct path.
+        Return None if a call can require several requests, if the connection has a meter, or if its transport cannot
+        send requests directly.
         """
         plan = pattern.plan if isinstance(pattern, Pattern) else None
         if plan is None or plan not in self._context.ready or self._context.meter is not None:
@@ -390,8 +393,8 @@ class Connection:
         This is an ad-hoc call, which needs no declared pattern. It is planned and checked like a pattern call, and
         meters count it as undeclared.
 
-        Raises AlreadyExistsError if the item exists, DesignError if the call is invalid, and TypeError if a key value
-        has the wrong type.
+        Raises AlreadyExistsError if an item with the same key exists, DesignError if the call is invalid, and TypeError
+        if a key value has the wrong type.
         """
         return self.run(put_call("create", item))
 
@@ -478,10 +481,10 @@ class Connection:
         """Query one partition for items of one or more entities.
 
         Example: `db.query(Task, pk(user_id="ada").sk < day)`. `index` is the name of the index to query. `limit` is the
-        maximum number of results, and `page_size` the maximum number of items that one request reads before filtering.
-        The options `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` have the same meaning as
-        in declared queries. If the value of a sort key field is None, this field and all later fields are omitted from
-        the condition.
+        maximum number of results, and `page_size` is the maximum number of items that one request reads before
+        filtering. The options `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` have the same
+        meaning as in declared queries. If the value of a sort key field is None, this field and all later fields are
+        omitted from the condition.
         """
         return self._drive(query_program(self.context, terms, options))
 

@@ -46,8 +46,9 @@ class FailedPart:
     If no builder method declares it, this is the kind of pattern that requires the condition.
     """
     text: str
-    """The false part of the condition as Python source, such as "status == 'open'", or a message such as "item already
-    exists".
+    """The false part of the condition as Python source, such as "status == 'open'".
+
+    For conditions that are not declared, this is a message such as "item already exists".
     """
     stored: Mapping[str, Any]
     """The stored value of each field that this part of the condition compares, or of each member of such a field.
@@ -77,7 +78,7 @@ class RunError(KeyplanError):
 
 
 class AlreadyExistsError(RunError):
-    """Raised if the item that a call creates already exists.
+    """Raised if a call creates an item and an item with the same key already exists.
 
     `item` is the existing item, or None if it cannot be read. `failed` lists the false parts of the condition.
     """
@@ -216,7 +217,7 @@ class RequestRefusedError(RunError):
 
 
 class NoAnswerError(ServiceError):
-    """Raised if a transport receives no answer. `sent` is True if the request may have reached the server."""
+    """Raised if a transport receives no response. `sent` is True if the request may have reached the server."""
 
     code = "NoAnswer"
     status = 0

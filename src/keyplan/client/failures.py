@@ -51,7 +51,7 @@ from keyplan.dynamodb.values.attribute import item_bytes
 from keyplan.errors import CONFLICTS, THROTTLED, ServiceError
 
 KEY_VALUE_ERRORS = (ValueError, MissingField, UnstorableTypeError)
-"""The exceptions for values that cannot be stored or be part of a key."""
+"""The exceptions for values that cannot be stored, or cannot be part of a key."""
 
 
 def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
@@ -89,7 +89,7 @@ def _operand(operand: object, fields: str) -> str:
 
 
 def _value_text(value: object) -> str:
-    """Return the repr of a value, truncated if it is long, or a timestamp in ISO 8601 format."""
+    """Return the repr of a value, shortened if it is long. A timestamp is returned in ISO 8601 format."""
     return value.isoformat() if isinstance(value, (datetime, date)) else shorten(plain_value(value))
 
 
@@ -164,7 +164,7 @@ class _StoredItem(NamedTuple):
     entity: Any
     """The stored item as an entity, or None if it does not exist or cannot be read."""
     values: Mapping[str, Any]
-    """The stored value of each field, or None for a field whose attribute is absent."""
+    """The stored value of each field by field name, or None for a field whose attribute is absent."""
     is_expired: bool
 
 

@@ -58,7 +58,7 @@ def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Positi
 
 
 def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: int) -> list[Position]:
-    """Return the position in each partition from a cursor.
+    """Return the position in each of the `partitions` partitions from a cursor.
 
     Raises CursorError if the cursor is damaged or belongs to another call.
     """
@@ -263,7 +263,8 @@ class RangeReader:
         return UnreadableItemError(problem, entity=error.entity, key=error.key)
 
     def _remaining_condition(self, arguments: Arguments) -> Condition | None:
-        """Return the part of the key condition that key strings cannot express, with the argument values of a call.
+        """Return the part of the key condition that DynamoDB cannot evaluate on key strings, with the argument values
+        of a call.
 
         The client evaluates it on the returned items. Return None if DynamoDB evaluates the whole key condition.
         """
@@ -280,7 +281,7 @@ class RangeReader:
 
 
 class _Partition:
-    """The state of reading one of the partitions that a call reads."""
+    """The state of reading one of the partitions from which a call returns results."""
 
     def __init__(
         self,
@@ -313,7 +314,7 @@ class _Partition:
         return {name: self._last[name] for name in self._shared.position_of}
 
     def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
-        """Send requests until a result is available or the key range ends. With `once`, send a single request.
+        """Send requests until a result is available or the key range ends. If `once` is True, send only one request.
 
         `want` is the number of results that the call still needs, or None for any number. `page_size` is the maximum
         number of items that one request reads.
@@ -377,7 +378,7 @@ class _Partition:
         return entities
 
     def _advance_to_end(self) -> None:
-        """Advance the position in the partition to the end of the last response."""
+        """Advance the position to the end of the last response, including items that were filtered out."""
         self._last, self._position = None, DONE if self._ended is None else self._ended
 
     def order(self) -> Any:

@@ -114,7 +114,7 @@ Place = tuple[str, tuple[Any, ...]]
 def fetch(
     context: Context, places: Sequence[tuple[str, Item]], members: Mapping[str, Request]
 ) -> Program[dict[Place, Item]]:
-    """Read items by table and key in batches of up to 100. Missing items are omitted.
+    """Read the items with the tables and keys in `places`, in batches of up to 100. Missing items are omitted.
 
     `members` maps each table to the parameters of its reads, except the keys. Raises ThrottledError if DynamoDB
     repeatedly returns unprocessed keys.

@@ -30,7 +30,7 @@ def reporting(meter: Meter, console_url: str, *, program: str, every_s: float = 
 
     `console_url` is the link that the console printed, including its token. `program` is the name that the console
     shows. If a report fails, a warning is logged. No counts are lost, because the next report contains the new totals.
-    Do not call `meter.take()` in the block. Raises ValueError for a URL without a token.
+    Do not call `meter.take()` in the block, because it resets the totals. Raises ValueError for a URL without a token.
     """
     url, token = _endpoint(console_url)
     run = secrets.token_hex(8)

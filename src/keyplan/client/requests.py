@@ -199,7 +199,7 @@ class Context:
     retries: Retries = field(default_factory=Retries)
     prefix: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Maps declared table names to physical table names."""
+    """The physical name of each table, by declared table name."""
     creates_tables: bool = False
     """Whether missing tables are created when they are first used."""
     ready: set[Plan] = field(default_factory=set)
@@ -207,7 +207,7 @@ class Context:
     tables: set[Schema] = field(default_factory=set)
     """The tables that were checked, and created if they were missing."""
     token_times: dict[str, float] = field(default_factory=dict)
-    """Maps each idempotency token to the time of its first attempt, in seconds since 1970."""
+    """The time of the first attempt of each transaction, in seconds since 1970, by idempotency token."""
     meter: Meter | None = None
     """The meter of capacity units, or None. Without a meter, requests do not ask for the consumed capacity."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -219,7 +219,7 @@ class Context:
         return self.prefix + schema.name if name is None else name
 
     def arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a call together with the current time."""
+        """Return the arguments of a call, with the current time added."""
         return with_time(arguments, self.clock.now())
 
 

@@ -156,7 +156,9 @@ def _until_active(context: Context, name: str) -> Program[None]:
 
 
 def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
-    """Enable the declared settings that CreateTable does not support: time to live and point-in-time recovery."""
+    """Enable time to live and point-in-time recovery as declared, because CreateTable does not support
+    these settings.
+    """
     name = context.table(schema)
     if schema.ttl is not None and not (yield from _is_ttl_enabled(context, schema)):
         specification = {"Enabled": True, "AttributeName": schema.ttl}

@@ -67,7 +67,7 @@ class Action:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The table and the key of the item that the action writes."""
+        """The name of the table, and the key of the item that the action writes."""
         return self.members["TableName"], repr(sorted(self.key.items()))
 
 
@@ -152,7 +152,7 @@ def has_moved(action: Action, stored: Item | None) -> bool:
 
 
 def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the field values of an item after a write, or None if the write deletes the item.
+    """Return the field values that an item has after a write, or None if the write deletes the item.
 
     `before` contains the field values before the write, or is None if the item did not exist.
     """
@@ -441,7 +441,7 @@ def _has_changed(action: Action, stored: Any) -> bool:
 
 
 def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> frozenset[Any]:
-    """Return the guard items that the transaction tried to delete although other items own them."""
+    """Return the guard items that the transaction tried to delete but that belong to other items."""
     return frozenset(
         action.place
         for action, reason in zip(actions, reasons, strict=False)

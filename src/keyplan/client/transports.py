@@ -66,7 +66,7 @@ class AsyncEngineTransport:
         return self.engine.call(operation, request)
 
     def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
-        """Return the engine's function for an operation, or None if the operation waits for the disk."""
+        """Return the engine's function for an operation, or None if the operation must wait for the disk."""
         return _prepared(self.engine, operation) if self._is_immediate(operation) else None
 
     def _is_immediate(self, operation: str) -> bool:
@@ -229,7 +229,7 @@ _PURPOSES = {
 
 
 def service_error(response: dict[str, Any]) -> ServiceError:
-    """Convert an error response to a ServiceError."""
+    """Convert an error response, in the format of botocore, to a ServiceError."""
     error = response.get("Error", {})
     members = {name: value for name, value in response.items() if name not in _NO_MEMBERS}
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)

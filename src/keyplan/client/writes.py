@@ -191,7 +191,7 @@ def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[N
 
 
 def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:
-    """Send up to 25 writes, and send unprocessed writes again until all are processed."""
+    """Send up to 25 writes. Send unprocessed writes again until all of them are processed."""
     request: Request = {"RequestItems": {context.table(plan.schema): list(writes)}}
     left, fruitless = len(writes), 0
     while True:

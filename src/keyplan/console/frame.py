@@ -77,7 +77,10 @@ class Frame:
         against: Mapping[str, Design] = MappingProxyType({}),
         watched: WatchedDesign | None = None,
     ) -> None:
-        """Prepare the pages. `depth` is the number of path segments between the console's root and these pages."""
+        """Prepare the pages of the console, or of one of its designs.
+
+        `depth` is the number of path segments between the console's root and these pages.
+        """
         self.source, self.access, self.design = source, access, design
         self.designs, self.up = designs, "../" * depth
         """Designs with their own pages, by name. Relative path from these pages to the console's root."""

@@ -164,9 +164,9 @@ class Source:
 
     @property
     def reachable_url(self) -> str:
-        """Return the URL in code that uses the database, or an empty string for DynamoDB.
+        """Return the URL for code that uses the database, or an empty string for DynamoDB.
 
-        An engine without an endpoint has the default URL of `keyplan serve`.
+        For an engine without an endpoint, this is the default URL of `keyplan serve`.
         """
         return "" if self.kind == "aws" else self.endpoint or _SERVE_URL
 
@@ -177,7 +177,11 @@ class Source:
         return f" --region {self.region or 'us-east-1'}" + (f" --endpoint-url {shlex.quote(url)}" if url else "")
 
     def supports(self, operation: str) -> bool:
-        """Return False if the database is known not to support an operation."""
+        """Return False if the engine does not support an operation, or if the endpoint has already rejected it as
+        unknown.
+
+        Otherwise, return True.
+        """
         if self.engine is not None:
             return operation in self.engine.operations
         return operation not in self._unsupported
@@ -188,11 +192,11 @@ class Source:
         return self._unsupported
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Run an operation in DynamoDB's JSON format, with binary values as bytes. Record its duration and consumed
-        capacity.
+        """Run an operation, and record its duration and consumed capacity.
 
-        Raises AccessDeniedError for a write in read-only mode, UnknownOperationError for an unsupported operation,
-        NoAnswerError if the endpoint cannot be reached, and another ServiceError if the database returns an error.
+        Requests and responses have DynamoDB's JSON format, with binary values as bytes. Raises AccessDeniedError for a
+        write in read-only mode, UnknownOperationError for an unsupported operation, NoAnswerError if the endpoint
+        cannot be reached, and another ServiceError if the database returns an error.
         """
         sent = dict(request)
         if self.read_only and not is_read(operation, sent):

@@ -200,7 +200,7 @@ def _kinds(document: Document) -> str:
 
 
 def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver: Resolver, gaps: list[str]) -> None:
-    """Add to each table the functions that read its stream. The keys of `tables` are logical IDs.
+    """Add the functions that read a table's stream to the table. The keys of `tables` are logical IDs.
 
     For a function that cannot be added, a sentence is appended to `gaps`.
     """
@@ -248,7 +248,7 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
 
 
 def _is_created(resource: Mapping[str, Any], path: str, resolver: Resolver) -> bool:
-    """Return True if a resource has no condition, or if its condition is true."""
+    """Return True if a resource has no condition, or if its condition is true for the given parameters."""
     if "Condition" not in resource:
         return True
     holds = resolver.condition(resource["Condition"])

@@ -64,7 +64,7 @@ def _add_response(document: Document, tables: list[tuple[Node, dict[str, Any]]])
 
 
 def _further_properties(document: Document) -> Iterator[tuple[str, Any]]:
-    """Yield the properties of a table in a response about TTL, backups or tags."""
+    """Yield the name and the value of each table property in a response about TTL, backups or tags."""
     node = Node(document.value, document.name)
     if document.member("TimeToLiveDescription") is not None:
         expiry = node.need("TimeToLiveDescription")
@@ -129,8 +129,8 @@ def _statistics(described: Node) -> TableStatistics | None:
 def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
     """Return DynamoDB's responses that describe the named tables, or all tables if no names are given.
 
-    Raises ImportSourceError if the URL is invalid, a request fails, or no table exists. Raises KeyplanError if DynamoDB
-    returns an error.
+    Raises ImportSourceError if the URL is invalid, a request fails, or the database contains no tables. Raises
+    KeyplanError if DynamoDB returns an error.
     """
     try:
         target = target_of(url)
@@ -188,7 +188,7 @@ def _names(ask: Ask, prefix: str) -> Iterator[str]:
 
 
 def _described_table(ask: Ask, name: str) -> Iterator[Any]:
-    """Yield the responses about one table. Operations that an emulator does not support are skipped."""
+    """Yield DynamoDB's responses that describe one table. Operations that the server does not support are skipped."""
     response = ask("DescribeTable", {"TableName": name})
     yield response.value
     for operation in _MORE:

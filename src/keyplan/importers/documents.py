@@ -39,11 +39,11 @@ class Document:
     """A document that was loaded from a file."""
 
     name: str
-    """The name of the file, which is used in messages."""
+    """The name of the file, for use in messages."""
     value: Any
 
     def member(self, name: str) -> Any:
-        """Return a member of the document, or None if it does not exist or the document is not a mapping."""
+        """Return a member of the document. Return None if it does not exist or if the document is not a mapping."""
         return self.value.get(name) if isinstance(self.value, Mapping) else None
 
 

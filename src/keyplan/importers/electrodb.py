@@ -82,7 +82,10 @@ def electrodb(documents: Sequence[Document], table: str | None = None) -> Import
 
 
 def _entities(node: Node) -> Iterator[Node]:
-    """Yield the schemas in a document, which is an entity, a list of documents, or a service with entities by name."""
+    """Yield the schema of each entity in a document.
+
+    The document is an entity, a list of documents, or a service that contains entities by name.
+    """
     if isinstance(node.value, list):
         for element in node.items():
             yield from _entities(element)
@@ -148,7 +151,7 @@ def _patterns(schema: _Schema) -> Iterator[Node]:
 
 
 def _primary(schema: _Schema) -> tuple[str, ...]:
-    """Return the primary key attributes, which are the keys of the access pattern without an index name."""
+    """Return the primary key attributes, which are those of the access pattern without an index name."""
     for pattern in _patterns(schema):
         if not _index_name(pattern):
             return _fields(pattern)
@@ -165,9 +168,9 @@ def _fields(pattern: Node) -> tuple[str, ...]:
 
 
 def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
-    """Return the index of an access pattern, or None for the primary key.
+    """Return the index of an access pattern, or None if the access pattern uses the primary key.
 
-    An index that has the same partition key as the table is a local index.
+    An index with the same partition key as the table is a local secondary index.
     """
     name, fields = _index_name(pattern), _fields(pattern)
     if not name:
@@ -292,7 +295,9 @@ class _Reader:
         templates.setdefault(attribute, "".join(_braced(text) + placeholders.get(name, "") for text, name in pieces))
 
     def _placeholder(self, name: str, casing: str) -> str:
-        """Return the placeholder for a composite attribute in a template."""
+        """Return the template placeholder for a composite attribute whose values are converted to the letter case
+        `casing`.
+        """
         padding = self._attributes[name].get("padding") if isinstance(self._attributes[name].value, Mapping) else None
         if padding is not None:
             length, char = padding.need("length").whole(1), padding.need("char").text()
@@ -302,8 +307,9 @@ class _Reader:
         return f"{{{name}:{casing}}}" if casing != "none" and self._type(name) == "string" else f"{{{name}}}"
 
     def _pieces(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:
-        """Return the parts of a key as pairs of a literal text and the attribute that follows it, or "" after the last
-        text.
+        """Return a key as pairs of a literal text and the name of the attribute that follows it.
+
+        If the key ends with literal text, the last pair is this text and "".
         """
         casing = _casing(node)
         template = node.get("template")
@@ -342,7 +348,7 @@ class _Reader:
 
 
 def _composite_attributes(template: str) -> Iterator[tuple[str, str]]:
-    """Yield each attribute in an ElectroDB template as a pair of the text before it and its name.
+    """Yield a pair for each attribute in an ElectroDB template: the literal text before the attribute, and its name.
 
     If the template ends with literal text, the last pair is this text and "".
     """
@@ -375,7 +381,7 @@ def _cast(node: Node) -> str:
 
 
 def _annotation(node: Node) -> str:
-    """Return the annotation of a field as Python source."""
+    """Return the Python type annotation for an ElectroDB attribute, as source code."""
     kind = node.get("type")
     if kind is None:
         return "Any"

@@ -106,7 +106,9 @@ class PlannedField:
     annotation: str
     is_required: bool = False
     column: tuple[str | None, ...] = ()
-    """The string value of the attribute in each sample item, or None if it is missing or has another type."""
+    """The string value of the attribute in each sample item. It is None if the attribute is missing or has another
+    type.
+    """
     called: str = ""
     """The name of the field in the imported source, or "" if it has none."""
     default: str | None = None
@@ -133,7 +135,7 @@ class PlannedKey:
 
     @property
     def is_generated(self) -> bool:
-        """Return True if the key attribute has a template or is a copy of a field."""
+        """Return True if the value of the key attribute is derived from a template or copied from a field."""
         return self.template is not None or self.is_copy
 
 
@@ -147,7 +149,9 @@ class PlannedEntity:
     """The fields of the entity, by field name."""
     key: tuple[PlannedKey, ...] = ()
     indexes: dict[str, tuple[PlannedKey, ...]] = field(default_factory=dict)
-    """The key of the entity in each index, by index name. Indexes that do not contain the entity are omitted."""
+    """The key attributes of the entity in each index, by index name. Indexes that do not contain the entity are
+    omitted.
+    """
     partition_sizes: dict[str, int] = field(default_factory=dict)
     """The number of attributes in the partition key of each index, by index name."""
     templated: frozenset[str] = frozenset()
@@ -309,7 +313,9 @@ class _Planner:
 
     @property
     def _stored_before(self) -> set[str]:
-        """Return the names of the fields that the source stores in separate attributes, not only as a part of a key."""
+        """Return the names of the fields for which the source has separate attributes. Fields that only keys contain
+        are excluded.
+        """
         return {field.name for field in self._made.fields.values() if field.attribute in self._attributes}
 
     # Indexes.
@@ -501,7 +507,10 @@ class _Planner:
         return "epoch_ms" if any(Decimal(str(number)) >= _MILLISECONDS for number in numbers) else "epoch_s"
 
     def _columns(self, template: Template, attribute: str) -> dict[str, tuple[str, ...]] | None:
-        """Return the text of each placeholder in the sample items, or None if an item does not match the template."""
+        """Return the texts of each placeholder in the sample items, by placeholder name.
+
+        Return None if the attribute of an item does not match the template.
+        """
         pattern = "".join(re.escape(part.text) if isinstance(part, Text) else "(.+?)" for part in template.parts)
         columns = []
         for item in self._source.samples:
@@ -514,7 +523,7 @@ class _Planner:
         return {name: tuple(groups[at] for groups in columns) for at, name in enumerate(names)}
 
     def _is_index_key_name(self, attribute: str) -> bool:
-        """Return True if the name of an attribute, such as GSI1PK, suggests that it is only used as an index key."""
+        """Return True if the name of an attribute, such as GSI1PK, suggests that it is used only as an index key."""
         return attribute not in self._table.key and _MADE.search(attribute) is not None
 
     def _shape(self, attribute: str, inside: Sequence[bool] = ()) -> Shape | None:

@@ -114,7 +114,9 @@ class Resolver:
         return self._typed(name, default)
 
     def _typed(self, name: str, value: Any) -> Any:
-        """Return the value of a parameter. If its type is a list, a comma-separated string is split."""
+        """Return the value of a parameter. If the parameter's type is a list, split the comma-separated
+        string `value`.
+        """
         kind = str(_mapping(self._parameters.get(name)).get("Type", "String"))
         kind = kind.removeprefix("AWS::SSM::Parameter::Value<")
         if isinstance(value, str) and kind.startswith(("CommaDelimitedList", "List<")):
@@ -175,7 +177,9 @@ class Resolver:
         return listed[at]
 
     def _find_in_map(self, argument: Any) -> Any:
-        """Evaluate Fn::FindInMap. If the value does not exist, return the DefaultValue in the fourth argument."""
+        """Evaluate Fn::FindInMap. If the map does not contain the keys, return the DefaultValue in the
+        fourth argument.
+        """
         default = _mapping(argument[3]) if isinstance(argument, list) and len(argument) == 4 else {}
         path = self.resolve(argument[:3] if default else argument)
         unknown = next(_unknown(path), None)

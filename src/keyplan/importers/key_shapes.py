@@ -18,7 +18,7 @@ _SEPARATOR = _SEPARATORS[0]
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _PHRASE = re.compile(r"[A-Za-z][A-Za-z _-]*")
 _NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
-"""A word followed by a value that starts with a digit, such as Month-01-2018."""
+"""A regular expression for a word followed by a value that starts with a digit, such as Month-01-2018."""
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
 """Pairs of a regular expression for values, and the suffix for the name of a field with such values."""
@@ -87,7 +87,9 @@ def _separator(texts: Sequence[str]) -> str:
 
 
 def _is_prefixed(text: str, separator: str) -> bool:
-    """Return True if a key is a word, a separator and more text. A URL such as https://example.org does not count."""
+    """Return True if a key consists of a word, a separator and more text. Return False for a URL such as
+    https://example.org.
+    """
     word, separator_found, rest = text.partition(separator)
     return bool(separator_found) and (
         separator == _SEPARATOR or (bool(_WORD.fullmatch(word)) and not rest.startswith("/"))
@@ -204,7 +206,10 @@ def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
 
 
 def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
-    """Return the kind of each item from an attribute that contains it, or an empty list if none does."""
+    """Return the kind of each sample item, read from an attribute that contains it.
+
+    Return an empty list if there is none.
+    """
     if len(samples) < 2:
         return []
     attributes = [name for name in samples[0] if name not in key]
@@ -221,8 +226,8 @@ def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
 def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> frozenset[str]:
     """Return the values of a sort key that are literal words, because they occur in several partitions.
 
-    Items with the same set of attributes must have the same word. Otherwise, the values are data, such as the names of
-    people.
+    A value is only a literal word if all items with this value have the same set of attributes. Other values are data,
+    such as the names of people.
     """
     if attribute != key[-1] or len(key) == 1:
         return frozenset()
@@ -298,10 +303,10 @@ def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[st
 
 
 def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
-    """Yield possible names for the entity whose items have keys of this form.
+    """Yield possible names for the entity of a kind of item.
 
-    For example, yield ORDER for the keys USER#1 and ORDER#2, or USER for the keys USER#1 and PROFILE. `words` contains
-    the word in each key, and whether a value follows the word.
+    `name` is the kind in the items, or "". `words` contains the word in each key attribute, and whether a value follows
+    the word. For example, yield ORDER for the keys USER#1 and ORDER#2, or USER for the keys USER#1 and PROFILE.
     """
     texts = [word.strip("-_ ").lower().replace("-", " ").replace("_", " ") for word, _ in words]
     if name:

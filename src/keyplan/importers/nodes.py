@@ -10,11 +10,11 @@ from keyplan.errors import KeyplanError
 
 
 class ImportSourceError(KeyplanError):
-    """Raised if a file is not of the expected kind, or if it describes a table that is invalid."""
+    """Raised if a file does not have the expected format, or if it describes an invalid table."""
 
 
 _MOST_DIGITS = 18
-"""The maximum number of digits in an integer. Valid DynamoDB settings have fewer digits."""
+"""The maximum number of digits in an integer setting. Valid DynamoDB settings have fewer digits."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,12 @@ class Node:
         return value
 
     def get(self, member: str) -> Node | None:
-        """Return a member of a mapping, or None if it does not exist."""
+        """Return a member of a mapping as a Node, or None if it does not exist."""
         value = self.mapping().get(member)
         return None if value is None else Node(value, f"{self.path}.{member}")
 
     def need(self, member: str) -> Node:
-        """Return a member of a mapping. Raises ImportSourceError if it does not exist."""
+        """Return a member of a mapping as a Node. Raises ImportSourceError if it does not exist."""
         node = self.get(member)
         if node is None:
             raise self.fail(f"{member} is missing")

@@ -153,7 +153,10 @@ def _key_schema(key: Node) -> list[dict[str, str]]:
 
 
 def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[str]) -> dict[str, Any]:
-    """Return the properties of an index. If it has no capacity settings, those of the table are used."""
+    """Return the properties of an index. If it has no capacity settings, use those of the table.
+
+    Append a sentence to `gaps` for each setting that a design cannot express.
+    """
     gaps += _unknown(index, _OF_INDEX, table)
     own = index.at("ProvisionedCapacitySettings", "ProvisionedThroughput") or index.get("ProvisionedThroughput")
     projection = index.get("Projection")
@@ -194,7 +197,7 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesse
 
 
 def _shows_templates(item: Item, table: SourceTable) -> bool:
-    """Return True if an item is a row that keyplan exported to show templates, with a key such as USER#{user_id}."""
+    """Return True if an item is an exported row that shows key templates such as USER#{user_id} instead of values."""
     texts = [item.get(name, {}).get("S") for name in table.key_attributes]
     return any(isinstance(text, str) and _PLACEHOLDER.search(text) for text in texts)
 

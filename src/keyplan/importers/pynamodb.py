@@ -57,7 +57,7 @@ _CONNECTION = frozenset({
     "extra_headers", "host", "max_pool_connections", "max_retry_attempts", "read_timeout_seconds", "region",
     "retry_configuration",
 })  # fmt: skip
-"""The members of a Meta class that configure the client."""
+"""The members of a Meta class that configure the client, and not the table."""
 _OF_CALL = frozenset({
     "attr_name", "default", "default_for_new", "hash_key", "legacy_encoding", "null", "of", "range_key",
 })  # fmt: skip
@@ -81,7 +81,7 @@ class _Attribute:
     options: Mapping[str, ast.expr] = field(default_factory=dict)
 
     def has(self, option: str) -> bool:
-        """Return True if an option of the attribute is set to True."""
+        """Return True if the option named `option` is set to True for the attribute."""
         value = self.options.get(option)
         return isinstance(value, ast.Constant) and value.value is True
 
@@ -103,7 +103,7 @@ class _Module:
         self._constants = dict(_assignments(self._tree.body))
 
     def bases(self, node: ast.ClassDef) -> Iterator[str]:
-        """Yield the names of all base classes of a class, the nearest first."""
+        """Yield the names of all base classes of a class, in order from the nearest to the most distant."""
         names = {node.name}
         pending = [_last_name(base) for base in node.bases]
         while pending:
@@ -161,7 +161,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the name and the value of each assignment to a name."""
+    """Yield the name and the value of each assignment to a variable in `body`."""
     for statement in body:
         if isinstance(statement, ast.Assign):
             yield from ((target.id, statement.value) for target in statement.targets if isinstance(target, ast.Name))
@@ -170,8 +170,8 @@ def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
-    """Return the tables of the PynamoDB models in Python files. `sources` are pairs of a file name and the text of the
-    file.
+    """Return the tables of the PynamoDB models in Python files. Each element of `sources` is a pair of a file name and
+    the text of the file.
 
     Raises ImportSourceError if a file is not valid Python or contains no models.
     """
@@ -314,7 +314,7 @@ class _Model:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return the names of the primary key attributes, as stored in the table."""
+        """Return the names of the primary key attributes as they are stored in the table."""
         roles = ("hash_key", "range_key")
         return tuple(attribute.stored for role in roles for attribute in self.attributes if attribute.has(role))
 
@@ -331,7 +331,7 @@ class _Model:
         return OnDemand()
 
     def stream(self) -> StreamView | None:
-        """Return the view type of the stream, or None if the Meta class declares no stream."""
+        """Return the view type of the table's stream, or None if the Meta class does not declare a stream."""
         view = self._module.constant(self.meta.get("stream_view_type"))
         return cast("StreamView", view) if view in _CONSTANTS.values() else None
 
@@ -395,7 +395,7 @@ class _Model:
         return None
 
     def types(self) -> dict[str, str]:
-        """Return the type of each stored attribute."""
+        """Return the DynamoDB type of each stored attribute, by attribute name."""
         own = {attribute.stored: _ATTRIBUTES[attribute.kind][1] for attribute in self.attributes if attribute.kind}
         return {**self.index_types, **own}
 

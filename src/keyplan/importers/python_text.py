@@ -35,7 +35,7 @@ _INDENT = "    "
 
 
 class PythonNames:
-    """The names that are in use in one scope of a Python module."""
+    """The names that are already used in one scope of a Python module."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self._taken = set(reserved)
@@ -51,7 +51,7 @@ class PythonNames:
         return cls(_OF_CLASS)
 
     def take(self, base: str) -> str:
-        """Return a unique name and reserve it. If `base` is in use, append an underscore or a number."""
+        """Return a unique name and reserve it. If `base` is already used, an underscore or a number is appended."""
         name = base
         number = 1
         while name in self._taken:
@@ -115,7 +115,7 @@ def call(name: str, *parts: Part | None) -> Group:
 
 
 def named(name: str, part: Part) -> Part:
-    """Return a part of source code with a prefix, such as `name=` or `"key": `."""
+    """Return a part of source code with the prefix `name` in front, such as `key=` or `"key": `."""
     if isinstance(part, str):
         return f"{name}{part}"
     return Group(f"{name}{part.opening}", part.parts, part.closing, part.always_open)

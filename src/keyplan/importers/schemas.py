@@ -67,7 +67,7 @@ class SourceEntity:
 
 @dataclass(frozen=True)
 class SourceCollection:
-    """A group of entities that one query reads from a partition (an ElectroDB collection)."""
+    """A group of entities whose items one query reads from a partition, such as an ElectroDB collection."""
 
     name: str
     index: str | None
@@ -128,7 +128,7 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class ImportSource:
-    """The tables that were imported from one source, such as a template, with a description of the source."""
+    """The tables that were imported from a source such as a template, and a description of the source."""
 
     title: str
     """The description of the source in the first line of the generated file, such as "shop.json, a NoSQL Workbench
@@ -138,7 +138,7 @@ class ImportSource:
     gaps: tuple[str, ...] = ()
     """A sentence for each setting that does not belong to a table and that a design cannot express."""
     about: str = ""
-    """The description that the authors of the source wrote in it."""
+    """The description in the source by its authors, or an empty string."""
 
 
 _CARRIED = frozenset({
@@ -222,7 +222,7 @@ def _types(table: Node) -> dict[str, str]:
 
 
 def _key(holder: Node, types: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the partition key attributes and the sort key attributes of a KeySchema."""
+    """Return two tuples with the names of the partition key attributes and the sort key attributes in a KeySchema."""
     parts: dict[str, list[str]] = {"HASH": [], "RANGE": []}
     for element in holder.need("KeySchema").items():
         name = element.need("AttributeName").text()

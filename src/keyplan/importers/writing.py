@@ -90,7 +90,7 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 
 
 def _without_texts(line: str) -> str:
-    """Return a line of code without string literals and comments."""
+    """Return a line of code with its string literals and comments removed."""
     return _TEXT.sub('""', line).partition("#")[0]
 
 
@@ -289,8 +289,9 @@ def _field(field: PlannedField) -> str:
 def _collection(
     collection: SourceCollection, table: str, members: Sequence[tuple[PlannedEntity, str]], names: PythonNames
 ) -> Iterator[list[str]]:
-    """Yield the lines of a query pattern for an ElectroDB collection, if its entities have the same partition key
-    fields.
+    """Yield the lines of a query pattern for an ElectroDB collection.
+
+    Yield nothing if its entities have different partition key fields.
     """
     fields = [_partition_fields(entity, collection.index) for entity, _ in members]
     if not fields[0] or any(names_of_key != fields[0] for names_of_key in fields):

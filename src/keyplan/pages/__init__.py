@@ -146,7 +146,8 @@ class Pages:
     ) -> HTMLResponse:
         """Return an error page. It uses the package's error.html.j2, if the package has one.
 
-        The message is translated if the page's Wording contains a translation. Of `headers`, only Retry-After is sent.
+        The message is translated if the page's Wording contains a translation. Only the header Retry-After is copied
+        from `headers` to the response.
         """
         message = self._wording(request).words.get(message, message)
         passed = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
@@ -156,7 +157,7 @@ class Pages:
 
 
 class PageContext:
-    """The page properties that templates use as `page`."""
+    """The properties of a page, which templates access as `page`."""
 
     def __init__(self, pages: Pages, request: Request, viewer: Viewer) -> None:
         self.accent, self.viewer = pages.accent, viewer
@@ -215,7 +216,7 @@ class PageContext:
         return [self.static(name) for name in self._pages._scripts]
 
     def shared(self, name: str) -> str:
-        """Return the URL of a file that all pages share."""
+        """Return the URL of a file in the folder that all pages share."""
         return f"{self.root}{ASSETS}/{name}?v={_version('keyplan.pages', name)}"
 
     def static(self, name: str) -> str:
@@ -256,7 +257,7 @@ def redirect(url: str, flash: str = "") -> RedirectResponse:
 
 
 def assets_of(package: str) -> ASGIApp:
-    """Return an application that serves the `static` folder of a package with compression."""
+    """Return an application that serves the `static` folder of a package and compresses its responses."""
     return GZipMiddleware(Assets(package), minimum_size=500)
 
 

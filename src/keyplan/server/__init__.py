@@ -1,1 +1,1 @@
-"""HTTP servers for the DynamoDB JSON protocol: signature checks, an asyncio server and an ASGI application."""
+"""HTTP servers for the DynamoDB JSON protocol: an asyncio server and an ASGI application, with signature checks."""

@@ -124,7 +124,7 @@ def _headers(scope: Message) -> dict[bytes, bytes]:
 
 
 def _is_local(scope: Message) -> bool:
-    """Return True if the client connected to a loopback address, where DNS rebinding is possible."""
+    """Return True if the client connected to a loopback address. Such servers can be the target of DNS rebinding."""
     server = scope.get("server")
     return server is not None and is_loopback(server[0])
 

@@ -112,7 +112,7 @@ class Server:
             self._empty.set()
 
     def pages(self) -> asyncio.Protocol | None:
-        """Return a protocol for a browser's connection, or None if the server has no web pages."""
+        """Return a protocol for a connection from a browser, or None if the server does not serve web pages."""
         return None if self._pages is None else self._pages.protocol()
 
     def date(self) -> bytes:
@@ -128,7 +128,9 @@ class Server:
         self._sweep = self.loop.call_later(pause_s, self._sweep_now)
 
     def _sweep_now(self) -> None:
-        """Close connections that have exceeded a time limit. The timer runs only while connections are open."""
+        """Close connections that have exceeded a time limit, and schedule the next check if connections are
+        still open.
+        """
         self._sweep = None
         now_s = self.loop.time()
         for connection in list(self._connections):

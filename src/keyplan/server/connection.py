@@ -52,7 +52,7 @@ class ConnectionOwner(Protocol):
     turns: Turns
 
     def date(self) -> bytes:
-        """Return the current value of the Date header for responses."""
+        """Return the value of the Date header for responses that are sent now."""
 
     def add(self, connection: HttpConnection) -> None:
         """Register a new connection."""
@@ -61,7 +61,7 @@ class ConnectionOwner(Protocol):
         """Remove a connection that has been closed or passed to the server for browsers."""
 
     def pages(self) -> asyncio.Protocol | None:
-        """Return a protocol for a browser's connection, or None if the server has no web pages."""
+        """Return a protocol for a connection from a browser, or None if the server does not serve web pages."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -165,7 +165,7 @@ class HttpConnection(asyncio.Protocol):
         return True
 
     def pause_writing(self) -> None:
-        """Stop reading and processing requests of a client that reads its responses too slowly."""
+        """Stop reading and processing requests, because the client reads its responses too slowly."""
         self.stalled = True
         self.since_s = self._server.loop.time()
         self._transport.pause_reading()
@@ -200,14 +200,16 @@ class HttpConnection(asyncio.Protocol):
         self.since_s = self._server.loop.time()
 
     def on_url(self, url: bytes) -> None:
-        """Append a part of the request target, which the parser can deliver in several parts."""
+        """Append `url`, a part of the request target, to the target. The parser can split a target into
+        several parts.
+        """
         self._target += url
         self._head_bytes += len(url)
         if self._head_bytes > HEAD_BYTES:
             raise _HeadTooLongError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header to the request. A trailer after a chunked body is ignored."""
+        """Add a header to the request. Trailers after a chunked body are ignored."""
         if self._stage == _BODY:
             return
         name = name.lower()
@@ -320,7 +322,7 @@ class HttpConnection(asyncio.Protocol):
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _refuse_for(self, cause: BaseException | None) -> None:
-        """Reject a request because a callback of the parser raised the exception `cause`."""
+        """Reject the current request, because a callback of the parser raised the exception `cause`."""
         if isinstance(cause, _BodyTooLongError):
             self._refuse(self._protocol.too_large(self._headers))
         else:  # the service also returns 400 for a head that is too long

@@ -165,7 +165,7 @@ class DynamoDBProtocol:
             return error
 
     def render(self, call: ProtocolCall, result: dict[str, Any] | Exception) -> Answer:
-        """Return the response for a call and its result, which is a dict or an exception."""
+        """Return the response for a call. `result` is the engine's result or the exception that the engine raised."""
         if isinstance(result, Exception):
             return self._error(self.failure(result), call.content_type, call.headers)
         if call.operation in _ADAPTED_OPERATIONS:
@@ -197,7 +197,9 @@ class DynamoDBProtocol:
         return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
 
     def forbidden(self, reason: str) -> Answer:
-        """Return the response for a request whose Host or Origin header belongs to another site."""
+        """Return the response for a request whose Host or Origin header is not accepted. `reason` is the
+        error message.
+        """
         return Answer(403, error_body(AccessDeniedError(reason)), JSON, self._ids.next())
 
     def malformed(self, status: int) -> Answer:
@@ -291,7 +293,7 @@ def _cors(headers: dict[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _preflight(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-    """Return the response headers of a CORS preflight request, which allow every cross-origin request."""
+    """Return the response headers for a CORS preflight request. They allow requests from every origin."""
     allowed = [_MAX_AGE]
     if requested_headers := headers.get(b"access-control-request-headers"):
         allowed.append((b"Access-Control-Allow-Headers", requested_headers))

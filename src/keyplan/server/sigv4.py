@@ -70,7 +70,7 @@ class AccessKey:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parts of a request's signature, as the client sent them."""
+    """The parts of a request's signature as the client sent them."""
 
     algorithm: str
     credential: str
@@ -301,7 +301,7 @@ def _signing_key(secret: str, scope: str) -> bytes:
 
 
 def canonical_request(request: Request, signature: Signature) -> bytes:
-    """Return the canonical form of the request, whose hash is signed."""
+    """Return the canonical form of the request, from whose hash the signature is computed."""
     names = signature.signed_headers.lower().split(";")
     lines = [
         request.method,
@@ -349,8 +349,9 @@ class BadCredentialsError(Exception):
 
 
 def read_credentials(path: str) -> dict[str, AccessKey]:
-    """Return the keys in a credentials file, by access key ID. Raises BadCredentialsError if the file
-    cannot be used.
+    """Return the access keys in a credentials file, by access key ID.
+
+    Raises BadCredentialsError if the file cannot be used.
     """
     parser = configparser.RawConfigParser()
     try:

@@ -50,8 +50,8 @@ _MONTHS = (
 class Request:
     """An HTTP request.
 
-    `target` is the path and query as sent. The names in `headers` are in lower case. If a header is sent twice, its
-    values are joined by a comma. `mount` is the path at which the protocol is mounted.
+    `target` is the path and query as sent. The names in `headers` are in lowercase. If a header is sent more than once,
+    its values are joined with commas. `mount` is the path at which the protocol is mounted.
     """
 
     __slots__ = ("body", "headers", "method", "mount", "target")
@@ -76,7 +76,7 @@ class Request:
 
 @dataclass(slots=True)
 class Answer:
-    """An HTTP response. `extra` contains headers in addition to the headers that every response has."""
+    """An HTTP response. `extra` contains headers that are sent in addition to those of every response."""
 
     status: int
     body: bytes

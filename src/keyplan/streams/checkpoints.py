@@ -60,7 +60,7 @@ class ConsumerState:
     is_known: bool = False
     """True if the consumer has been started before."""
     leases: Mapping[str, ShardLease] = field(default_factory=dict)
-    """The consumer's progress in each shard, by `ShardLease.shard`."""
+    """The consumer's progress in each shard, by the key in `ShardLease.shard`."""
     runners: Mapping[str, float] = field(default_factory=dict)
     """The time until which each runner is considered alive, in epoch seconds, by runner name."""
 

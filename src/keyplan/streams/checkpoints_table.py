@@ -71,7 +71,7 @@ class OwnTable:
             raise TableMissingError(f"missing table {self.name} {self._remedy}") from error
 
     def items(self, consumer: str) -> Iterator[Item]:
-        """Yield a consumer's items in sort key order. The items are read with strong consistency."""
+        """Yield the items of a consumer in sort key order. The items are read with strong consistency."""
         request: Item = {
             "TableName": self.name,
             "KeyConditionExpression": "consumer = :consumer",

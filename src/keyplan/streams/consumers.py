@@ -95,7 +95,7 @@ class RecordSorter:
         self._by_key = table.schema.discriminator is None
 
     def sort(self, record: StreamRecord) -> Sorted:
-        """Return the record together with the readers that convert its images to entities."""
+        """Return the record and the readers that convert its images to entities."""
         old, new = record.old, record.new
         if old is None or new is None or not self._by_key or (OWNER in old) != (OWNER in new):
             return Sorted(record, self._one(old), self._one(new))
@@ -271,7 +271,9 @@ def _named(table: Table, name: Callable[..., Any] | str) -> Consumer:
 
 
 def check_destinations(consumers: Sequence[BoundConsumer], destinations: Container[str]) -> None:
-    """Raise ConsumerSetupError if the destination for a consumer's failed records is not in `destinations`."""
+    """Raise ConsumerSetupError if `destinations` does not contain the destination that a consumer declares for failed
+    records.
+    """
     for consumer in consumers:
         destination = consumer.declared.on_failure
         if destination is not None and destination not in destinations:

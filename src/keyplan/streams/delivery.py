@@ -46,13 +46,15 @@ class Counts:
     read: int = 0
     """The number of records read from the stream. A record that several consumers receive is counted once."""
     delivered: int = 0
-    """The number of changes that consumers have handled, counted for each consumer."""
+    """The number of changes that consumers have handled. A change that several consumers handle is counted several
+    times.
+    """
     skipped: int = 0
-    """The number of records that a consumer does not receive, for example because of its filter, counted for each
+    """The number of records that were not delivered to a consumer, for example because of its filter, counted for each
     consumer.
     """
     retried: int = 0
-    """The number of deliveries that failed and will be retried, including those that will be retried in two halves."""
+    """The number of failed deliveries that will be retried, either as a whole or in two halves."""
     failed: int = 0
     """The number of records that failed permanently and were sent to a destination."""
     gaps: int = 0
@@ -120,11 +122,11 @@ class Track:
 
     @property
     def is_unread(self) -> bool:
-        """Return True if no record of the shard has been read yet."""
+        """Return True if no records of the shard have been read yet."""
         return self.position is None and self.page_end is None
 
     def take(self, records: Sequence[Sorted], counts: Counts) -> None:
-        """Add a page of records from the shard, divided into segments."""
+        """Add a page of records from the shard to the track, divided into segments."""
         if not records:
             return
         self.page_end = records[-1].record.sequence
@@ -279,7 +281,7 @@ class Delivery:
 
 
 def _call(consumer: BoundConsumer, segment: Segment) -> int:
-    """Call the consumer's function with the changes of a segment, and return the number of changes."""
+    """Call the consumer's function with the changes in a segment, and return the number of changes."""
     changes_by_record = segment.changes
     if changes_by_record is None:
         changes_by_record = segment.changes = [consumer.changes(entry) for entry in segment.records]

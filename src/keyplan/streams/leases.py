@@ -22,7 +22,7 @@ from keyplan.streams.streams import Call, Shard, TableStream, is_removed, ready_
 
 
 class Leases:
-    """The shard leases that one runner holds."""
+    """The shard leases that one runner holds, and the functions that acquire, renew and release them."""
 
     def __init__(
         self, checkpoints: Checkpoints, call: Call, *, clock: Clock, runner: str, lease_s: float, notify: Notify

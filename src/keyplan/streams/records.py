@@ -161,11 +161,11 @@ class Failure:
 
     @property
     def key_text(self) -> str:
-        """Return the key of the changed item in readable form."""
+        """Return the key of the changed item as text for messages."""
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
     def again(self, error: Exception) -> Failure:
-        """Return a copy of the failure with a new error and one more attempt."""
+        """Return a copy of the failure with the error `error`, in which the number of attempts is one higher."""
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Transacts(Protocol):
     """The interface of a connection that can run transactions."""
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
-        """Run all writes in a single transaction."""
+        """Apply all writes in a single transaction. `token` is the idempotency token."""
 
 
 class Seen:
@@ -103,7 +103,7 @@ def _declare(table: Table) -> tuple[Any, Any]:
 
     @table.create(mark)
     def mark_seen(new: Entity) -> ItemWrite:
-        """Create an item that marks a change as applied."""
+        """Create a marker item, which records that a change was applied."""
         return item(new)
 
     return mark, mark_seen

@@ -45,8 +45,8 @@ class ConsumerGroup:
     def can_join(self) -> bool:
         """Return True if this group of consumers can be merged with another group at the same position.
 
-        This requires a known position. Two groups that have iterators but have read no records may be at different
-        positions.
+        This requires that the position is known. Groups that have an iterator but have not read any records may be at
+        different positions.
         """
         return self.can_read and not self.has_ended and (self.cursor.position is not None or not self.cursor.iterator)
 
@@ -68,13 +68,13 @@ class Reading:
     def unread(self, consumer: BoundConsumer) -> list[Track]:
         """Return the consumer's tracks of leased shards that it has not started to read.
 
-        These are newly leased shards, and shards that could not be read because of an error in the last refresh.
+        These are newly leased shards, and shards that the last refresh could not start to read because of an error.
         """
         read = {id(track) for group in self.groups for track in group.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
     def add(self, cursor: ShardCursor, track: Track) -> None:
-        """Start to read a shard for one consumer, separately from other consumers."""
+        """Start to read a shard for a consumer that is not yet in a group with other consumers."""
         self.groups.append(ConsumerGroup(cursor, [track]))
 
     def prune(self) -> None:

@@ -1,4 +1,4 @@
-"""Access to a database and its streams for runners, with retries.
+"""Access to a database and its streams, with retries, for use by runners.
 
 The same `call` method is used for operations on tables and on streams.
 """
@@ -38,7 +38,9 @@ class Service:
 
     @property
     def is_embedded(self) -> bool:
-        """Return True if the database is an engine in this process, so that tables can be created on demand."""
+        """Return True if the database is an engine in this process. In this case, missing tables are created by
+        default.
+        """
         return not isinstance(self._transport, BotoTransport)
 
     def table_name(self, table: Table) -> str:

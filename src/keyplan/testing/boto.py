@@ -5,9 +5,10 @@
 
 `answered_by` can also decorate a function, a coroutine function or a test class.
 
-The engine answers every `dynamodb` and `dynamodbstreams` client, even if it was created before: boto3's client and
-resource layers with paginators, waiters, conditions and batch writers, PynamoDB, aiobotocore and aioboto3. Calls to
-other services are not affected. `attach` does the same for a single client, until `detach` is called.
+The engine answers every `dynamodb` and `dynamodbstreams` client, even if the client was created before. This includes
+boto3's clients and resources with paginators, waiters, conditions and batch writers, and also PynamoDB, aiobotocore and
+aioboto3. Calls to other services are not affected. `attach` does the same for a single client, until `detach` is
+called.
 
 Calls are intercepted in `BaseClient._make_api_call`, before they are serialized, signed or sent. No credentials are
 needed, and a call costs little more than the engine's own work. Everything else works as in an unmodified client:
@@ -47,9 +48,10 @@ D = TypeVar("D", bound=Callable[..., Any])
 
 
 def answered_by(engine: Answering) -> AnsweredBy:
-    """Return a context manager and decorator that makes `engine` answer the calls of every DynamoDB client.
+    """Return an object that makes `engine` answer the calls of every DynamoDB client. It is a context manager and a
+    decorator.
 
-    The result can decorate functions and test classes. Each test of a class starts with a copy of the engine (see
+    It can decorate functions and test classes. Each test of a class starts with a copy of the engine (see
     `keyplan.testing.classes`). Blocks can be nested, and the engine of the innermost block answers. In a thread or task
     that has not entered a block itself, the engine of the block that was entered last answers.
     """
@@ -57,7 +59,7 @@ def answered_by(engine: Answering) -> AnsweredBy:
 
 
 def attach(client: Any, engine: Answering) -> None:
-    """Make `engine` answer the calls of one client, or of a boto3 resource, until `detach` is called.
+    """Attach an engine to a client or boto3 resource. The engine answers its calls until `detach` is called.
 
     Raises ValueError for a client of another service.
     """
@@ -72,7 +74,7 @@ def attach(client: Any, engine: Answering) -> None:
 def detach(client: Any) -> None:
     """Undo `attach`, so that the client sends requests to its endpoint again.
 
-    A client that was never attached is not changed.
+    If the client was never attached, it is not changed.
     """
     vars(_client_of(client)).pop("_make_api_call", None)
 

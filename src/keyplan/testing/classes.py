@@ -95,7 +95,7 @@ class _Copies:
     def _make(self) -> tuple[Answering, Callable[[], None]]:
         """Return a copy of the engine with the same faults and S3 buckets, and a function that closes the copy.
 
-        An object that is not an Engine is not copied.
+        If the object is not an Engine, return the object itself.
         """
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - programs on boto3 alone do not need it
 
@@ -108,7 +108,9 @@ class _Copies:
 
 
 def _members(decorated: type) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a class and its base classes, except members of unittest and object."""
+    """Yield the name and the value of each member of a class and its base classes, except members of unittest and
+    object.
+    """
     names = set()
     for owner in decorated.__mro__:
         if owner is object or owner.__module__.partition(".")[0] == "unittest":

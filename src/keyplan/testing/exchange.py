@@ -143,11 +143,10 @@ def _answered(
     context: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Generator[Step, Any, tuple[Any, Parsed]]:
-    """Return the engine's response as the second element of a pair.
+    """Run the call on the engine, and return an HTTP response and the parsed response.
 
-    The first element is an HTTP response with an empty body, or None if the call succeeded.
-
-    A failed attempt is repeated as often as the client's retry handler requests it.
+    The HTTP response has an empty body. It is None if the call succeeded. A failed attempt is repeated as often as the
+    client's retry handler requests it.
     """
     attempts = 1
     while True:

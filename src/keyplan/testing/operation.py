@@ -117,7 +117,7 @@ class Operation:
             return self._failure(error)
 
     def _as_sent(self, client: Any, params: dict[str, Any]) -> dict[str, Any]:
-        """Return a request as botocore would serialize it, with binary values as bytes."""
+        """Return a request in the form in which botocore would send it, but with binary values as bytes."""
         body = client._serializer.serialize_to_request(params, self.model)["body"]
         request: dict[str, Any] = json.loads(body)
         return request if self._read_blobs is None else self._read_blobs(request)

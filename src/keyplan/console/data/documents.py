@@ -238,14 +238,16 @@ def _of_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: str)
 
 
 def _can_be_set(value: list[Any], kind: str) -> bool:
-    """Return True if all members of an array have the type that the set `kind` requires."""
+    """Return True if all elements of an array have the type that a set of the DynamoDB type `kind` requires."""
     if not value or not all(isinstance(member, str) for member in value):
         return False
     return all(isinstance(member, _Number) == (kind == "NS") for member in value)
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """Return True if two attribute values are equal. Numbers are compared by value, and sets regardless of order."""
+    """Return True if two attribute values are equal. Numbers are compared by value, and the order of set elements is
+    ignored.
+    """
     return bool(_canonical(left) == _canonical(right))
 
 
@@ -361,7 +363,7 @@ def _member(value: Mapping[str, Any]) -> str:
 
 
 def bytes_of(item: Mapping[str, Any]) -> int:
-    """Return the approximate size of an item in bytes, as DynamoDB counts it."""
+    """Return the approximate size of an item in bytes, according to DynamoDB's size rules."""
     return sum(len(name.encode()) + _size(value) for name, value in item.items())
 
 

@@ -113,7 +113,7 @@ class TableFacts:
 
     @property
     def arn(self) -> str:
-        """Return the table's ARN, or an empty string if the endpoint has no ARNs."""
+        """Return the table's ARN, or an empty string if the endpoint does not report one."""
         return str(self.description.get("TableArn", ""))
 
     @property
@@ -128,7 +128,7 @@ class TableFacts:
 
     @property
     def created(self) -> datetime | None:
-        """Return the time when the table was created."""
+        """Return the time at which the table was created, or None if it is unknown."""
         return instant(self.description.get("CreationDateTime"))
 
     @property
@@ -155,7 +155,7 @@ class TableFacts:
 
     @property
     def restorable(self) -> tuple[datetime, datetime] | None:
-        """Return the earliest and latest time to which the table can be restored, if they are known."""
+        """Return the earliest and the latest time to which the table can be restored, or None if they are unknown."""
         first = instant(self._recovery.get("EarliestRestorableDateTime"))
         last = instant(self._recovery.get("LatestRestorableDateTime"))
         return (first, last) if first is not None and last is not None else None

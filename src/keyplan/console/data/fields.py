@@ -78,7 +78,7 @@ def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PL
 
 
 def has_plain_loss(value: Mapping[str, Any]) -> bool:
-    """Return True if a nested value contains sets or binary values, which plain JSON cannot represent."""
+    """Return True if a value contains sets or binary values at any depth. Plain JSON cannot represent these types."""
     kind, content = next(iter(value.items()))
     if kind == "M":
         return any(has_plain_loss(member) for member in content.values())

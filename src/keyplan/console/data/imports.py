@@ -106,7 +106,7 @@ def _of_row(row: Mapping[str, str | None], facts: TableFacts) -> Item:
 
 
 def _without_mark(text: str) -> str:
-    """Return a string without the apostrophe that the export puts before formulas."""
+    """Return a string without the apostrophe that exports add in front of formulas."""
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 

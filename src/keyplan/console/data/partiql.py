@@ -29,7 +29,7 @@ _LINK: Final = 6_000
 """The maximum length of the query string for a statement that reads. Longer statements are sent with POST."""
 _LINKED: Final = ("statement", "parameters", "together", "next")
 _WORDS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS")
-"""First words of statements, without regard to case."""
+"""The keywords with which a statement can start, in uppercase."""
 _STATEMENT: Final = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^;])+""")
 _SEVERAL: Final = {
     "transaction": ("ExecuteTransaction", "TransactStatements"),
@@ -187,8 +187,9 @@ def _request(text: str, parameters: str, together: str) -> tuple[str, dict[str, 
 
 
 def _check_start(statement: str) -> None:
-    """Raise FieldError unless the statement starts with a known keyword. Otherwise, the console would ask to confirm a
-    misspelled SELECT as a change.
+    """Raise FieldError unless the statement starts with a known keyword.
+
+    Without this check, the console would treat a misspelled SELECT as a write and ask for confirmation.
     """
     word = re.match(r"\w*", statement)
     if word is None or word[0].upper() not in _WORDS:

@@ -163,7 +163,10 @@ class Search:
         return [(name, value) for name, value in pairs if value or name.startswith("f_")]
 
     def request(self, facts: TableFacts) -> tuple[str, dict[str, Any]]:
-        """Return the operation and the request for this search. Raises SearchError for an invalid form field."""
+        """Return the operation and the request for this search.
+
+        Raises SearchError for a form field with an invalid value.
+        """
         keys = facts.keys_of(self.index)
         if keys is None:
             raise SearchError("index", f"the table has no index {self.index!r}")
@@ -270,7 +273,9 @@ class _Names:
             request["ExpressionAttributeNames"] = {alias: name for name, alias in self.by_name.items()}
 
     def path(self, text: str) -> str:
-        """Return the expression for a path such as address.city, tags[0] or "name.with.dots"."""
+        """Return the expression for an attribute path such as address.city, tags[0] or "name.with.dots", and add
+        placeholders.
+        """
         if not _PATH.fullmatch(text):
             return self.alias(text)
         path = ""

@@ -26,7 +26,7 @@ def routes(console: Frame) -> list[Route]:
     source = console.source
 
     def stream(request: Request) -> Response:
-        """Show the oldest records in the stream. The page's script adds new records."""
+        """Show the oldest records in the stream. The page's script then adds new records as they arrive."""
         facts = describe(source, request.path_params["table"])
         shards: list[dict[str, Any]] = []
         records: list[dict[str, Any]] = []

@@ -52,7 +52,7 @@ class _TablePages:
         self._console, self._source = console, console.source
 
     def tables(self, request: Request) -> Response:
-        """Show the list of tables, page by page."""
+        """Show a page of the list of tables."""
         after = request.query_params.get("after", "")
         start = {"ExclusiveStartTableName": after} if after else {}
         response = self._source.call("ListTables", {"Limit": _TABLES, **start})

@@ -22,7 +22,7 @@ TIME_LIMIT_S: Final = 600.0
 
 @dataclass(frozen=True)
 class RunProgress:
-    """The state of a verification."""
+    """The progress of a verification run."""
 
     state: State = "idle"
     activity: str = ""
@@ -67,7 +67,7 @@ class Verification:
         self._stops.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait until the running verification ends, for at most `seconds`."""
+        """Wait for the running verification to end, but at most `seconds` seconds."""
         if self._thread is not None:
             self._thread.join(seconds)
 

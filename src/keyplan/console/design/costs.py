@@ -22,7 +22,7 @@ _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 _PREFIX: Final = "rate."
 _UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_A_MONTH))
 _ROUNDING: Final = 1e-9
-"""Smaller amounts are rounding errors of sums."""
+"""The amount, in dollars, below which a difference is considered a rounding error."""
 BARS: Final = 12
 """The maximum number of patterns that have a separate bar in the cost chart."""
 
@@ -182,7 +182,7 @@ def _options(declared: float) -> Iterator[tuple[str, str]]:
 
 
 def rate_text(calls_per_s: float) -> str:
-    """Return a rate as calls per second, or per minute, hour, day or month if it is low."""
+    """Return a rate as text in calls per second. A low rate is shown per minute, hour, day or month."""
     unit, seconds = next((pair for pair in _UNITS if calls_per_s * pair[1] >= 1), _UNITS[-1])
     calls = calls_per_s * seconds
     return f"{calls:,.0f}/{unit}" if calls >= 100 else f"{calls:.3g}/{unit}"

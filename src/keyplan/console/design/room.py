@@ -45,7 +45,7 @@ _RULES_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table
 
 @dataclass(frozen=True)
 class PatternSummary:
-    """A row of the list of patterns."""
+    """A row in the list of patterns."""
 
     name: str
     doc: str
@@ -212,7 +212,9 @@ class DesignResults:
 
     @cached_property
     def consumers(self) -> list[tuple[Consumer, Table, str, str]]:
-        """Return each consumer with its table, its explanation and the severity of its most severe finding."""
+        """Return each consumer with its table, the explanation of its settings, and the severity of its most severe
+        finding.
+        """
         worst = worst_by_subject(self.report.findings)
         return [
             (consumer, table, explain_consumer(consumer, table), worst.get(consumer.name, ""))
@@ -258,7 +260,7 @@ def first_line(text: str) -> str:
 
 
 def place_of(pattern: Pattern[..., Any]) -> str:
-    """Return the name of a pattern's table or index, or the names of a transaction's tables."""
+    """Return the name of the table or index that a pattern uses, or the names of all tables that a transaction uses."""
     plan = pattern.plan
     if plan.index is not None:
         return f"{plan.schema.name}/{plan.index.name}"

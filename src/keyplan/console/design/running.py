@@ -75,7 +75,7 @@ class SourceTransport:
         self.sent: list[Sent] = []
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation. Raises ServiceError if it fails."""
+        """Run an operation on the console's database. Raises ServiceError if it fails."""
         if self._rehearses and not is_read(operation, request):
             self.sent.append(Sent(operation, request))
             raise _Stopped
@@ -205,7 +205,7 @@ class PatternRunner:
         return self._book.on_demand(spent.reads, spent.writes, pattern.plan.schema.table_class)
 
     def predicted_cost(self, pattern: Pattern[..., Any], expectation: Expected) -> float:
-        """Return the predicted price of a call in on-demand mode."""
+        """Return the predicted on-demand price of a call."""
         return price_of_call(pattern, expectation, self._book)
 
 

@@ -49,7 +49,7 @@ class _Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A table or index in the engine's catalog."""
+    """A table or index of the observed engine."""
 
     table: Table
     index: Index | None

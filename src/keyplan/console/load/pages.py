@@ -49,7 +49,7 @@ class _Row:
     name: str
     counts: LoadCounts
     share: float
-    """The row's share of all consumed units, or of all requests if no units were consumed."""
+    """The row's share of all consumed capacity units, or of all requests if no units were consumed."""
 
 
 def routes(console: Frame) -> list[Route]:
@@ -181,7 +181,7 @@ class _Pages:
 
 
 def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[float]]]) -> Markup:
-    """Return a chart of rates per second. The current bucket is omitted until half of its time has passed."""
+    """Return a chart of rates per second. The current time bucket is omitted until half of its duration has passed."""
     most = max((value for _, values in series for value in values), default=0.0)
     has_begun = window.now - window.times[-1] < window.span.step_s / 2
     series_shown = [(name, [*values[:-1], None] if has_begun else values) for name, values in series]

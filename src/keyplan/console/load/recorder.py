@@ -308,7 +308,7 @@ class LoadRecorder:
                 top.add(place, key, units * weight, weight)
 
     def add_counts(self, entries: Mapping[Name, LoadCounts]) -> None:
-        """Add the counts of several requests, by name."""
+        """Add counts to those of several names. `entries` contains the counts to add, by name."""
         now = self.clock.now()
         with self._lock:
             bucket = self._bucket(now)
@@ -326,7 +326,10 @@ class LoadRecorder:
         self.add_undeclared_counts(form, counts, detail)
 
     def add_undeclared_counts(self, form: str, counts: LoadCounts, detail: str = "") -> None:
-        """Add the counts of requests that match no declared pattern and have the same short description `form`."""
+        """Add the counts of requests that match no declared pattern and have the short description `form`.
+
+        `detail` is the description of one of them with its values.
+        """
         now = self.clock.now()
         with self._lock:
             use = self._undeclared.get(form)
@@ -400,9 +403,9 @@ class LoadRecorder:
 
 
 def _counts_of(bucket: Bucket, name: Name) -> LoadCounts:
-    """Return the counts of a name in a bucket, which are created on first use.
+    """Return the counts of a name in a bucket. They are created on first use.
 
-    If the bucket has too many names of this kind, return the counts of OTHER.
+    If the bucket already contains the maximum number of names of this kind, return the counts of OTHER.
     """
     counts = bucket.get(name)
     if counts is not None:

@@ -59,7 +59,7 @@ class Program:
 
 
 class MeterReports:
-    """The latest report of each program run."""
+    """The latest reports of all program runs that send their meter counts."""
 
     def __init__(self, recorder: LoadRecorder) -> None:
         self._recorder = recorder
