@@ -53,7 +53,7 @@ def check(
     """Check designs and report findings, each with a location, a reason and a fix.
 
     Exit codes: 0 if no finding is an error, 1 if a finding is an error, 2 if a design cannot be loaded. With --diff,
-    the exit code is 0 if --fix would change no file, 1 if it would change a file, and 2 if a design cannot be loaded.
+    the exit code is 1 if --fix would change a file, 2 if a design cannot be loaded, and 0 otherwise.
     """
     if watch and (fix or diff):
         raise refusal("keyplan check: --watch cannot be combined with --fix or --diff")

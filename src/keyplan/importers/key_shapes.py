@@ -208,7 +208,7 @@ def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
 def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
     """Return the kind of each sample item, read from an attribute that contains it.
 
-    Return an empty list if there is none.
+    Return an empty list if no attribute contains the kind.
     """
     if len(samples) < 2:
         return []

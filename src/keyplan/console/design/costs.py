@@ -22,7 +22,7 @@ _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 _PREFIX: Final = "rate."
 _UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_A_MONTH))
 _ROUNDING: Final = 1e-9
-"""The amount, in dollars, below which a difference is considered a rounding error."""
+"""The amount in dollars below which an amount is shown as $0.00, because it is only a rounding error."""
 BARS: Final = 12
 """The maximum number of patterns that have a separate bar in the cost chart."""
 
