@@ -1,4 +1,4 @@
-"""PartiQL statements with their values, after all checks that do not depend on the table."""
+"""PartiQL statements and their values, which have passed all checks that do not depend on the table."""
 
 from __future__ import annotations
 

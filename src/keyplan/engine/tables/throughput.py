@@ -124,9 +124,9 @@ def _is_today(changed_at: float | None, now: float) -> bool:
 def switch(described: Description, mode: str, requested: dict[str, Any] | None, now: float) -> Description:
     """Change the billing mode in a description, and return the values to show until the change is complete.
 
-    The new capacity units are shown immediately, but the new warm throughput is not. During a switch to on-demand
-    capacity, the description also shows the time of a decrease, which disappears when the switch is complete, as in
-    DynamoDB.
+    The new capacity units are shown immediately, but the new warm throughput is not. As in DynamoDB, during a
+    switch to on-demand capacity, the description also contains LastDecreaseDateTime, which is removed when the switch
+    is complete.
     """
     before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(requested))}

@@ -141,9 +141,9 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     """Decision has no conditional write
 
     Finds consistent reads that are used to check a quota or a state (`decides=`), if the write that depends on the read
-    (`guards=`) has neither a condition nor an expected version and does not create the item that was looked up. Reads
-    of a state that only authorizes a write of another entity are not reported. KP305 reports decisions that use stale
-    reads.
+    (`guards=`) has neither a condition nor an expected version and does not create the item that was looked up. A read
+    is not reported if its result only decides whether a write of another entity is allowed. KP305 reports decisions
+    that use stale reads.
 
     Why is this bad? A program reads that 29 of 30 requests are used, and accepts another one. A concurrent program
     reads the same number and also accepts a request, so the limit is exceeded.

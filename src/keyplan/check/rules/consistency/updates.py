@@ -173,9 +173,9 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
     """Balance can be overdrawn
 
     Finds updates that subtract from a number field without a declared minimum, if the update has neither a condition on
-    the field nor an expected value or version. The finding is a warning if another write of the entity requires a
-    sufficient amount. It is advice if only the name of the field suggests a remaining amount (balance, stock,
-    available, remaining, credits). KP617 reports fields with a minimum.
+    the field nor an expected value or version. The finding is a warning if another write of the entity has a condition
+    that the amount is sufficient. It is advice if only the name of the field suggests a remaining amount (balance,
+    stock, available, remaining, credits). KP617 reports fields with a minimum.
 
     Why is this bad? Two callers read a balance of 50, and each subtracts 40. Both succeed, and the balance is -30.
 

@@ -50,8 +50,8 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
     Finds reads that are used to check a quota or a state (`decides=`), if the write that depends on the read
     (`guards=`) has no condition. The finding is an error for reads of a global index, and a warning for eventually
     consistent reads of a table. Also finds reads that must include an earlier write (`after=`) but can miss it
-    (warning). A read of a state that only authorizes a write of another entity, such as a permission, is always a
-    warning. KP605 reports reads that are used to check uniqueness.
+    (warning). If the result of a read only decides whether a write of another entity is allowed, as with a permission,
+    the finding is always a warning. KP605 reports reads that are used to check uniqueness.
 
     Why is this bad? A global index is updated after the table, and an eventually consistent read can miss writes of the
     last second. Two concurrent requests then both succeed, or a permission that was just revoked is still valid.

@@ -82,7 +82,7 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class Unguarded:
-    """A write without a condition, or with conditions that cannot fail because of the caller's request.
+    """A write that has no condition, or whose conditions never fail as a result of the caller's request.
 
     `name` is used in log messages.
     """
