@@ -364,7 +364,7 @@ class Connection:
     def run(self, call: Call[Any], **options: Any) -> Any:
         """Run a pattern call and return its result: an item or None, a Page, an int, or a list.
 
-        Queries and scans accept these options. `limit` is the maximum number of results, and `page_size` the maximum
+        Queries and scans accept these options. `limit` is the maximum number of results, and `page_size` is the maximum
         number of items that one request reads before filtering. `cursor` is the cursor of the previous page.
         `unreadable` is a function that is called with the error for each item that cannot be read as its entity. Such
         items are omitted from the results. Without this function, UnreadableItemError is raised. Scans also accept

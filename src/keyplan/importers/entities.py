@@ -531,7 +531,7 @@ class _Planner:
         form.
 
         If `inside` is given, only the sample items for which it contains True are examined. All examined items must
-        have the attribute. Otherwise, a template would add items to the index that are not in it.
+        have the attribute, because a template would also generate it for the other items and add them to the index.
         """
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
@@ -551,7 +551,8 @@ class _Planner:
         *,
         besides_placed: bool = False,
     ) -> str:
-        """Return the name of the field that has the values `column` in the selected sample items, or "" if none has.
+        """Return the name of the field whose values in the selected sample items are `column`, or "" if such a field
+        does not exist.
 
         `column` contains the values in one part of a key, and `called` is the name of this part. If `inside` is given,
         only the sample items for which it contains True are compared. The field of the attribute `besides` is ignored.

@@ -168,7 +168,8 @@ def _destination(settings: Node) -> str | None:
 def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     """Return the change types that pass the filters of an event source.
 
-    Other filter conditions are not imported. If a filter has such conditions, a sentence is added to `gaps`.
+    Filter conditions on anything but the change type are not imported. If a filter has such conditions, a sentence is
+    added to `gaps`.
     """
     every = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")
@@ -184,7 +185,9 @@ def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
 
 
 def _matched_events(pattern: str) -> tuple[tuple[str, ...], bool]:
-    """Return the change types that a filter pattern can match, and whether the pattern has no other conditions."""
+    """Return the change types that a filter pattern can match, and True if all its conditions are on the
+    change type.
+    """
     every = tuple(event for events in _EVENTS.values() for event in events)
     try:
         stated = json.loads(pattern)

@@ -40,7 +40,10 @@ class Shape:
     values: tuple[tuple[str, ...], ...]
     """For each value in the key, a tuple of its text in each sample item."""
     called: tuple[str, ...]
-    """For each value in the key, its name in the source, or a name derived from the word before it, or ""."""
+    """The name of each value in the key. It is taken from the source, or derived from the word before the value.
+
+    The name is empty if neither is possible.
+    """
     separator: str = _SEPARATOR
 
     @property

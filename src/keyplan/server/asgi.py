@@ -46,9 +46,9 @@ class _Waiter:
 class DynamoDBApplication:
     """An ASGI application that serves one engine. The caller must close the engine.
 
-    `signatures` checks the signatures of requests. If it is None, any access key is accepted. In this case, requests to
-    a loopback address must have a loopback name or address, or one of `hosts`, in their Host and Origin headers. See
-    `keyplan.server.hosts`.
+    `signatures` checks the signatures of requests. If it is None, any access key is accepted. In this case, a request
+    to a loopback address is rejected if its Host or Origin header contains a name that is neither a loopback name nor
+    one of `hosts`. See `keyplan.server.hosts`.
     """
 
     def __init__(

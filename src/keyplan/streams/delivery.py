@@ -111,7 +111,7 @@ class Track:
     last_at_s: float | None = None
     """The write time of a record in epoch seconds, or None if no record has been read.
 
-    This is the record whose delivery is in progress or was the last one. If no record of the last page has been
+    The record is the one that is being delivered or was delivered last. If no record of the last page has been
     delivered yet, it is the last record that was read.
     """
 

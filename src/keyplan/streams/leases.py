@@ -155,8 +155,8 @@ class Leases:
     def keep(self, track: Track) -> None:
         """Renew the leases on all shards whose leases expire soon.
 
-        Not only the lease on the track's shard is renewed, because delivering its records can take a long time while
-        the other shards wait. Raises LeaseLostError if another runner has acquired the shard of `track`.
+        The leases on the other shards are also renewed, because delivering the records of the track's shard can take a
+        long time. Raises LeaseLostError if another runner has acquired the shard of `track`.
         """
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:

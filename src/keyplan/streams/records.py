@@ -165,7 +165,7 @@ class Failure:
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
     def again(self, error: Exception) -> Failure:
-        """Return a copy of the failure with the error `error`, in which the number of attempts is one higher."""
+        """Return a copy of the failure with a new error and a number of attempts that is one higher."""
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:
