@@ -249,18 +249,18 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return an action that deletes the guard item of a unique constraint, on the condition that it belongs to the same
-    item.
+    """Return an action that deletes a guard item, on the condition that it belongs to the item that `own` writes.
 
-    `own` is the write of the item that had the values.
+    `values` are the unique values that this item had before the write.
     """
     members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
     return _sentinel(own, "release", rule, values, members)
 
 
 def _if_own(own: Action) -> Request:
-    """Return the condition parameters that make the write of a guard item fail if it belongs to an item other than that
-    of `own`.
+    """Return the condition parameters for a write of a guard item that belongs to the item of `own`.
+
+    The write fails if the guard item belongs to a different item.
     """
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",

@@ -215,7 +215,7 @@ class Source:
         return response
 
     def write_batch(self, table: str, requests: Sequence[Mapping[str, Any]]) -> int:
-        """Put or delete up to 25 items per call, and return the number of processed items.
+        """Put or delete items in requests of up to 25 items, and return the number of processed items.
 
         Unprocessed items are retried a limited number of times.
         """

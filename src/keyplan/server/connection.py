@@ -129,7 +129,7 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _hand_to_pages(self, data: bytes) -> bool:
-        """Pass the connection to the server for browsers if `data`, its first bytes, comes from a browser.
+        """Pass the connection to the server for browsers if `data`, the first bytes received on it, is from a browser.
 
         Return True if the connection was passed.
         """

@@ -74,8 +74,9 @@ async def _serve(
 
 
 class _LazyPages:
-    """A server for browsers that is created only when the first browser connects, because most servers are never used
-    by one.
+    """A server for browsers that is created only when the first browser connects.
+
+    Most servers never receive connections from browsers.
     """
 
     def __init__(self, create: Callable[[], WebPages]) -> None:

@@ -107,7 +107,10 @@ class Checkpoints(Protocol):
 
 T = TypeVar("T")
 _StoredConsumers = dict[str, dict[str, Any]]
-"""The content of a checkpoint file, by consumer name: the members `begins_at_s`, `is_known`, `leases` and `runners`."""
+"""The content of a checkpoint file, by consumer name: the members `begins_at_s`, `is_known`, `lanes` and `runners`.
+
+`lanes` contains the leases of the consumer, by the key of the shard.
+"""
 
 
 class FileCheckpoints:

@@ -26,7 +26,7 @@ Block = Callable[[Answering], AbstractContextManager[Any]]
 
 _FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
 _COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
-"""Methods whose parameters pytest counts in order to decide whether to pass the test method as an argument."""
+"""The methods whose parameters pytest counts in order to decide whether to pass the test method as an argument."""
 _RUNNERS = ("run", "debug")
 _KEPT = "_keyplan_answering"
 _MARK = "_keyplan_answered"
@@ -95,7 +95,7 @@ class _Copies:
     def _make(self) -> tuple[Answering, Callable[[], None]]:
         """Return a copy of the engine with the same faults and S3 buckets, and a function that closes the copy.
 
-        If the object is not an Engine, return the object itself.
+        If the object is not an Engine, return the object itself and a function that does nothing.
         """
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - programs on boto3 alone do not need it
 

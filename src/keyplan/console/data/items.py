@@ -89,7 +89,7 @@ class Draft:
     keys: dict[str, str] = field(default_factory=dict)
     """The texts that were entered in the key fields of a new item, by attribute."""
     existing: str = ""
-    """Encoded key of the stored item that has the key of the new item."""
+    """The encoded key of the stored item that already has the key of the new item, or an empty string."""
 
 
 class _ItemPages:

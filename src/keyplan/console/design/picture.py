@@ -217,7 +217,8 @@ def _is_in(spec: EntitySpec, index: str) -> bool:
 def merged(old: Sequence[Panel], new: Sequence[Panel], changes: Iterable[DesignChange] = ()) -> list[Panel]:
     """Return the panels of both versions of a design, combined and with all differences marked.
 
-    `changed` contains the names of patterns with differences that the picture itself does not show.
+    `changes` are the changes between the two versions. They also determine which patterns and entities are marked
+    because of differences that the picture does not show, such as changed fields.
     """
     changed = {
         ("pattern" if "pattern" in change.facts else change.table, change.subject)

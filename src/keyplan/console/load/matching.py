@@ -218,9 +218,10 @@ class _Candidate:
 
 
 def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
-    """Return a label for each pattern, which is its name.
+    """Return a label for each pattern.
 
-    The design's name is added in front of a pattern name that several designs use.
+    The label is the pattern's name. If several designs use the name, the design's name and a dot are put in front of
+    it.
     """
     designs_of: dict[str, set[int]] = {}
     for number, design in enumerate(designs):
