@@ -65,7 +65,7 @@ class Reader:
         self.entity: Callable[[Item], Entity] = (
             self._validated if read is None or spec.is_in_key_only & fields.keys() else read
         )
-        """Converts an item to an object. Raises UnreadableItemError if the item is invalid."""
+        """A function that converts an item to an object. It raises UnreadableItemError if the item is invalid."""
 
     def _validated(self, item: Item) -> Any:
         """Return the object for an item after validation by pydantic. Raises UnreadableItemError if the item is
@@ -170,7 +170,7 @@ class Sorter:
         others = [spec for spec in declared if spec not in readers]
         candidates = sorted([*readers, *others], key=lambda spec: _precedence(spec, is_wanted=spec in readers))
         self.reader = self._compiled([(spec, readers.get(spec)) for spec in candidates])
-        """Returns the reader for an item, or None if the item does not belong to a requested entity."""
+        """A function that returns the reader for an item, or None if the item does not belong to a requested entity."""
 
     def _compiled(self, candidates: Sequence[tuple[EntitySpec, Reader | None]]) -> Callable[[Item], Reader | None]:
         """Compile the tests for all candidates into one function, which is called for each item on a page.

@@ -238,7 +238,7 @@ class DirectCalls:
         self._context, self._immediate = context, immediate
         self._by_pattern: dict[object, Callable[[Call[Any]], Any]] = {}
         self.find = self._by_pattern.get
-        """Returns the compiled function that runs calls to a pattern, or None."""
+        """A function that returns the compiled function for a pattern, or None if the pattern is not compiled."""
 
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
         """Return a function that runs calls to a pattern by sending their request directly.

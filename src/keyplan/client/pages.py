@@ -184,7 +184,7 @@ class RangeReader:
         self.sorter = Sorter(plan.entities, entities_in_range(plan), plan.view)
         index = plan.index
         self.position_of = tuple(dict.fromkeys((*plan.schema.key, *(index.attributes if index is not None else ()))))
-        """The key attributes that form the position of an item in the range."""
+        """The key attributes that identify the position of an item in the table or index."""
         sort = index.sort if index is not None else plan.schema.key[1:]
         self.sorted_by = sort if plan.operation == "Query" else ()
         self._whole = hydration_members(plan) if plan.hydrated else {}

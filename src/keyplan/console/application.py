@@ -74,7 +74,7 @@ class Console:
         )
         self._inner: ASGIApp = self._rooms()
         self.app: ASGIApp = self.access.guard(self.frame, self._serve)
-        """ASGI application to mount at /console."""
+        """The ASGI application to mount at /console."""
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._watched is not None and scope["type"] == "http":

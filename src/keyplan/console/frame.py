@@ -83,15 +83,15 @@ class Frame:
         """
         self.source, self.access, self.design = source, access, design
         self.designs, self.up = designs, "../" * depth
-        """Designs with their own pages, by name. Relative path from these pages to the console's root."""
+        """The designs with their own pages, by name, and the relative path from these pages to the console's root."""
         self.against = against
-        """Other versions of the design to compare it with, by name."""
+        """The other versions of the design with which it can be compared, by name."""
         self.watched = watched
         """The design with the error of its latest change, or None if its files are not watched."""
         self.stop_work: Callable[[], None] = lambda: None
-        """Function that stops the background work on the design before another design is shown."""
+        """A function that stops the background work on the design before another design is shown."""
         self.overview = overview
-        """Function that returns the systems for the home page, or None if the home page shows only the source."""
+        """A function that returns the systems for the home page, or None if the home page shows only the source."""
         self.load = load if load is not None else RecordedLoad(source, () if design is None else (design,))
         """The state of the Load pages, which the pages of several designs share."""
         self.pages = Pages(

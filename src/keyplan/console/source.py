@@ -83,16 +83,16 @@ class Source:
     ) -> None:
         """Create a source. Usually, use `file`, `endpoint_url`, `aws` or `of_engine` instead."""
         self.name = name
-        """Name in the header of pages, such as the name of the file or the endpoint."""
+        """The name in the header of pages, such as the name of the file or the endpoint."""
         self.kind = kind
-        """Kind of the source: "engine", "endpoint" or "aws"."""
+        """The kind of the source: "engine", "endpoint" or "aws"."""
         self.engine = engine
-        """Engine in this process, or None."""
+        """The engine in this process, or None."""
         self.endpoint, self.region = endpoint, region
-        """URL at which other programs can use the database, or an empty string; and its AWS Region."""
+        """The URL at which other programs can use the database, or an empty string, and the database's AWS Region."""
         self.read_only = False
         self.receipts: deque[CallReceipt] = deque(maxlen=_RECEIPTS_KEPT)
-        """Latest calls of all pages, oldest first."""
+        """The receipts of the latest calls of all pages, the oldest first."""
         self._call, self.close = call, close
         self._unsupported: dict[str, str] = {}
 

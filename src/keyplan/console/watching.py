@@ -28,7 +28,10 @@ class WatchedDesign:
         self._load, self._lock = load, threading.Lock()
         self._stamps: _Stamps = {}
         self.problem = ""
-        """Reason why the changed design cannot be loaded, or an empty string. `design` is then the previous design."""
+        """The reason why the changed design cannot be loaded, or an empty string.
+
+        If it cannot be loaded, `design` is the previous design.
+        """
         self._read({}, first)
 
     def refresh(self, use: Callable[[Design], None]) -> None:
@@ -56,7 +59,7 @@ class WatchedDesign:
         loaded = loaded or self._load()
         self.design: Design = loaded.design
         self.loaded_at = datetime.now(UTC)
-        """Time when the design was loaded."""
+        """The time at which the design was loaded."""
         self.problem = ""
         self._files = frozenset({*loaded.files, *((loaded.file,) if loaded.file is not None else ())})
         stamps = self._stamped()

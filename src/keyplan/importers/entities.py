@@ -222,7 +222,7 @@ class _Planner:
         ]
         self._templates = self._known_templates()
         self._placed: dict[str, str] = {}
-        """The field for each placeholder of the known templates."""
+        """The name of the field for each placeholder in the known templates."""
         self._shapes = {
             name: shape
             for name in table.key

@@ -166,9 +166,9 @@ class PageContext:
         self.title = self.word(pages.title)
         self.url = request.url
         self.root = root_of(request)
-        """Root path of the server, without a trailing slash. The sign-in page is at /sign-in below it."""
+        """The root path of the server, without a trailing slash. The sign-in page is at /sign-in below it."""
         self.here = str(request.scope.get("root_path", ""))
-        """Root path of the application, without a trailing slash."""
+        """The root path of the application, without a trailing slash."""
         self.path = request.url.path
         self.flash = self.word(unquote(request.cookies.get(FLASH, ""))[:_FLASH_CHARACTERS])
         self._pages = pages

@@ -49,7 +49,7 @@ class Verification:
         self._thread: threading.Thread | None = None
         self.progress = RunProgress()
         self.report: VerificationReport | None = None
-        """Result of the latest complete run."""
+        """The result of the latest complete run, or None if no run is complete."""
 
     def start(self, items: int) -> bool:
         """Start a verification with about `items` generated items. Return False if one is already running."""

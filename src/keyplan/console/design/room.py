@@ -93,7 +93,7 @@ class DesignResults:
         self.cursor_key = secrets.token_bytes(32)
         self._clock = SystemClock()
         self.costs = lru_cache(_COSTS_KEPT)(lambda what_if: costs(self.design, self.book, what_if))
-        """Return the costs with other rates, numbers and sizes."""
+        """A function that returns the costs with other rates, item counts and item sizes."""
         self._collections: dict[tuple[Table, Index | None], list[Collection]] = {}
         self._generating = threading.Lock()
 

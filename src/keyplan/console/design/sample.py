@@ -38,7 +38,7 @@ class Sample:
         made_by = generators(design, items, values)
         self._stored = StoredEntities(design.entities)
         self.problems: list[str] = []
-        """Messages about entities whose items could not all be generated, with the reasons."""
+        """A message for each entity whose items could not all be generated, with the reason."""
         for spec, generator in made_by.items():
             try:
                 for entity in generator.all():

@@ -70,13 +70,13 @@ class EngineLoad:
         """Create an observer of `engine`. It counts operations only after `start` has been called."""
         self._engine, self.recorder = engine, LoadRecorder(engine.clock)
         self.matcher = Matcher(())
-        """Finds the pattern of an operation. It can be replaced at any time."""
+        """The lookup of the pattern that produced an operation. It can be replaced at any time."""
         self.is_own: Callable[[], bool] = lambda: False
-        """Returns True during calls that are not counted, such as the console's."""
+        """A function that returns True during calls that are not counted, such as those of the console."""
         self._clock = engine.clock
         own = engine.faults.throttle if engine.faults is not None else None
         self.is_throttling = own is not None
-        """True if the engine itself throttles, as the service does."""
+        """True if the engine itself throttles requests, as DynamoDB does."""
         # Seeded, so that runs are repeatable. The numbers are not secret.
         self._model = own or Throttle(random.Random(0), engine.catalog.known)  # noqa: S311
         self._lock = threading.Lock()

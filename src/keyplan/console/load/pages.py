@@ -76,11 +76,11 @@ class _Pages:
             for name, design in own.items()
             for pattern in design.patterns
         }
-        """Paths of the pages of patterns, relative to the console's root, by pattern name."""
+        """The paths of the pages of patterns, relative to the console's root, by pattern name."""
         design = console.design
         is_part = design is not None and len(self._room.designs) > 1
         self._tables = {table.name for table in design.tables} if is_part and design is not None else None
-        """Names of the tables that these pages show, if they belong to one of several designs, or else None."""
+        """The names of the tables that these pages show, or None unless they belong to one of several designs."""
 
     def _render(self, request: Request, tab: str, window: LoadWindow, **context: Any) -> Response:
         room = self._room

@@ -70,14 +70,14 @@ class LoadCounts:
     def __init__(self) -> None:
         self.requests = 0
         self.read = 0.0
-        """Consumed read units."""
+        """The number of consumed read units."""
         self.write = 0.0
         self.throttled = 0
-        """Number of throttled requests. For a partition, the number of requests that exceed its throughput limit."""
+        """The number of throttled requests. For a partition, these are the requests that exceed its limit."""
         self.errors = 0
-        """Number of requests that failed with another error, such as a failed condition."""
+        """The number of requests that failed for a reason other than throttling, such as a false condition."""
         self.seconds = 0.0
-        """Sum of the durations of the requests."""
+        """The total duration of the requests, in seconds."""
 
     def count(self, part: LoadPart, elapsed_s: float, weight: int, *, failed: bool) -> None:
         """Count a request. `part` contains its capacity units and throttling for the name of these counts.
