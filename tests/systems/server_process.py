@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from multiprocessing.connection import Connection
 
 from keyplan.engine.engine import Engine
@@ -10,6 +11,7 @@ from keyplan.server.launch import launch
 
 def run(says: Connection, file: str) -> None:
     """Run the command, which sends its address through the pipe."""
+    gc.freeze()  # a collection would look at all that the fork inherited, and so copy its memory
     with open(says.fileno(), "w", closefd=False) as output:
 
         def say(line: str) -> None:
