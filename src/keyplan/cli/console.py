@@ -96,7 +96,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def _designs(module: str | None, against: list[str]) -> tuple[WatchedDesign | None, dict[str, Design]]:
-    """Return the design to show, and the designs to compare it with by the names given with `--against`."""
+    """Return the design to show, and the designs to compare it with, as a mapping from the values of `--against`."""
     if module is None:
         if against:
             raise refusal("keyplan console: --against needs a design to compare with")

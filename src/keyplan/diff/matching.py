@@ -141,8 +141,9 @@ def value_form(value: object) -> Form:
 
 
 def plan_form(plan: Plan) -> dict[str, Form]:
-    """Return a comparable form of a plan, as a mapping from the name of each part in messages, such as "filter", to its
-    comparable form.
+    """Return a form of a plan that can be compared with that of another plan.
+
+    The keys are the names of the plan's parts, such as "filter", as they are shown in messages.
     """
     return {
         "operation": (plan.operation, plan.select),

@@ -1,4 +1,4 @@
-"""The DynamoDB JSON protocol, which converts HTTP requests to HTTP responses without using sockets.
+"""An implementation of the DynamoDB JSON protocol. It turns HTTP requests into HTTP responses and uses no sockets.
 
 `answer` does everything in one step. Servers that let several requests share a commit use three steps: `read` runs all
 checks that do not need the engine and returns a `ProtocolCall` or an `Answer` (a response), `run` calls the engine, and

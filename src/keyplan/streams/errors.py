@@ -3,7 +3,7 @@
     KeyplanError
     └── ChangesError
         ├── ConsumerSetupError      a consumer cannot run
-        ├── ConsumerStoppedError    a record failed permanently and has no destination; see `failure`
+        ├── ConsumerStoppedError    a record failed permanently, without a failure destination
         └── LeaseLostError          another runner has acquired a shard
 
 If the database cannot be reached, a RunError from `keyplan.client` is raised.

@@ -246,7 +246,7 @@ class Runner:
         """Deliver records and read more until all current work is done, and return the counts.
 
         At most `limit` records are read. If `refresh` is True, new shards and runners are looked up first. Raises
-        ConsumerStoppedError if a record failed permanently and has no destination.
+        ConsumerStoppedError if a record failed permanently and the consumer has no failure destination.
         """
         counts = Counts()
         if refresh:

@@ -217,7 +217,7 @@ def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) ->
 def is_removed(call: Call, arn: str, shard: str) -> bool:
     """Return True if a shard no longer exists.
 
-    The request names this shard explicitly, because a list of shards can be outdated and not contain a new shard.
+    The service is asked for this shard with GetShardIterator, because a list of shards may not contain a new shard yet.
     """
     try:
         call("GetShardIterator", {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"})

@@ -52,7 +52,7 @@ Spot = tuple[str, str]
 
 @dataclass(frozen=True)
 class PanelRow:
-    """A row of a table's picture: the items of one entity in a table or index, or a consumer of a stream."""
+    """A row of a table's diagram: the items of one entity in a table or index, or a consumer of a stream."""
 
     name: str
     text: str
@@ -64,7 +64,7 @@ class PanelRow:
 
 @dataclass(frozen=True)
 class PanelSection:
-    """A section of a table's picture: the table, one of its indexes, or its stream."""
+    """A section of a table's diagram: the table, one of its indexes, or its stream."""
 
     key: str
     kind: Literal["table", "GSI", "LSI", "stream"]
@@ -94,7 +94,7 @@ class PatternBox:
 
 @dataclass(frozen=True)
 class Panel:
-    """The picture of one table."""
+    """A diagram of one table."""
 
     table: str
     sections: tuple[PanelSection, ...]
@@ -116,7 +116,7 @@ def colors_of(design: Design) -> dict[str, int]:
 
 
 def panels(design: Design, findings: Sequence[Finding] = ()) -> list[Panel]:
-    """Return the picture of each table of a design."""
+    """Return a diagram of each table of a design."""
     severities = worst_by_subject(findings)
     return [_panel(design, table, severities) for table in design.tables]
 

@@ -118,7 +118,7 @@ class DesignResults:
 
     @cached_property
     def panels(self) -> list[Panel]:
-        """The picture of each table."""
+        """A diagram of each table, with its entities, indexes and patterns."""
         return panels(self.design, self.report.findings)
 
     @cached_property

@@ -260,10 +260,11 @@ def table_name(name_or_arn: str) -> str:
 
 
 class Catalog:
-    """A cache of the table definitions in the store, and the number of catalog changes that it includes.
+    """A cache of the table definitions in the store.
 
-    If `observed` is True, each write first reads the item's earlier version, so `Table.plain` and `Table.blind` are
-    False for all tables.
+    It contains a count of the catalog changes that it includes, which shows whether it is outdated. If `observed` is
+    True, each write first reads the item's earlier version, so `Table.plain` and `Table.blind`, which allow shortcuts,
+    are False for all tables.
     """
 
     def __init__(self, view: StoreView, *, observed: bool = False) -> None:

@@ -101,8 +101,8 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
 class Choice:
     """The user's selection on the page of tasks.
 
-    The selection consists of a view or filters, the cursor of the page, the user's time zone, and the current date in
-    it.
+    The selection consists of a view or filters, the page cursor, the user's time zone, and the current date in that
+    zone.
     """
 
     view: str

@@ -273,7 +273,7 @@ class EmailCodeItem(Entity):
     volume=Volume(count=600, bytes=Bytes(150), distinct={"subject": 500, "day": 2}),
 )
 class LetterCountItem(Entity):
-    """The number of emails on a UTC day that a user triggered or that were sent to an address."""
+    """The number of emails that a user triggered, or that were sent to an address, on one UTC day."""
 
     scope: LetterScope
     subject: Annotated[str, Field(min_length=1, max_length=254)]

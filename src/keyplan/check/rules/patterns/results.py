@@ -422,9 +422,9 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
     before a time or a time-ordered ID. Only the types of the fields are considered, not their names. Counts, queries
     with `ordered_by=`, and choices that are stored as ranks (`{status:rank(...)}`) are not reported.
 
-    Why is this bad? The sort key `STATUS#{status}#{created_at:utc_ms}` is sorted by status first. In descending order,
-    a query returns all "waiting" items before all "done" items. The latest item can be on the last page, and a query
-    with a limit returns items with only one status.
+    Why is this bad? The sort key `STATUS#{status}#{created_at:utc_ms}` sorts items by status first. In descending
+    order, a query returns all "waiting" items before all "done" items. The latest item can be on the last page, and a
+    query with a limit returns items with only one status.
 
     Fix: query for one choice at a time (`pk(...).sk(status=status)`), or read an index whose sort key starts with the
     timestamp. Suppress the finding if the groups are intended.

@@ -109,8 +109,8 @@ def _account_quota(subject: Subject) -> Iterator[Finding]:
 def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
     """Bulk job uses all capacity
 
-    Finds scans and batches without a rate if a single call needs more capacity units than the table supports per
-    second. On-demand tables are checked only if other patterns with a rate use them.
+    Finds scans and batches without a declared rate if a single call needs more capacity units than the table supports
+    per second. On-demand tables are checked only if other patterns with a rate use them.
 
     Why is this bad? A scan or batch runs as fast as DynamoDB allows. On a provisioned table, it uses all capacity
     units, and other requests are throttled. On an on-demand table, it can exceed the warm throughput.
