@@ -137,7 +137,7 @@ class Mounted:
 
     @classmethod
     def at(cls, db: str, host: str, names: list[str]) -> Mounted | None:
-        """Return the console for a server that listens on `host`.
+        """Return the console for a server that listens on `host`. `names` are additional accepted host names.
 
         Return None if the console is not installed, or if `host` is not a loopback address and no token is configured.
 

@@ -120,7 +120,10 @@ def loaded(target: str, loader: Callable[[str], D]) -> D:
 
 
 def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
-    """Return the pattern with the given name. Exit with 2 if the design does not contain it."""
+    """Return the pattern with the given name. If the design does not contain it, exit with 2.
+
+    `command` is the name of the command for the error message.
+    """
     try:
         return design.pattern(name)
     except KeyError:

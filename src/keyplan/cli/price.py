@@ -22,7 +22,10 @@ _LOADS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 def book_of(command: str, region: str) -> PriceBook:
-    """Return the latest prices for a Region. Exit with 2 if keyplan does not include prices for the Region."""
+    """Return the latest prices for a Region. If keyplan does not include prices for the Region, exit with 2.
+
+    `command` is the name of the command for the error message.
+    """
     from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415 - `keyplan --help` needs no prices
 
     try:

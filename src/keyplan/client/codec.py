@@ -28,7 +28,10 @@ def key_of(spec: EntitySpec, item: Item) -> dict[str, Any]:
 
 
 def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
-    """Return a description of an item for use in messages, such as Task PK='USER#1' SK='TASK#2'."""
+    """Return a description of an item for use in messages, such as Task PK='USER#1' SK='TASK#2'.
+
+    `key` is the primary key of the item.
+    """
     return " ".join([spec.name, *(f"{name}={value!r}" for name, value in key.items())])
 
 
@@ -303,7 +306,7 @@ def _literal_prefix(part: BoundKeyAttribute) -> str:
 
 
 def _template_test(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
-    """Return a test that checks whether a key attribute matches its template.
+    """Return a test that checks whether the key attribute `part` matches its template.
 
     If `alone` is True, the test checks only the literal prefix.
     """

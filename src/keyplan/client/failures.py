@@ -171,7 +171,10 @@ class _StoredItem(NamedTuple):
 def condition_failed(
     plan: Plan, arguments: Arguments, key: Mapping[str, Any], item: Item | None, code: str
 ) -> RunError:
-    """Return the error for a write whose condition was false. `item` is the stored item from the error response."""
+    """Return the error for a write whose condition was false.
+
+    `key` is the key of the item, `item` is the stored item from the error response, and `code` is the error code.
+    """
     spec = plan.entity
     plain = key_of(spec, key)
     about: dict[str, Any] = {"entity": spec.name, "key": plain, "code": code}

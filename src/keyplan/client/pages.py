@@ -48,7 +48,7 @@ _DIGEST_BYTES = 16
 
 
 def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Position]) -> str:
-    """Return the cursor for the positions in the partitions that a call reads.
+    """Return a cursor that contains the positions in the partitions that a call reads, signed with `key`.
 
     The cursor is valid only for a call with the same values in `bound_to`, such as the table and the pattern.
     """
@@ -58,7 +58,8 @@ def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Positi
 
 
 def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: int) -> list[Position]:
-    """Return the position in each of the `partitions` partitions from a cursor.
+    """Return the position in each of the `partitions` partitions from a cursor. `key` is the key that signed the
+    cursor.
 
     Raises CursorError if the cursor is damaged or belongs to another call.
     """
@@ -468,7 +469,7 @@ class _Descending:
 def _merge(
     partitions: list[_Partition], limit: int | None, page_size: int | None, *, descending: bool
 ) -> Program[list[Any]]:
-    """Return results from several partitions, merged in the order of their sort keys.
+    """Return up to `limit` results from several partitions, merged in the order of their sort keys.
 
     If results in several partitions have the same sort key values, those of the first partition come first.
     """

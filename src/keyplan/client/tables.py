@@ -42,7 +42,7 @@ class OfPlan:
 
 
 def create_request(table: Declared, name: str) -> Request:
-    """Return the CreateTable request for a declared table."""
+    """Return the CreateTable request for a declared table. `name` is the physical name of the table."""
     schema = table.schema
     types = key_types(table)
     request: Request = {
@@ -131,7 +131,7 @@ def _create(context: Context, table: Declared) -> Program[None]:
 
 
 def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
-    """Return DynamoDB's description of a table, or None if the table does not exist."""
+    """Return DynamoDB's description of the table with the physical name `name`, or None if it does not exist."""
     try:
         response = yield from send(context, "DescribeTable", {"TableName": name})
     except ServiceError as error:

@@ -145,7 +145,7 @@ def _pinned(action: Action, old: Item | None) -> Action:
 
 
 def has_moved(action: Action, stored: Item | None) -> bool:
-    """Return True if the key, unique values or expiry time of an item differ from those read before the write."""
+    """Return True if an item's key, unique values or expiry time have changed since it was read for `action`."""
     if action.pinned is None:
         return False
     return any((stored or {}).get(name) != value for name, value in action.pinned.items())
@@ -548,6 +548,6 @@ def _unique_error(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
 
 
 def _item_key(action: Action) -> dict[str, Any]:
-    """Return the key of the item whose unique values the guard item of an action reserves."""
+    """Return the key of the item to which the guard item of an action belongs."""
     owner: dict[str, Any] = action.members["ExpressionAttributeValues"][":owner"]["M"]
     return owner

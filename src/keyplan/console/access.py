@@ -92,7 +92,7 @@ class ErrorPages(Protocol):
     """The interface of an object that renders the error pages for rejected requests."""
 
     def refused(self, request: Request, status: int, title: str, message: str) -> Response:
-        """Return the error page for a rejected request."""
+        """Return the error page for a rejected request, with a title and a message for the user."""
 
 
 class Access:

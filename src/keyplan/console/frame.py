@@ -79,7 +79,10 @@ class Frame:
     ) -> None:
         """Prepare the pages of the console, or of one of its designs.
 
-        `depth` is the number of path segments between the console's root and these pages.
+        `load` is the recorded load, if it is already recorded. `designs` contains the designs with their own pages, and
+        `against` contains other versions of `design`. `overview` returns the systems for the home page. `depth` is the
+        number of path segments between the console's root and these pages. `watched` is the design that is loaded again
+        when a file changes.
         """
         self.source, self.access, self.design = source, access, design
         self.designs, self.up = designs, "../" * depth
@@ -161,7 +164,10 @@ class Frame:
         return self.refused(request, status, title, str(error), code)
 
     def refused(self, request: Request, status: int, title: str, message: str, code: str = "") -> Response:
-        """Return an error page, or a JSON response if the request was sent by a script that accepts JSON."""
+        """Return an error page, or a JSON response if the request was sent by a script that accepts JSON.
+
+        `title` is the heading of the page, `message` explains the error, and `code` is an error code, if there is one.
+        """
         if "application/json" in request.headers.get("accept", ""):
             return JSONResponse({"error": {"code": code or title, "message": message}}, status)
         return self.render(request, "failed.html.j2", status, code=code, failure=title, message=message, status=status)

@@ -81,7 +81,11 @@ class Source:
         endpoint: str = "",
         region: str = "",
     ) -> None:
-        """Create a source. Usually, use `file`, `endpoint_url`, `aws` or `of_engine` instead."""
+        """Create a source. Usually, use `file`, `endpoint_url`, `aws` or `of_engine` instead.
+
+        `name` is shown in the header of pages. `call` runs an operation, and `close` releases the database. `kind` is
+        "engine", "endpoint" or "aws".
+        """
         self.name = name
         """The name in the header of pages, such as the name of the file or the endpoint."""
         self.kind = kind

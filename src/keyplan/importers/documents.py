@@ -50,7 +50,7 @@ class Document:
 def documents(name: str, text: str) -> list[Document]:
     """Return the documents in a file, which contains YAML or one or more JSON documents.
 
-    Raises ImportSourceError if the text cannot be parsed.
+    `name` is the name of the file, and `text` is its content. Raises ImportSourceError if the text cannot be parsed.
     """
     called = PurePath(name).name or name
     text = text.removeprefix("\ufeff")

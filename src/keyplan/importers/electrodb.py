@@ -309,7 +309,7 @@ class _Reader:
     def _pieces(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:
         """Return a key as pairs of a literal text and the name of the attribute that follows it.
 
-        If the key ends with literal text, the last pair is this text and "".
+        If the key ends with literal text, the last pair is this text and "". `part` is "pk" or "sk".
         """
         casing = _casing(node)
         template = node.get("template")
@@ -334,7 +334,9 @@ class _Reader:
         return name if label is None else label.text()
 
     def _affixes(self, pattern: Node, part: str) -> tuple[str, str]:
-        """Return the texts that ElectroDB adds before and after the composite attributes of a key."""
+        """Return the texts that ElectroDB adds before and after the composite attributes of a key. `part` is "pk" or
+        "sk".
+        """
         schema, collection = self._schema, _collection(pattern)
         kind = pattern.get("type")
         is_clustered = kind is not None and kind.value == "clustered"

@@ -73,7 +73,10 @@ def _table(model: Node) -> SourceTable:
 
 
 def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
-    """Return the DynamoDB type of each key attribute, which is declared in a key or among the other attributes."""
+    """Return the DynamoDB type of each key attribute.
+
+    The type is declared in the key or in `others`, which contains the types of the other attributes.
+    """
     keys = [table.need("KeyAttributes")]
     keys += [index.need("KeyAttributes") for kind in _INDEXES for index in table.each(kind)]
     types: dict[str, str] = {}
@@ -134,7 +137,10 @@ def _unknown(holder: Node, known_members: frozenset[str], within: Node) -> Itera
 
 
 def _scaling(holder: Node, within: Node) -> Iterator[str]:
-    """Yield a sentence for each capacity setting that uses automatic scaling."""
+    """Yield a sentence for each capacity setting of `holder` that uses automatic scaling.
+
+    `holder` is the table `within` or one of its indexes.
+    """
     settings = holder.get("ProvisionedCapacitySettings")
     for member in () if settings is None else settings.mapping():
         if str(member).startswith("AutoScaling"):
@@ -174,6 +180,8 @@ def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[s
 def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesses: list[str]) -> Iterator[SourceEntity]:
     """Yield an entity for each facet. If a table has no facets, yield an entity for each kind of item in the sample
     data.
+
+    `others` contains the types of the non-key attributes. A sentence is added to `guesses` for each assumption.
     """
     facets = list(table.each("TableFacets"))
     for facet in facets:

@@ -139,8 +139,10 @@ class _Module:
         return None
 
     def kind_of(self, called: str) -> str:
-        """Return the PynamoDB attribute class that a name refers to, directly or as a base class. Return "" for other
-        names.
+        """Return the PynamoDB attribute class with the name `called`, or the one from which the class with this name is
+        derived.
+
+        Return "" if there is no such class.
         """
         if called in _ATTRIBUTES:
             return called

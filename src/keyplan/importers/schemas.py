@@ -171,7 +171,9 @@ _STREAMS: tuple[str, ...] = tuple(view for view in get_args(StreamView) if view 
 
 
 def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTable:
-    """Convert the properties of a table to a SourceTable. Raises ImportSourceError if they are invalid."""
+    """Convert the properties of a table to a SourceTable with the given name. Raises ImportSourceError if they are
+    invalid.
+    """
     types = _types(table)
     key = _key(table, types)
     if len(key[0]) != 1 or len(key[1]) > 1:
@@ -296,8 +298,9 @@ def _units(table: Node) -> list[Node | None]:
 
 
 def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
-    """Return the warm throughput for reads and writes, or None if it does not exceed the default of the
-    billing mode.
+    """Return the warm throughput for reads and writes.
+
+    Return None if it does not exceed the default warm throughput of the billing mode.
     """
     warm = holder.get("WarmThroughput")
     if warm is None:

@@ -374,8 +374,9 @@ class _Writer:
         self._entity, self._table, self._model = entity, table, model
 
     def by_key(self, kind: str, name: str, fields: Sequence[str], about: str) -> list[str]:
-        """Return the lines of a pattern that accesses one item by its key. `kind` is the decorator: "get"
-        or "delete".
+        """Return the lines of a pattern that accesses one item by its key.
+
+        `kind` is the decorator, "get" or "delete". `about` is the text of the pattern's docstring.
         """
         fields = list(dict.fromkeys(fields))
         returned = "ItemKey" if kind == "get" else "ItemWrite"
@@ -383,14 +384,17 @@ class _Writer:
         return [*head, *_returning("item", fields)]
 
     def query(self, name: str, fields: Sequence[str], index: str | None, about: str) -> list[str]:
-        """Return the lines of a pattern that queries a partition of an index, or of the table if `index` is None."""
+        """Return the lines of a pattern that queries a partition of an index, or of the table if `index` is None.
+
+        `about` is the text of the pattern's docstring.
+        """
         fields = list(dict.fromkeys(fields))
         options = None if index is None else f"index={literal(index)}"
         head = self._head(call("query", self._model, options), name, self._typed(fields), "KeyCondition", about)
         return [*head, *_returning("pk", fields)]
 
     def put(self, name: str, about: str) -> list[str]:
-        """Return the lines of a pattern that puts a complete item."""
+        """Return the lines of a pattern that puts a complete item. `about` is the text of the pattern's docstring."""
         typed = [f"new: {self._model}"]
         return [*self._head(call("put", self._model), name, typed, "ItemWrite", about), "    return item(new)"]
 
@@ -399,7 +403,9 @@ class _Writer:
         return [f"{field}: {self._entity.fields[field].annotation}" for field in fields]
 
     def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
-        """Yield the lines of a pattern before its body: the decorator, the signature and the docstring."""
+        """Yield the lines of a pattern before its body: the decorator, the signature and the docstring with the text
+        `about`.
+        """
         yield from lay_out(decorator, f"@{self._table}.").split("\n")
         yield from lay_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
         yield from docstring(about, "    ")

@@ -105,7 +105,10 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def load(name: str, text: str) -> Any:
-    """Load a YAML document and return its value. Raises ImportSourceError if the text is not valid YAML."""
+    """Load a YAML document and return its value. `name` is the name of the file for error messages.
+
+    Raises ImportSourceError if the text is not valid YAML.
+    """
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:

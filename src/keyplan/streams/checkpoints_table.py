@@ -95,7 +95,7 @@ _REMEDY = (
 
 
 def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
-    """Return the declaration of the checkpoint table, for use in designs and exports."""
+    """Return the declaration of the checkpoint table with the given name, for use in designs and exports."""
     table = Table(name, pk="consumer", sk="what", ttl="expires_at")
 
     @table.entity(name="Checkpoint")

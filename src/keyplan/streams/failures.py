@@ -94,7 +94,7 @@ _REMEDY = "for failed records: create it (consumer, event_id: both String), or u
 
 
 def failure_table(name: str = DEFAULT_NAME) -> Table:
-    """Return the declaration of the table for failed records, for use in designs and exports."""
+    """Return the declaration of the table for failed records with the given name, for use in designs and exports."""
     table = Table(name, pk="consumer", sk="event_id")
 
     @table.entity(name="Failure")

@@ -307,7 +307,10 @@ class Runner:
                 self._claims.release(track)
 
     def _read_on(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
-        """Start to read newly acquired shards from their checkpoints."""
+        """Start to read newly acquired shards from their checkpoints.
+
+        If `from_latest` is True, shards without a checkpoint are read from their end, and otherwise from their start.
+        """
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = self._reading.unread(consumer)
         check_views(consumer, [shards[track.lease.shard] for track in unread], streams)

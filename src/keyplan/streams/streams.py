@@ -259,7 +259,9 @@ class ShardCursor:
         return ShardCursor(self.call, self.shard, self.position, self.from_latest, self.iterator)
 
     def read(self, limit: int = limits.GET_RECORDS_LIMIT) -> RecordsPage:
-        """Return the next page of records. Raises ServiceError if the request fails even with a new iterator."""
+        """Return the next page of up to `limit` records. Raises ServiceError if the request fails even with a new
+        iterator.
+        """
         gap = False
         for _ in range(3):  # the iterator may expire, then its position may be trimmed, then the trim horizon is used
             try:
@@ -304,7 +306,10 @@ class ShardCursor:
         return self.shard.ends is None or self.position is None or self.position < self.shard.ends
 
     def _page(self, response: dict[str, Any], *, gap: bool) -> RecordsPage:
-        """Return a page with the new records in a GetRecords response, sorted and without duplicates."""
+        """Return a page with the new records in a GetRecords response, sorted and without duplicates.
+
+        `gap` is True if records before this page were lost.
+        """
         by_sequence: dict[int, StreamRecord] = {}
         for raw in response["Records"]:
             record = record_of(self.shard.arn, self.shard.name, raw)

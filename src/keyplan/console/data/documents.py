@@ -56,7 +56,10 @@ def read_typed(text: str) -> Item:
 
 
 def read_value(text: str, name: str) -> dict[str, Any]:
-    """Parse an attribute value such as {"S": "x"}. Raises DocumentError if the text is not a valid value."""
+    """Parse an attribute value such as {"S": "x"}. `name` is the name of the attribute for error messages.
+
+    Raises DocumentError if the text is not a valid value.
+    """
     return _typed(_parse(text), name)
 
 

@@ -242,7 +242,8 @@ def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
 def scalar(kind: str, text: str, name: str) -> dict[str, Any]:
     """Convert the text in a form field to an attribute value of the type `kind`.
 
-    Raises DocumentError if the text does not represent a value of this type.
+    `name` is the name of the attribute for error messages. Raises DocumentError if the text does not represent a value
+    of this type.
     """
     if kind == "NULL":
         return {"NULL": True}

@@ -44,7 +44,7 @@ _ENTITY_CHANGES: Final = frozenset(
         "unique added", "unique removed", "values narrowed", "version changed",
     }
 )  # fmt: skip
-"""The kinds of changes to an entity or consumer that its row in the picture may not show."""
+"""The kinds of changes to an entity or consumer that may not be visible in the text of its row in the picture."""
 
 Spot = tuple[str, str]
 """The identifier of a row in a panel: the name of an index, or "" for the table, and the name of the entity."""

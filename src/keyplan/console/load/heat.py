@@ -41,7 +41,7 @@ class Heat:
 
 
 def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
-    """Return the load of a table or index. `lows` are the lowest keys of its partitions."""
+    """Return the load of the table or index `place`. `lows` are the lowest keys of its partitions."""
     names = [f"{place} {low.hex()}" for low in lows]
     rows: list[list[LoadCounts | None]] = [
         [bucket.get(("partition", name)) for bucket in window.buckets] for name in names

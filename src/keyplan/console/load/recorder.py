@@ -319,7 +319,8 @@ class LoadRecorder:
         """Count a request that matches no declared pattern.
 
         Requests with the same short description `form` are counted together. `detail` is a description that includes
-        the request's values.
+        the request's values. `part` contains the counts of the request, and `weight` is the number of requests that it
+        represents.
         """
         counts = LoadCounts()
         counts.count(part, 0.0, weight, failed=failed)
