@@ -142,7 +142,7 @@ class _Module:
         """Return the PynamoDB attribute class with the name `called`, or the one from which the class with this name is
         derived.
 
-        Return "" if there is no such class.
+        Return "" if no such class exists.
         """
         if called in _ATTRIBUTES:
             return called
