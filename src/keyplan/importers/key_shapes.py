@@ -118,7 +118,7 @@ def _is_one_word(texts: Sequence[str], alias: str) -> bool:
 
 
 def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: bool) -> str | None:
-    """Return the literal text of the part of a key at the index `at`, or None if the part is a value.
+    """Return the literal word at the index `at` of a key's parts, or None if this part is a value.
 
     `columns` contains the texts of each part in the sample items, and `name` is the part's name in the alias, or "".
     `varied` is True if the keys are not all equal.

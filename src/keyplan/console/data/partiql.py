@@ -147,9 +147,10 @@ def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
 
 
 def _source_of(statement: str) -> tuple[str, set[str]]:
-    """Return the name of the table from which a statement returns stored items, and a set of result names.
+    """Return the name of the table whose stored items a statement returns, and the names of results that need a longer
+    path.
 
-    These are the names of results that are members of nested attributes. The table name is an empty string for other
+    The latter are results that are members of nested attributes. The table name is an empty string for other
     statements, and for statements that only another engine can parse.
     """
     try:

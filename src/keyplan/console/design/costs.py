@@ -14,7 +14,7 @@ from keyplan.design.declaring.design import Design
 from keyplan.design.workload import Rate
 
 FACTORS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-"""The factors that a user can choose. The factor 1 stands for the declared values."""
+"""The factors by which a user can multiply a declared value. The factor 1 leaves the value unchanged."""
 _CURVE: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 _PATTERN_FACTORS: Final = (0.0, *FACTORS)
 _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
