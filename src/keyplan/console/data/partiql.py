@@ -147,11 +147,10 @@ def _tables(source: Source, statements: Iterable[str]) -> dict[str, TableFacts]:
 
 
 def _source_of(statement: str) -> tuple[str, set[str]]:
-    """Return the name of the table whose stored items a statement returns, and the names of results that need a longer
-    path.
+    """Return the name of the table whose items a statement returns, and the names of results that are nested members.
 
-    The latter are results that are members of nested attributes. The table name is an empty string for other
-    statements, and for statements that only another engine can parse.
+    For example, the result city of SELECT address.city is a nested member. The table name is an empty string for
+    statements that do not return stored items, and for statements that only another engine can parse.
     """
     try:
         parsed = parse(statement).statement
