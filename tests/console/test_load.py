@@ -159,6 +159,9 @@ def test_a_console_of_an_endpoint_shows_what_connected_programs_report(
         window = opened(windows, server, console)
         page = window.goto("/console/load/")
         expect(page.get_by_role("heading", name="No program reports its load yet")).to_be_visible()
+        sample = page.locator("pre").inner_text()
+        assert 'url = "http://x"' in sample
+        compile(sample, "sample", "exec")
         window.check_accessibility()
         window.screenshot("console-load-connect")
         meter = Meter()
