@@ -33,6 +33,14 @@ def test_long_labels_of_the_axis_fit_into_the_chart() -> None:
     assert all(int(x) >= 7 * len(label) for x, label in places)
 
 
+def test_a_legend_has_two_columns_so_that_long_names_do_not_overlap() -> None:
+    svg = lines("Requests", ["a", "b"], [(f"pattern_with_a_name_{number}", [1, 2]) for number in range(3)])
+    places = re.findall(r'<rect class="series-\d" x="(\d+)" y="(\d+)"', svg)
+    assert [y for _, y in places] == ["246", "246", "272"]
+    assert places[0][0] == places[2][0]
+    assert "pattern_with_a_name_2" in svg
+
+
 def test_a_missing_value_leaves_a_gap() -> None:
     svg = lines("Hours", ["a", "b", "c", "d", "e"], [("hours", [1, 2, None, 3, 4])])
     assert svg.count("<polyline") == 2

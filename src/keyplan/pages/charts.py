@@ -79,7 +79,7 @@ def lines(
     distance = _step(max(top - bottom, 10.0**-digits), digits)
     if high is None:
         top = bottom + distance * max(1, math.ceil((top - bottom) / distance - 1e-9))
-    legend = 22 if len(series) > 1 else 0
+    legend = 26 * -(-len(series) // 2) if len(series) > 1 else 0
     height = 240 + legend
     ticks = [bottom + distance * number for number in range(round((top - bottom) / distance) + 1)]
     texts = [_text(value, unit, digits) for value in ticks]
@@ -89,7 +89,7 @@ def lines(
     skip = max(1, -(-len(labels) // 8))
     for number, label in enumerate(labels):
         if number % skip == 0:
-            anchor = "start" if number == 0 else "end" if number == len(labels) - 1 else "middle"
+            anchor = "end" if number == len(labels) - 1 else "middle"
             shapes.append(
                 Markup('<text class="chart-tick" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
                     left + step * number, 240 - 8, anchor, _short(label, 12)
@@ -99,12 +99,12 @@ def lines(
         places = [(left + step * number, value) for number, value in enumerate(points)]
         shapes += _line(index, places, bottom, top)
         if legend:
-            x = left + index * 150
+            x, y = left + index % 2 * (_WIDTH - left) / 2, 246 + 26 * (index // 2)
             shapes.append(
                 Markup(
-                    '<rect class="series-{}" x="{}" y="246" width="12" height="12" rx="2"/>'
-                    '<text class="chart-tick" x="{}" y="256">{}</text>'
-                ).format(index % _SERIES, x, x + 18, _short(name, 17))
+                    '<rect class="series-{}" x="{:.0f}" y="{}" width="12" height="12" rx="2"/>'
+                    '<text class="chart-tick" x="{:.0f}" y="{}">{}</text>'
+                ).format(index % _SERIES, x, y, x + 18, y + 11, _short(name, 24))
             )
     described = "; ".join(
         f"{name}: "

@@ -2,10 +2,6 @@
 (() => {
   "use strict";
   const EVERY_MS = 4000;
-
-  // Narrow screens: the newest part of a chart is visible first.
-  for (const box of document.querySelectorAll(".chart-box")) box.scrollLeft = box.scrollWidth;
-
   const live = document.getElementById("load-live");
   const button = document.querySelector("[data-load-live]");
   if (!live || !button) return;
