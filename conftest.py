@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import gc
 import signal
 import sys
@@ -91,7 +92,14 @@ def _is_slow(path: Path) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to select quick tests by a list with paths that do not exist."""
+    """Compile the sources, and refuse to select quick tests by a list with paths that do not exist.
+
+    pytest stores its own bytecode of modules. Processes that tests start would compile all modules again each time,
+    where PYTHONDONTWRITEBYTECODE is set.
+    """
+    if not hasattr(config, "workerinput"):
+        for sources in ("src", "systems/src"):
+            compileall.compile_dir(ROOT / sources, quiet=2)
     missing = [slow for slow in SLOW if not (ROOT / slow).exists()]
     if missing and config.option.markexpr == "not slow":
         raise pytest.UsageError(f"conftest.py lists slow tests that do not exist: {', '.join(missing)}")
