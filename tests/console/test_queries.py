@@ -250,7 +250,8 @@ def test_new_records_of_a_stream_appear_while_one_watches(engine: Engine, visit:
     expect(page.locator("#records tr")).to_have_count(1)
     page.get_by_role("button", name="Follow live").click()
     expect(page.locator("#tail-state")).to_have_text("Following: 0 new records.")
-    put(engine, "Ada", 1, status={"S": "<img src=x onerror=alert(1)>"})
+    long = {"L": [{"N": str(number)} for number in range(60)]}
+    put(engine, "Ada", 1, status={"S": "<img src=x onerror=alert(1)>"}, long=long)
     expect(page.locator("#records tr")).to_have_count(2)
     expect(page.locator("#records tr").first).to_contain_text("modify")
     expect(page.locator("#records tr").first).to_contain_text("status")
