@@ -39,7 +39,9 @@ def check(
     ignore: Annotated[
         list[str] | None, typer.Option("--ignore", help="Skip these rules. Accepts the same values as --select.")
     ] = None,
-    errors_only: Annotated[bool, typer.Option("--errors-only", help="Report only findings of severity error.")] = False,
+    errors_only: Annotated[
+        bool, typer.Option("--errors-only", help="Report only findings with severity error.")
+    ] = False,
     *,
     fix: Annotated[bool, typer.Option("--fix", help="Apply the available automatic fixes, and check again.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print the changes that --fix would make.")] = False,

@@ -127,7 +127,7 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
 class Mounted:
     """The web console of `keyplan serve`.
 
-    It counts operations from the start of the server, but imports its pages only when the first browser connects.
+    It counts operations from server startup, but imports its pages only when the first browser connects.
     """
 
     def __init__(self, db: str, host: str, names: list[str], token: str) -> None:

@@ -46,7 +46,9 @@ def cloudformation(
 def terraform(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
-    """Write the tables as a Terraform configuration in JSON syntax. Its file name must end with .tf.json."""
+    """Write the tables as a Terraform configuration in JSON syntax. Terraform requires a file name that ends in
+    .tf.json.
+    """
     from keyplan.export.terraform import configuration  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("terraform", design, prefix, checkpoints=checkpoints)
@@ -58,10 +60,7 @@ def terraform(
 def cdk_json(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
-    """Write a data model in the format of dynamodb_data_model.json.
-
-    The AWS DynamoDB MCP server generates a CDK app from this file.
-    """
+    """Write the data model (dynamodb_data_model.json) from which the AWS DynamoDB MCP server generates a CDK app."""
     from keyplan.export.cdk_json import collisions, model, unread  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, refused=collisions)

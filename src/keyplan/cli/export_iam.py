@@ -51,12 +51,15 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Allow reading the streams of all tables (--consumers) or of no table (--no-consumers). By default, "
-            "the declared consumers can read their streams, unless --pattern is given.",
+            help="--consumers allows reading the streams of all tables, and --no-consumers allows reading none. By "
+            "default, the streams of declared consumers can be read, or none if --pattern is given.",
         ),
     ] = None,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints/--no-checkpoints", help="Allow access to the table for consumer checkpoints.")
+        bool,
+        typer.Option(
+            "--checkpoints/--no-checkpoints", help="Allow access to the table that stores consumer checkpoints."
+        ),
     ] = True,
     describe: Annotated[
         bool,

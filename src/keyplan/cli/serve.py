@@ -65,8 +65,9 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--buckets",
-            help="Storage for table exports and imports: s3:// for Amazon S3, or a local folder, in which the object "
-            "s3://BUCKET/KEY is the file BUCKET/KEY. If omitted, exports and imports are rejected.",
+            help="Where table exports and imports are stored: the literal value s3:// for Amazon S3, or a local "
+            "folder. In a local folder, s3://BUCKET/KEY is stored as the file BUCKET/KEY. If omitted, export and "
+            "import requests are rejected.",
         ),
     ] = None,
     with_console: Annotated[

@@ -15,7 +15,7 @@ def snapshot(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
     target: Annotated[Path, typer.Argument(help="Path of the copy. The file must not exist yet.")],
 ) -> None:
-    """Copy a database file as of a single point in time. Other processes can keep using the file.
+    """Make a consistent point-in-time copy of a database file. Other processes can keep using the file.
 
     Progress is printed to standard error after two seconds, and then every ten seconds.
     """

@@ -53,13 +53,13 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
             "--issuer",
             help="Accept tokens from this OpenID Connect issuer instead of those issued by 'keyplan token'. "
             "Disables the DynamoDB endpoint. If --host is not a loopback address, the home page, API docs"
-            " and details of /health require a token.",
+            " and details in /health responses require a token.",
         ),
     ] = None,
     audience: Annotated[
         str | None, typer.Option("--audience", help="Required audience (aud claim) of the issuer's tokens.")
     ] = None,
-    keys: Annotated[str | None, typer.Option("--keys", help="URL or file of the issuer's public keys (JWKS).")] = None,
+    keys: Annotated[str | None, typer.Option("--keys", help="URL or path of the issuer's public keys (JWKS).")] = None,
     client_id: Annotated[
         str | None,
         typer.Option(
@@ -136,7 +136,7 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--folder", help="Data folder of the server at --url. Required with --url, except with --browser."
+            "--folder", help="Data folder of the server at --url. Required with --url, unless --browser is given."
         ),
     ] = None,
     system: Annotated[

@@ -218,7 +218,7 @@ class Plan:
 
     @property
     def entity(self) -> EntitySpec:
-        """The entity that the pattern reads or writes. For several entities, the first of them."""
+        """The entity that the pattern reads or writes, or the first one if there are several."""
         return self.entities[0]
 
 

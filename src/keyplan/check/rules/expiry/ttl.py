@@ -161,7 +161,7 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
     Finds tables with `TTL(sets=...)`, which expects that fields change when an item expires. Also finds reads with
     `expired=True` and `decides=`, unless the write that depends on the read (`guards=`) has a condition on the expiry.
 
-    Why is this bad? DynamoDB deletes an expired item, up to several days after its expiry. It does not change fields,
+    Why is this bad? DynamoDB may take up to several days to delete an expired item. It does not change fields,
     set states or end sessions on time.
 
     Fix: compare the expiry with the current time. keyplan's reads omit expired items automatically. Add the expiry to
