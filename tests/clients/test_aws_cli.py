@@ -1,35 +1,40 @@
-"""The AWS CLI, in its own process, on the HTTP server."""
+"""The AWS CLI on the HTTP server."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any
 
 import pytest
 
-AWS = [sys.executable, "-m", "awscli"]  # its script cannot be started from a path with blanks
-
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.fixture(scope="module")
+def driver() -> Any:
+    """Return the program behind `aws`; in a process of its own, each command would import it again."""
+    from awscli.clidriver import create_clidriver  # noqa: PLC0415 - takes long, and every worker collects this file
+
+    return create_clidriver()
+
+
 @pytest.fixture
-def aws(http_endpoint: str) -> Run:
+def aws(driver: Any, http_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a function that runs `aws SERVICE ARGUMENTS...`; arguments other than text become JSON."""
+    monkeypatch.setenv("AWS_PAGER", "")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
 
     def run(service: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
         texts = [argument if isinstance(argument, str) else json.dumps(argument) for argument in arguments]
-        return subprocess.run(
-            [*AWS, service, *texts, "--endpoint-url", http_endpoint, "--output", "json"],
-            env={**os.environ, "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"},
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
+        command = [service, *texts, "--endpoint-url", http_endpoint, "--output", "json"]
+        output, errors = StringIO(), StringIO()
+        with redirect_stdout(output), redirect_stderr(errors):
+            code = driver.main(command)
+        return subprocess.CompletedProcess(command, code, output.getvalue(), errors.getvalue())
 
     return run
 
