@@ -50,6 +50,22 @@ def test_tables_are_created_as_declared_and_a_second_call_changes_nothing(db: An
     assert [part["KeyType"] for part in composite] == ["HASH", "HASH", "RANGE"]
 
 
+def test_an_active_table_is_described_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, sent, call = Table("plain", pk="id"), [], engine.call
+
+    def recorded(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        sent.append(operation)
+        return call(operation, request)
+
+    monkeypatch.setattr(engine, "call", recorded)
+    with keyplan.connect(engine=engine) as db:
+        db.create_tables(table)
+        assert sent[:2] == ["DescribeTable", "CreateTable"]
+        sent.clear()
+        db.create_tables(table)
+        assert sent == ["DescribeTable"]
+
+
 def test_expiry_is_enabled_on_a_table(db: Any, raw: Any) -> None:
     db.create_tables(board.app)
     response = raw(db)("DescribeTimeToLive", {"TableName": db.table_name(board.app)})

@@ -16,7 +16,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def driver() -> Any:
-    """Return the program behind `aws`; in a process of its own, each command would import it again."""
+    """Return the program behind `aws`. In separate processes, each command would import it again."""
     from awscli.clidriver import create_clidriver  # noqa: PLC0415 - takes long, and every worker collects this file
 
     return create_clidriver()

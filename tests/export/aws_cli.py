@@ -1,4 +1,4 @@
-"""Runs commands of the AWS CLI in this process; in processes of their own, each would import it again."""
+"""Runs commands of the AWS CLI in this process. In separate processes, each would import it again."""
 
 from __future__ import annotations
 

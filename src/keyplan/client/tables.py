@@ -101,22 +101,26 @@ def create_tables(context: Context, tables: Sequence[Declared], *, wait: bool) -
     for table in tables:
         for fault in table_faults(table):
             raise fault.error()
+    descriptions: dict[str, Mapping[str, Any] | None] = {}
     for table in tables:
-        yield from _create(context, table)
-    for table in tables if wait else ():
-        yield from _until_active(context, context.table(table.schema))
+        descriptions[context.table(table.schema)] = yield from _create(context, table)
+    for name, description in descriptions.items() if wait else ():
+        yield from _until_active(context, name, description)
     for table in tables:
         yield from _settings(context, table.schema, wait=wait)
         context.tables.add(table.schema)
 
 
-def _create(context: Context, table: Declared) -> Program[None]:
+def _create(context: Context, table: Declared) -> Program[Mapping[str, Any] | None]:
+    """Create a table if it is missing, and return its last known description."""
     name = context.table(table.schema)
     expected = create_request(table, name)
     existing = yield from describe(context, name)
+    created: Mapping[str, Any] | None = None
     if existing is None:
         try:
-            yield from send(context, "CreateTable", expected)
+            response = yield from send(context, "CreateTable", expected)
+            created = response.get("TableDescription")
         except ServiceError as error:
             if error.code != "ResourceInUseException":
                 raise
@@ -128,6 +132,7 @@ def _create(context: Context, table: Declared) -> Program[None]:
             differences=faults,
             entity=table.schema.name,
         )
+    return existing or created
 
 
 def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
@@ -142,17 +147,24 @@ def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
     return description
 
 
-def _until_active(context: Context, name: str) -> Program[None]:
+def _until_active(context: Context, name: str, known: Mapping[str, Any] | None) -> Program[None]:
+    """Wait until a table is active. If its known description already says so, nothing is sent."""
+    if known is not None and _is_active(known):
+        return
     for poll in range(_POLLS):
         existing = yield from describe(context, name)
         if existing is None:
             raise TableMissingError(f"table {name} was deleted while it was created")
-        if existing["TableStatus"] in _READY and all(
-            index.get("IndexStatus", "ACTIVE") in _READY for index in existing.get("GlobalSecondaryIndexes", ())
-        ):
+        if _is_active(existing):
             return
         yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
     raise UnavailableError(f"table {name} is not active after {_POLLS} attempts, about {_MOST_POLL_S:g} s apart")
+
+
+def _is_active(description: Mapping[str, Any]) -> bool:
+    return description.get("TableStatus") in _READY and all(
+        index.get("IndexStatus", "ACTIVE") in _READY for index in description.get("GlobalSecondaryIndexes", ())
+    )
 
 
 def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
+from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from, rate_limits
 
 AGENTS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT"
 """Environment variable that overrides the limit on agent registrations per address."""
@@ -54,10 +54,11 @@ class AddressLimits:
         Environment variables, such as the one named in AGENTS_VARIABLE, override the default limits. Raises ValueError
         for a malformed limit.
         """
-        limits = ((AGENTS_VARIABLE, AGENTS), (DEVICES_VARIABLE, DEVICES), (ANSWERS_VARIABLE, ANSWERS))
-        agents, devices, answers = (
-            SharedLimit(connection, clock, limit_from(variable, default, environment)) for variable, default in limits
-        )
+        defaults = ((AGENTS_VARIABLE, AGENTS), (DEVICES_VARIABLE, DEVICES), (ANSWERS_VARIABLE, ANSWERS))
+        limits = [limit_from(variable, default, environment) for variable, default in defaults]
+        if any(limits):
+            connection.create_tables(rate_limits)
+        agents, devices, answers = (SharedLimit(connection, clock, limit, create=False) for limit in limits)
         return cls(agents, devices, answers, _per_question(os.environ if environment is None else environment))
 
     @classmethod

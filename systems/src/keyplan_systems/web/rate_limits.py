@@ -169,13 +169,14 @@ class SharedLimit:
     accepted because a single counter is then sufficient. A stricter limit would require a log of requests.
     """
 
-    def __init__(self, connection: Connection, clock: Clock, limit: Limit | None) -> None:
+    def __init__(self, connection: Connection, clock: Clock, limit: Limit | None, *, create: bool = True) -> None:
         """Create the limit. The table of counters is also created if it does not exist.
 
-        If `limit` is None, all requests are accepted and the table is not created.
+        If `limit` is None, all requests are accepted and the table is not created. If `create`
+        is False, the table must already exist.
         """
         self._connection, self._clock, self._limit = connection, clock, limit
-        if limit is not None:
+        if limit is not None and create:
             connection.create_tables(rate_limits)
 
     def take(self, caller: str) -> None:
