@@ -49,12 +49,14 @@ def test_items_are_shown_as_collections(orders: Engine, visit: Visit, width: int
 
 
 def test_the_group_of_a_partition_key_leads_to_its_query(orders: Engine, visit: Visit) -> None:
-    page = visit(orders).goto(ORDERS)
+    window = visit(orders)
+    page = window.goto(ORDERS)
     page.locator(".pk").filter(has_text="Grace Hopper").get_by_role("link").click()
     expect(page.locator(".result")).to_have_text("Query 2 items")
     page.get_by_text("Query as code").click()
     expect(page.locator("pre").first).to_contain_text("client.query(")
     expect(page.locator("pre").nth(1)).to_contain_text("aws dynamodb query")
+    window.check_accessibility()
 
 
 def test_a_query_by_sort_key_and_a_filter_is_built_by_the_form(orders: Engine, visit: Visit) -> None:
