@@ -289,6 +289,19 @@ def test_a_stream_that_the_database_does_not_serve_names_the_refused_operation(e
     assert "Follow live" not in response.text
 
 
+def test_a_button_shows_that_its_request_is_running(engine: Engine, visit: Visit) -> None:
+    create(engine)
+    page = visit(engine).goto(f"{ORDERS}import")
+    page.locator("#text").fill("[]")
+    page.route("**/import", lambda _route: None)  # never answered
+    state = """() => new Promise((done) => {
+      const button = document.querySelector("main form button.primary");
+      button.click();
+      setTimeout(() => setTimeout(() => done([button.ariaBusy, button.disabled])));
+    })"""
+    assert page.evaluate(state) == ["true", True]
+
+
 def test_a_page_of_a_table_without_a_stream_shows_how_to_enable_it(engine: Engine, visit: Visit) -> None:
     create(engine)
     page = visit(engine, scripts=False).goto(f"{ORDERS}stream")

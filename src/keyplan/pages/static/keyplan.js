@@ -153,11 +153,18 @@
     // A second click must not send the form again. A page's own script may still send it in another way.
     const button = event.submitter;
     if (button && event.target.getAttribute("method") !== "dialog") {
-      setTimeout(() => (button.disabled = !event.defaultPrevented));
+      setTimeout(() => {
+        button.disabled = !event.defaultPrevented;
+        if (button.disabled) button.ariaBusy = "true";
+      });
     }
   });
   addEventListener("pageshow", (event) => {
-    if (event.persisted) for (const button of document.querySelectorAll("button[disabled]")) button.disabled = false;
+    if (!event.persisted) return;
+    for (const button of document.querySelectorAll("button[disabled]")) {
+      button.disabled = false;
+      button.ariaBusy = null;
+    }
   });
 
   for (const toggle of document.querySelectorAll("[data-theme-toggle]")) toggle.hidden = false;
