@@ -97,7 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
     pytest stores its own bytecode of modules. Processes that tests start would compile all modules again each time,
     where PYTHONDONTWRITEBYTECODE is set.
     """
-    if not hasattr(config, "workerinput"):
+    if not hasattr(config, "workerinput") and config.option.markexpr != "not slow":
         for sources in ("src", "systems/src"):
             compileall.compile_dir(ROOT / sources, quiet=2)
     missing = [slow for slow in SLOW if not (ROOT / slow).exists()]
