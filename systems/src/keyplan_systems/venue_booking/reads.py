@@ -34,47 +34,43 @@ Ids = Annotated[list[str], Field(max_length=100)]
 
 @venue.get(UserItem, consistent=True, rate=OFTEN)
 def user_by_id(user_id: str) -> ItemKey:
-    """Get a user by ID (access pattern 1)."""
+    """1. Get a user by ID."""
     return item(user_id=user_id)
 
 
 @venue.get(BookingItem, consistent=True, rate=OFTEN)
 def booking_by_id(booking_id: str) -> ItemKey:
-    """Get a booking by ID (access pattern 2)."""
+    """2. Get a booking by ID."""
     return item(booking_id=booking_id)
 
 
 @venue.query(UserBookingItem, consistent=True, rate=SOME, expected_items=5, ordered_by="-date", descending=True)
 def bookings_of_user(user_id: str) -> KeyCondition:
-    """List a user's bookings, latest date first (access pattern 3)."""
+    """3. List a user's bookings, latest date first."""
     return pk(user_id=user_id)
 
 
 @venue.query(EventSlotItem, consistent=True, rate=SOME, expected_items=2)
 def slots_on_date(date: Day) -> KeyCondition:
-    """List the reserved slots on a date, from which the date's events are determined (access pattern 4)."""
+    """4. List the reserved slots on a date, from which the date's events are determined."""
     return pk(date=date)
 
 
 @venue.query(BookingItem, index="GSI1", rate=SOME, expected_items=20)
 def bookings_with_status(status: Status) -> KeyCondition:
-    """List the bookings with a status, such as pending bookings for administrators, oldest request first (access
-    pattern 5).
-    """
+    """5. List the bookings with a status, such as pending bookings for administrators, oldest request first."""
     return pk(status=status)
 
 
 @venue.query(EventSlotItem, index="GSI2", rate=OFTEN, expected_items=30)
 def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> KeyCondition:
-    """List the reserved slots of several months, with one query per month, to compute the availability (access pattern
-    6).
-    """
+    """6. List the reserved slots of several months, with one query per month, to compute the availability."""
     return pk(date=each(months))
 
 
 @venue.query(UserItem, index="GSI1", rate=FEW, expected_items=1)
 def user_by_email(email: str) -> KeyCondition:
-    """Get a user by email address (access pattern 7). The query is not used for login, because an identity provider
+    """7. Get a user by email address. The query is not used for login, because an identity provider
     authenticates users.
     """
     return pk(email=email)
@@ -82,19 +78,19 @@ def user_by_email(email: str) -> KeyCondition:
 
 @venue.query(PaymentItem, consistent=True, rate=FEW, expected_items=1)
 def payments_of_booking(booking_id: str) -> KeyCondition:
-    """List the payments for a booking, oldest first (access pattern 8)."""
+    """8. List the payments for a booking, oldest first."""
     return pk(booking_id=booking_id)
 
 
 @venue.query(NotificationItem, rate=FEW, expected_items=10, descending=True)
 def notifications_of_user(user_id: str) -> KeyCondition:
-    """List the emails sent to a user, newest first (access pattern 9)."""
+    """9. List the emails sent to a user, newest first."""
     return pk(user_id=user_id)
 
 
 @venue.get(LockCodeItem, consistent=True, rate=FEW)
 def lock_code_of_event(event_id: str) -> ItemKey:
-    """Get the lock code for an event (access pattern 10)."""
+    """10. Get the lock code for an event."""
     return item(event_id=event_id)
 
 
