@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from keyplan.design.errors import DesignError, calling_place, refuse
 
 MAX_NUMBER = 10**18
-"""The largest number that a declared load, such as a rate or a number of items, can contain. Calculations with larger
-numbers could overflow to infinity.
+"""The maximum value of a number in a declared load, such as a rate or an item count. Calculations with larger numbers
+could overflow to infinity.
 """
 
 
@@ -157,8 +157,9 @@ def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool
 
 
 def check_count(word: str, values: int, most: int) -> None:
-    """Raise DesignError unless the number of values, given in `values`, is between 1 and `most`. `word` is the name
-    that the message uses for the option.
+    """Raise DesignError unless an option has between 1 and `most` values.
+
+    `values` is the number of values, and `word` is the name of the option in the error message.
     """
     if not 1 <= values <= most:
         refuse(f"{word} is given {values} values", f"give from 1 to {most} of them")
@@ -167,7 +168,7 @@ def check_count(word: str, values: int, most: int) -> None:
 def as_tuple(option: str, values: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
     """Return the values of an option as a tuple. A single value becomes a tuple with one element.
 
-    Raises DesignError, with the text `fix`, if a value is not an instance of `kinds`.
+    Raises DesignError if a value is not an instance of `kinds`. `fix` describes a valid value in the error message.
     """
     if isinstance(values, kinds):
         return (values,)

@@ -144,14 +144,14 @@ class EntitySpec:
 
     @property
     def checked_expiry(self) -> str | None:
-        """The expiry attribute that reads and write conditions check, or None.
+        """The expiry attribute that reads and write conditions check, or None if they do not check expiry.
 
         Always None for a table declared with `literal`.
         """
         return None if self.schema.literal else self.expiry_attribute
 
     def write_times(self, event: WriteEvent) -> tuple[str, ...]:
-        """Return the fields that store the time of an event: the creation or the last write of an item."""
+        """Return the names of the fields that store the time of an event: the creation or the last write of an item."""
         return tuple(name for name, stored in self.fields.items() if stored.write_time == event)
 
     @cached_property
@@ -185,7 +185,7 @@ class EntitySpec:
 
     @property
     def is_in_key_only(self) -> frozenset[str]:
-        """The fields that are stored only as a part of a primary key string, without a separate attribute."""
+        """The fields that are stored only as part of a primary key string, without a separate attribute."""
         if self.store_key_fields is True:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]

@@ -56,13 +56,15 @@ def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
 
 
 def refuse_twice(twice: object, what: str) -> None:
-    """Raise DesignError if `twice` is true, because a method chain sets the same part twice. `what` names the part."""
+    """Raise DesignError if `twice` is truthy, which means that a method chain sets the same part twice. `what` names
+    that part in the message.
+    """
     if twice:
         refuse(f"the pattern states its {what} twice", "keep one of them")
 
 
 def refuse_both_forms(fields: object, words: object, what: str) -> None:
-    """Raise DesignError if a key is declared both with field values and as a string. `what` names the key in the
+    """Raise DesignError if a key has both field values (`fields`) and a string (`words`). `what` names the key in the
     message.
     """
     if fields and words is not None:
@@ -95,7 +97,7 @@ def merge_fields(first: dict[str, Source], second: dict[str, Source]) -> dict[st
 
 
 def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
-    """Return the source location of the code that called this package, for each of the given field names."""
+    """Map each of the given field names to the source location of the user code that called this package."""
     return dict.fromkeys(names, calling_place()) if names else {}
 
 
@@ -203,7 +205,7 @@ class SortKey:
         self._condition = condition
 
     def __call__(self, *unnamed: Never, **fields: object) -> KeyCondition:
-        """Match items whose leading sort key fields have these values."""
+        """Match items whose leading sort key fields equal the given values."""
         refuse_positional("sk", unnamed)
         return self._condition.with_sort(KeyCondition(sort=dict(fields), places=calling_places(fields)))
 
@@ -328,7 +330,7 @@ FieldUpdateName = Literal["set", "set_if_missing", "remove", "add", "append", "a
 
 @dataclass(frozen=True, eq=False)
 class FieldUpdate:
-    """A change to one field, or to a member of the field."""
+    """A change to one field, or to a value nested in the field."""
 
     name: FieldUpdateName
     path: FieldPath
@@ -336,7 +338,7 @@ class FieldUpdate:
     negative: bool = False
     """Whether the update subtracts the value instead of adding it."""
     optional: bool = False
-    """Whether a call that passes UNSET as the value omits this change."""
+    """Whether the change is omitted if a call passes UNSET as the value."""
 
     @property
     def word(self) -> str:
@@ -356,8 +358,8 @@ _NO_VALUE = _NoValue()
 class ItemWrite:
     """A write to one item, with its key, changes and condition.
 
-    Changes name fields by keyword, as in `.set(status="done")`, or name a field or member by its path, as in
-    `.set(F.address["city"], city)`. A map or list must exist before one of its members can be changed.
+    Changes name fields by keyword, as in `.set(status="done")`, or name a field or a nested value by its path, as in
+    `.set(F.address["city"], city)`. A map or list must exist before a value in it can be changed.
     """
 
     key: dict[str, Source] = field(default_factory=dict)
@@ -374,11 +376,11 @@ class ItemWrite:
     places: Mapping[str, Place] = field(default_factory=dict)
     """Maps each field to the location in the source code where the pattern names it."""
     nothing_given: bool = False
-    """Whether a call provides no field of a patch, and the write does not make any other changes."""
+    """Whether a call omits every field of a patch and the write contains no other change."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Set fields by keyword, or set a single member of a field by its path. A value of None removes the field or
-        member.
+        """Set fields by keyword, or set a single field or nested value by its path. A value of None removes the field
+        or nested value.
         """
         return self._changed("set", path, value, fields)
 
@@ -397,7 +399,7 @@ class ItemWrite:
         return self._changed("set_if_missing", path, value, fields)
 
     def remove(self, *fields: str | FieldPath) -> ItemWrite:
-        """Remove fields or their members, as in .remove("due_at", F.scores["technical"])."""
+        """Remove fields or nested values, as in `.remove("due_at", F.scores["technical"])`."""
         here = calling_place()
         for name in fields:
             if not isinstance(name, (str, FieldPath)):
@@ -410,27 +412,29 @@ class ItemWrite:
         return replace(self, actions=(*self.actions, *(FieldUpdate("remove", path) for path in paths)))
 
     def add(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Add amounts to number fields atomically, as in `.add(likes=1)`. A missing number counts as 0."""
+        """Add amounts to number fields atomically, as in `.add(likes=1)`. A missing number is treated as 0."""
         return self._changed("add", path, value, fields)
 
     def subtract(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Subtract amounts from number fields atomically, as in `.subtract(stock=1)`. A missing number counts as 0."""
+        """Subtract amounts from number fields atomically, as in `.subtract(stock=1)`. A missing number is
+        treated as 0.
+        """
         return self._changed("add", path, value, fields, negative=True)
 
     def append(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Append a member, or a list of members, to list fields, as in `.append(comments=comment)`. A missing list
-        counts as empty.
+        """Append an element, or a list of elements, to list fields, as in `.append(comments=comment)`. A missing list
+        is treated as empty.
         """
         return self._changed("append", path, value, fields)
 
     def add_to_set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Add members to set fields, as in `.add_to_set(tags=tags)`."""
+        """Add elements to set fields, as in `.add_to_set(tags=tags)`."""
         return self._changed("add_to_set", path, value, fields)
 
     def remove_from_set(
         self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
     ) -> ItemWrite:
-        """Remove members from set fields, as in `.remove_from_set(tags=tags)`."""
+        """Remove elements from set fields, as in `.remove_from_set(tags=tags)`."""
         return self._changed("remove_from_set", path, value, fields)
 
     def condition(self, condition: Condition) -> ItemWrite:
@@ -438,14 +442,14 @@ class ItemWrite:
         return replace(self, required=join_conditions(self.required, check_condition(condition, ".condition")))
 
     def if_version(self, version: object) -> ItemWrite:
-        """Write only if the stored item has this version. Use this method for optimistic locking."""
+        """Write only if the stored item has this version, for optimistic locking."""
         refuse_twice(self.version is not None, "version")
         return replace(self, version=version)
 
     def assuming(self, **fields: object) -> ItemWrite:
-        """Declare the values that the caller expects the stored item to have in fields that are part of index keys.
+        """Declare the expected stored values of fields that are part of index keys.
 
-        The write fails if the stored values differ, so that the item's index keys stay correct.
+        The write fails if the stored values differ, because it would then store incorrect index keys.
         """
         places = {**calling_places(fields), **self.places}
         return replace(self, assumed=merge_fields(self.assumed, fields), places=places)

@@ -22,7 +22,7 @@ from keyplan.design.parameters import Each, Param, Source, annotation_of
 
 
 class UnknownValue:
-    """The type of UNKNOWN, which stands for a field value that is not known when a condition is evaluated."""
+    """The type of UNKNOWN, which represents a field value that is not known when a condition is evaluated."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -122,9 +122,7 @@ class Operand:
 
 
 def _choices_in(choice: object) -> tuple[object, ...]:
-    """Return the values of a choice: all constants of an `each(...)` with constants, or any other choice as a
-    one-element tuple.
-    """
+    """Return the constants in an `each(...)` of constants, or a one-element tuple that contains any other choice."""
     return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
@@ -138,7 +136,7 @@ def _not_none(value: object, instead: str) -> object:
 
 
 class FieldPath(Operand):
-    """A path to a field or one of its members, such as F.address, F.address["city"] or F.scores[0]."""
+    """A path to a field or to a value nested in it, such as F.address, F.address["city"] or F.scores[0]."""
 
     def __init__(self, *parts: object, place: Place = UNKNOWN_PLACE) -> None:
         self.parts, self.place = parts, place
@@ -173,7 +171,9 @@ class FieldPath(Operand):
         return FunctionCondition("begins_with", self, prefix)
 
     def contains(self, part: object) -> Condition:
-        """Return a condition that matches strings with a given substring, and sets or lists with a given member."""
+        """Return a condition that matches strings that contain a given substring, and sets or lists that contain a
+        given element.
+        """
         return FunctionCondition("contains", self, part)
 
     def size(self) -> Operand:
@@ -183,8 +183,8 @@ class FieldPath(Operand):
 
 @dataclass(frozen=True, eq=False)
 class FieldSize(Operand):
-    """The size of a field, as an operand: the characters of a string, the bytes of a binary, or the members of a set,
-    list or map.
+    """The size of a field, used as an operand: the number of characters in a string, bytes in a binary, or elements in
+    a set, list or map.
     """
 
     path: FieldPath
@@ -205,7 +205,7 @@ class CompareCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class BetweenCondition(Condition):
-    """A condition that an operand is between two bounds, inclusive."""
+    """A condition that tests whether an operand is between two bounds, inclusive."""
 
     operand: Operand
     low: object
@@ -218,9 +218,9 @@ class BetweenCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class InCondition(Condition):
-    """A condition that an operand equals one of several choices.
+    """A condition that tests whether an operand equals one of several choices.
 
-    A choice that is an Each stands for all values that a call passes.
+    If a choice is an Each, each value that a call passes for it is a choice.
     """
 
     operand: Operand
@@ -236,7 +236,7 @@ FunctionName = Literal["attribute_exists", "attribute_not_exists", "begins_with"
 
 @dataclass(frozen=True, eq=False)
 class FunctionCondition(Condition):
-    """A condition that applies a function, such as begins_with, to a path."""
+    """A condition that applies a function, such as begins_with, to a field path."""
 
     name: FunctionName
     path: FieldPath
@@ -306,8 +306,8 @@ def paths_of(condition: Condition | None) -> Iterator[FieldPath]:
 
 
 def equal_fields(condition: Condition | None) -> set[str]:
-    """Return the names of the fields that are compared for equality, either by the condition itself or by one of the
-    conditions that it joins with &.
+    """Return the names of the fields that a condition compares for equality, either directly or in one of the
+    conditions that it combines with &.
     """
     parts = condition.parts if isinstance(condition, AndCondition) else (condition,)
     return {

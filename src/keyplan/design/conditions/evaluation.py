@@ -1,8 +1,8 @@
 """Evaluation of conditions on Python values. The result is True, False, or None if it is unknown.
 
 Values compare as DynamoDB compares attribute values. Values of different types are neither equal nor ordered, so True
-does not equal 1. The float 0.1 counts as the exact decimal number 0.1, and a timestamp without a storage unit counts as
-a String.
+does not equal 1. The float 0.1 is treated as the exact decimal number 0.1, and a timestamp without a declared storage
+format is treated as a String.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, is_neve
 
 
 class MissingValue:
-    """The type of MISSING, which stands for a field that the item does not have."""
+    """The type of MISSING, which represents a field that an item does not have."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -46,10 +46,10 @@ _NO_CONSTANT = (*CALL_SOURCES, Operand)
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
-    """Return a condition in which every parameter and constant, including those in paths, is replaced by the result of
-    calling `value` with it.
+    """Return a copy of a condition in which every parameter and constant, including those in paths, is replaced by the
+    result of `value(parameter_or_constant)`.
 
-    For an Each, which stands for several values, `value` returns a list.
+    For an Each, which represents several values, `value` returns a list.
     """
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(with_values(part, value) for part in condition.parts))
@@ -84,8 +84,8 @@ def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
 def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
     """Return True or False if the field values determine the result of a condition. Otherwise, return None.
 
-    The value of a field can be MISSING, UNKNOWN, or a Param, whose type is known but whose value is not. Fields without
-    a value are UNKNOWN. None and the empty set count as MISSING, because they are not stored.
+    The value of a field can be MISSING, UNKNOWN, or a Param, whose type is known but whose value is not. Fields that
+    are not in `values` are UNKNOWN. None and the empty set are treated as MISSING, because they are not stored.
     """
     if condition is None:
         return True
@@ -136,8 +136,8 @@ def operand_value(operand: object, values: Mapping[str, Any]) -> Any:
 
 
 def _size(value: Any) -> Any:
-    """Return the size of a value as DynamoDB's `size` function computes it: the UTF-16 code units of a string, the
-    bytes of a binary, or the members of a set, list or map.
+    """Return the size of a value as DynamoDB's `size` function computes it: the number of UTF-16 code units in a
+    string, bytes in a binary, or elements in a set, list or map.
 
     Return UNKNOWN for a value of any other type.
     """
@@ -182,8 +182,8 @@ _SAME_ORDER = frozenset({str, int, bytes, Decimal})
 
 
 def _comparable(value: Any) -> tuple[str, Any]:
-    """Return the type code of an attribute value, and an object with its content. Python compares these objects as
-    DynamoDB compares the values.
+    """Return the type code of an attribute value, and an object that represents its content. Python compares these
+    objects in the same way as DynamoDB compares the values.
     """
     ((code, content),) = encode_value(value).items()
     if code == "N":

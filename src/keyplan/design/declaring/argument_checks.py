@@ -199,10 +199,10 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
 
 
 def _one_or_several(collection: Any, several: Any) -> Any:
-    """Return a type that accepts either a single member of a list or set, or a collection of members.
+    """Return a type that accepts either a single element of a list or set, or a collection of elements.
 
     `collection` is the type of the list or set. `several` is the generic type of the accepted collection, such as
-    `list`. Return `object` if the type of the members is unknown.
+    `list`. Return `object` if the type of the elements is unknown.
     """
     bare, _ = without_none(collection)
     parts = get_args(bare)
@@ -210,9 +210,10 @@ def _one_or_several(collection: Any, several: Any) -> Any:
 
 
 def _member_type(annotation: Any, members: Sequence[object]) -> Any:
-    """Return the type of a nested member, given the type of the field and the path from it.
+    """Return the type of a value nested in a field. `annotation` is the type of the field, and `members` is the path
+    from the field to the value.
 
-    Return `object` if it is unknown.
+    Return `object` if the type is unknown.
     """
     for member in members:
         bare, _ = without_none(annotation)
@@ -282,15 +283,17 @@ def _path_type(path: FieldPath, fields: Mapping[str, StoredField]) -> Any:
 
 
 def _prefix_type(kind: Any) -> Any:
-    """Return the type of values that `begins_with` accepts: str, or `object` if the field is binary or has several
-    types.
+    """Return the type of values that `begins_with` accepts for a field of type `kind`: str, or `object` if the field is
+    binary or has several types.
     """
     is_text = isinstance(kind, type) and kind is not object and not issubclass(kind, (bytes, bytearray))
     return str if is_text or get_origin(kind) is Literal else object
 
 
 def _part_type(kind: Any) -> Any:
-    """Return the type of values that `contains` accepts: a substring, or a member of a list or set."""
+    """Return the type of values that `contains` accepts for a field of type `kind`: a substring, or an element of a
+    list or set.
+    """
     if kind is str:
         return str
     origin, inner = get_origin(kind), get_args(kind)
@@ -331,8 +334,8 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_placeholder(accept: TypeCheck) -> TypeCheck:
-    """Return a check that also accepts None, and stand-ins for values that are not known yet, such as the parameters of
-    a transaction.
+    """Return a check that also accepts None and placeholders for values that are not known yet, such as the parameters
+    of a transaction.
     """
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 

@@ -78,7 +78,7 @@ class Changed:
 
     field: str
     becomes: object = None
-    """The new value that the field must have, or None for any value."""
+    """The new value of the field that the filter requires, or None if any new value matches."""
 
 
 @checked_call
@@ -110,7 +110,7 @@ class Consumer:
     retries: int | None
     """The maximum number of retries of a failing batch. If None, the batch is retried until its records expire."""
     on_failure: str | None
-    """The name of the destination for stream records that were not processed successfully after all retries."""
+    """The name of the destination for stream records that still fail after all retries."""
     bisect: bool
     """Whether a failing batch is split in half repeatedly, to isolate the failing record."""
     idempotent: bool

@@ -66,8 +66,8 @@ class Table:
         `ttl` is the attribute that contains the expiry time in epoch seconds. `discriminator` is an attribute that
         names the entity of each item, for tables in which keys do not identify the entity.
 
-        With `literal`, requests contain exactly what the pattern states, for example to test a published design. They
-        omit:
+        With `literal`, requests contain only what each pattern declares. Use this option to test a published design,
+        for example. The requests omit:
 
         - the prefix `begins_with(SK, "TASK#")` in queries without a sort key condition: all entities of the partition
           are read and counted;
@@ -126,8 +126,9 @@ class Table:
         `indexes` maps each index to its key template. An index can be omitted if its key attributes are fields.
         `version` names the int field that counts the changes to an item. `unique` lists fields whose values must be
         unique among all items. `found_by` lists fields by which the design must be able to find items. `volume` is the
-        number and size of the items. By default, the fields of the primary key template are also stored as separate
-        attributes. If `store_key_fields` is False, none of them are; if it is a list of field names, only these are.
+        expected number and size of the items. By default, the fields of the primary key template are also stored as
+        separate attributes. If `store_key_fields` is False, none of them are; if it is a list of field names, only
+        these are.
         """
         place = calling_place()
         if not (indexes is None or isinstance(indexes, Mapping)):

@@ -186,8 +186,8 @@ def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
 
 
 def is_set_type(annotation: Any) -> bool:
-    """Return True if an annotation is a set type without None. An empty set of such a type is stored as an absent
-    attribute.
+    """Return True if an annotation is a set type that does not allow None. An empty set of such a type is stored as an
+    absent attribute.
     """
     annotation, optional = without_none(annotation)
     return not optional and (get_origin(annotation) or annotation) in {set, frozenset}
@@ -339,8 +339,9 @@ class Attribute:
     second or millisecond precision. The default is an ISO 8601 String with microsecond precision.
     """
     kind: Kind | None = None
-    """The meaning of the values for `keyplan check`, if the type does not show it: generated IDs ("id"), timestamps
-    ("timestamp"), the customer whose data must be isolated ("tenant"), or the owner of a lock or task ("holder").
+    """The role of the field in `keyplan check`, if its type does not imply it: a generated ID ("id"), a timestamp
+    ("timestamp"), the ID of the customer whose data must be isolated ("tenant"), or the owner of a lock or task
+    ("holder").
     """
 
 
@@ -450,7 +451,7 @@ def check_attribute(mark: Attribute, annotation: Any) -> None:
 def check_union_attributes(annotation: Any) -> None:
     """Raise UnstorableTypeError for a union with a model whose fields have storage settings.
 
-    A stored map does not show which model of the union wrote it.
+    The model that wrote a stored map cannot be determined from the map.
     """
     annotation, _ = without_none(annotation)
     union = get_origin(annotation) in {Union, types.UnionType}
@@ -499,8 +500,8 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
 )
 """Pairs of a tuple of types, and a type whose values are stored in the same way.
 
-In a union of such types, a stored value does not show its type, and would be read back as the second element of the
-pair.
+In a union of such types, the type cannot be determined from a stored value, so the value would be read back as the
+second type of the pair.
 """
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
 """Types of dict keys that can be restored from the keys of a DynamoDB map, which are always strings."""
@@ -509,7 +510,8 @@ _DECODING: tuple[tuple[type, str, str], ...] = (
     (EncodedStr, "encoded text, as Base64Str, is", "use str, which is stored as it is"),
     (Json, "a Json is", "use the type of what its text holds"),
 )
-"""Unsupported types whose validation decodes the input, each with the words for the error message and the fix.
+"""Unsupported types whose validation decodes the input, each with the text for the error message and the text for the
+fix.
 
 Validation would decode a stored value a second time.
 """

@@ -59,8 +59,8 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
 def _decoded(field: StoredField, place: int, stored: str) -> str:
     """Return the source expression that decodes a field.
 
-    `stored` is the expression for the attribute value. `place` is the number of the field in the names that the
-    generated code uses.
+    `stored` is the expression for the attribute value. `place` is the number that identifies the field in names in the
+    generated code.
     """
     if plain_decoder(field) is None:
         return f"decode{place}({stored})"
@@ -159,7 +159,7 @@ _SETTINGS = frozenset(
         "validate_by_name",
     }
 )
-"""Names of pydantic settings that do not affect the validation of values that already have the declared types."""
+"""Names of pydantic settings that do not affect the validation of values that already have their declared types."""
 
 
 def _constructs_plainly(model: type[BaseModel]) -> bool:
@@ -287,14 +287,14 @@ class _Absent(NamedTuple):
     value: str
     """The source expression that creates the field value."""
     is_given: bool
-    """Whether pydantic counts the field as set. A field with its default value does not count as set."""
+    """Whether pydantic treats the field as set. A field with its default value is not treated as set."""
 
 
 def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | None:
     """Return the value that generated code creates for a field whose attribute is absent.
 
-    Objects that the generated code refers to are added to `scope`. Return None if generated code cannot decode an item
-    without the attribute.
+    Objects that the generated code refers to are added to `scope`. Return None if the generated code cannot decode an
+    item in which the attribute is absent.
     """
     info = field.info
     if field.is_set and not field.optional:
@@ -320,7 +320,7 @@ def item_encoder(
 ) -> ItemEncoder:
     """Return a function that converts field values to an item, omitting None and empty sets.
 
-    `texts` pairs each attribute that is built from several values with the function that builds its string.
+    Each element of `texts` is an attribute that is built from several values, with the function that builds its string.
     """
     scope: dict[str, Any] = {
         "encode_value": encode_value,

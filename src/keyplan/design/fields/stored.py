@@ -127,9 +127,9 @@ def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
 
 
 def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encoder:
-    """Return a function that encodes values of a nested member of a type.
+    """Return a function that encodes values of a value nested in a field of type `annotation`.
 
-    `parts` is the path of the member: names and list indexes. With `up`, timestamps are rounded up to the precision of
+    `parts` is the path of the value: names and list indexes. With `up`, timestamps are rounded up to the precision of
     their storage format.
     """
     stored: StoredAs | None = None
@@ -205,7 +205,7 @@ def _refuse_unset(value: Any) -> AttributeValue:
 
 
 def encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
-    """Encode a set. Raises UnstorableTypeError if it is empty or its members have different types."""
+    """Encode a set. Raises UnstorableTypeError if it is empty or its elements have different types."""
     if _TEXT_ONLY.issuperset(map(type, value)) and value:
         return {"SS": sorted(value)}
     members = [encode_value(member) for member in value]
@@ -296,7 +296,9 @@ PLAIN_DECODERS: dict[str, Callable[[Any], Any]] = {
 
 
 def decoder(annotation: Any, stored: StoredAs | None = None) -> Decoder:
-    """Return a function that decodes the stored values of a type. pydantic then validates the decoded values."""
+    """Return a function that decodes the stored values of a type. The decoded values must still be validated with
+    pydantic.
+    """
     if stored is not None:
         return _TIMESTAMP_DECODERS[stored]
     annotation, _ = without_none(annotation)
@@ -378,10 +380,11 @@ def _decode_model(model: type[BaseModel], value: AttributeValue) -> Any:
 
 @lru_cache(maxsize=4096)
 def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, Callable[[], Any] | None], ...]:
-    """Return a tuple for each field of a nested model: the field's name, its stored name, its decoder, and a function
-    or None.
+    """Return a tuple for each field of a nested model: the field's name, its stored name, its decoder, and a default
+    factory.
 
-    The function creates the value of a required field whose attribute is absent.
+    The default factory creates the value of a required field whose attribute is absent. It is None if the field does
+    not have one.
     """
     members = []
     for name, info in model.model_fields.items():

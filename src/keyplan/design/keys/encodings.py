@@ -2,8 +2,9 @@
 
 Dates and times are encoded as strings of fixed length, so that they sort by time. A datetime must have a UTC offset.
 Values are rounded down to the unit. The units s, ms and us are `reversible`: values with that precision can be decoded.
-The date, month, year, hour and minute of a datetime are periods, and not reversible. Years 0001 to 9999 are supported.
-Seconds and milliseconds since 1970 are supported until the year 2286, and values outside this range are rejected.
+For a datetime, the units date, month, year, hour and minute are periods, which are not reversible. Years 0001 to 9999
+are supported. Seconds and milliseconds since 1970 are supported until the year 2286, and values outside this range are
+rejected.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Inline(NamedTuple):
     condition: str
     """An expression that is true for the values that `text` can encode. All other values are passed to `encode`."""
     text: str
-    """The f-string replacement field that encodes the value."""
+    """The replacement field of an f-string that encodes the value."""
     is_number: bool = False
     """Whether the encoded string is always a number, and therefore ASCII and not empty."""
 

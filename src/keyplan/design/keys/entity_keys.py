@@ -60,7 +60,7 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, only_if: Condition | None =
 
 @checked_call
 def attr(field: str) -> Attr:
-    """Declare that a key attribute is the stored attribute of a field, for example to sort by a Number."""
+    """Declare that a key attribute stores the value of a field directly, for example to sort by a Number."""
     check_text("attr", field)
     return Attr(field)
 
@@ -171,10 +171,9 @@ def bind_stored_key(
     place: Place,
     primary: BoundKey | None = None,
 ) -> BoundKey | None:
-    """Return a key whose attributes are all stored fields. Return None if the entity does not have a field for each key
-    attribute.
+    """Return a key whose attributes are all stored fields. Return None if a key attribute is not a field of the entity.
 
-    An index key can also use attributes of the primary key, as the key of every local secondary index does.
+    An index key can also contain attributes of the primary key, as the key of every local secondary index does.
     """
     parts = {field.attribute: BoundKeyAttribute(field.attribute, field=field) for field in fields.values()}
     parts.update({part.attribute: part for part in (primary.attributes if primary is not None else ())})
