@@ -110,7 +110,7 @@ class Param:
 class Each:
     """A stand-in for several values where a single value is expected.
 
-    In a key, each value results in a separate request or key. In `is_in`, one condition contains all values.
+    In a key, each value results in a separate request or key. In `is_in`, a single condition contains all values.
     """
 
     __slots__ = ("values",)

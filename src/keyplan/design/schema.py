@@ -1,6 +1,7 @@
 """Schemas of tables and indexes: names, keys, projections, TTL, streams and capacity.
 
-Source for the request members: API reference, operation CreateTable and data type CreateGlobalSecondaryIndexAction.
+Source for the parameters of requests: API reference, operation CreateTable and data type
+CreateGlobalSecondaryIndexAction.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from keyplan.design.workload import Billing, OnDemand, Provisioned
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
 """The item images that stream records contain.
 
-UNSTATED means that the design declares a stream without the content of its records.
+UNSTATED means that the design declares a stream but not its view type.
 """
 IMAGES: dict[str, frozenset[str]] = {
     "KEYS_ONLY": frozenset(),
@@ -66,7 +67,7 @@ class Index:
         """Return True if the index contains an attribute of the table's items.
 
         `table_key` contains the names of the table's key attributes, which every index contains. An index whose
-        projection is not declared counts as containing all attributes.
+        projection is not declared is assumed to contain all attributes.
         """
         if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
             return True
@@ -143,15 +144,15 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
 @checked_call
 @dataclass(frozen=True)
 class TTL:
-    """A time to live setting. An item expires at the time in the attribute `attribute`, in epoch seconds."""
+    """A time to live setting. An item expires at the time stored in the attribute `attribute`, in epoch seconds."""
 
     attribute: str
     means: str = ""
-    """The effects that the design expects when an item expires, other than its deletion."""
+    """The expected effects of an item's expiry, other than its deletion, as text."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """The field values that the design expects an item to have after it expires.
 
-    DynamoDB does not change fields at that time, but deletes the item.
+    DynamoDB does not set such values. It only deletes the item.
     """
 
     def __post_init__(self) -> None:

@@ -73,7 +73,9 @@ class Distinct:
 
     count: int
     hottest: float | None = None
-    """The share of the load on the most frequent value, from 0 to 1. By default, the load is distributed evenly."""
+    """The share of the load that the most frequent value receives, from 0 to 1. By default, the load is distributed
+    evenly.
+    """
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):
@@ -82,7 +84,7 @@ class Distinct:
 
     @property
     def hottest_share(self) -> float:
-        """The share of the load on the most frequent value, from 0 to 1."""
+        """The share of the load that the most frequent value receives, from 0 to 1."""
         return self.hottest if self.hottest is not None else 1 / max(1, self.count)
 
 
@@ -168,17 +170,17 @@ class OnDemand:
     """On-demand capacity, charged per request."""
 
     warm_read: int = 12_000
-    """The number of read units per second that a new table can serve immediately."""
+    """The number of read capacity units per second that a new table can serve immediately."""
     warm_write: int = 4_000
-    """The number of write units per second that a new table can serve immediately."""
+    """The number of write capacity units per second that a new table can serve immediately."""
 
     def __post_init__(self) -> None:
         _check_units(warm_read=self.warm_read, warm_write=self.warm_write)
 
     @property
     def served(self) -> tuple[int, int]:
-        """The numbers of read units and write units per second that a new table can serve immediately. They are never
-        less than DynamoDB's defaults.
+        """The read and write capacity units per second that a new table can serve immediately. They are never less than
+        DynamoDB's defaults.
         """
         return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
 

@@ -1,3 +1,3 @@
-"""Definitions that need neither I/O nor a clock: DynamoDB's values, expressions, PartiQL, request shapes
-and messages.
+"""The parts of DynamoDB that need neither I/O nor a clock: values, expressions, PartiQL, request shapes and
+messages.
 """

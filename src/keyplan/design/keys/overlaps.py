@@ -4,9 +4,9 @@ returns keys of the other.
 Each template is a regular language of its literal text and the strings of each field, given by the field's encoding,
 lengths, choices and pattern. A result of None proves that no valid values produce a shared key. A template that uses a
 field twice or contains a hash is not regular. For such templates, the languages contain more strings than the templates
-produce, so None is still a proof. A shared string is verified by rendering it (`Overlap.certain`). Strings that a
-template refuses to render do not count, such as values that contain the following delimiter, or empty values of fields
-without min_length=0.
+produce, so None is still a proof. A shared string is verified by rendering it (`Overlap.certain`). Values that a
+template refuses to render are ignored. Examples are values that contain the following delimiter, and empty values of
+fields without min_length=0.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def can_equal(left: BoundTemplate, right: BoundTemplate) -> str | None:
 
 
 def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) -> Overlap | None:
-    """Return a key that both entities can have, or None if such a key does not exist.
+    """Return a key that the templates of two entities can both produce, or None if such a key does not exist.
 
     `left` and `right` contain one template per key attribute. A field that occurs in several attributes of a key has
     the same value in all of them.
@@ -73,7 +73,8 @@ def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) 
 
 
 def captures(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> str | None:
-    """Return a key of the template `other` that a query for the keys of `prefix` would also return, or None.
+    """Return a key of the template `other` that a query for the keys of `prefix` would also return. Return None if no
+    such key exists.
 
     The query uses begins_with and the longest prefix that the known fields determine (see `BoundTemplate.prefix`). If
     possible, the result is a key that `prefix` itself cannot produce.
@@ -83,7 +84,7 @@ def captures(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str]
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> Overlap | None:
-    """Return the key that `captures` returns, as an Overlap, or None.
+    """Return the key that `captures` returns, as an Overlap, or None if no such key exists.
 
     The right side of the overlap contains the values from which `other` produces the key.
     """
@@ -92,7 +93,8 @@ def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str]
 
 
 def range_captures(template: BoundTemplate, other: BoundTemplate, known_fields: Collection[str]) -> str | None:
-    """Return a key of the template `other` that a range query for the keys of `template` would also return, or None.
+    """Return a key of the template `other` that a range query for the keys of `template` would also return. Return None
+    if no such key exists.
 
     The query compares the field that follows the known fields with a range, which can be open at one end. See the
     methods `lower`, `upper`, `before` and `after` of `BoundTemplate` for the keys at the ends of the range.
@@ -189,9 +191,10 @@ def _first_shared(
 def _shared_values(
     left: Sequence[BoundTemplate], right: Sequence[BoundTemplate], texts: tuple[str, ...]
 ) -> Overlap | None:
-    """Return the overlap of two lists of templates that is found for the strings of a shared key, or None.
+    """Return the overlap that the strings of a shared key prove, or None if they do not prove one.
 
-    The strings are decoded to the values of one list, and rendered again. If both lists can produce the rendered
+    `left` and `right` are the templates of both keys, and `texts` contains one string per key attribute. The strings
+    are decoded to the values of one list of templates, and rendered again. If both lists can produce the rendered
     strings, the overlap contains these strings, which may differ from `texts`.
     """
     for side in (left, right):
@@ -205,7 +208,9 @@ def _shared_values(
 
 
 def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """Return valid values, one for each field, from which the templates produce exactly these strings, or None."""
+    """Return valid values, one for each field, from which the templates produce exactly these strings. Return None if
+    such values do not exist.
+    """
     return next(
         (values for values in _possible_values(templates, texts) if _rendered(templates, values) == texts), None
     )
@@ -288,8 +293,8 @@ def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: Ch
 
 
 def _known_parts(prefix: Prefix, known_fields: Collection[str]) -> tuple[BoundPart, ...]:
-    """Return the parts of a template that precede its first unknown field. If `prefix` is a string, return a single
-    part with this string.
+    """Return the parts of a template that precede its first unknown field. If `prefix` is a string, return one part
+    that consists of this string.
     """
     if isinstance(prefix, str):
         return (Text(prefix),) if prefix else ()

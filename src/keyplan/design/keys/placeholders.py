@@ -193,9 +193,9 @@ def is_text(field: DeclaredField) -> bool:
 
 
 def _kind(field: DeclaredField) -> type | None:
-    """Return the type of a field's values, or of the members of its Enum or Literal.
+    """Return the type of a field's values or, for an Enum or Literal, of its choices.
 
-    Return None if they have several types.
+    Return None if the choices have several types.
     """
     if field.choices is not None:
         kinds = set(map(type, field.stored_choices))
@@ -264,7 +264,9 @@ class BoundPlaceholder:
 
     @property
     def shards(self) -> int:
-        """The number of shards across which a hash distributes the field's values, or 0 if the field is not sharded."""
+        """The number of shards across which a hash distributes the field's values, or 0 if the placeholder spec is not
+        `shard(...)`.
+        """
         return len(self.encoding.choices or ()) if self.spec.startswith("shard(") else 0
 
     @property
@@ -277,8 +279,8 @@ class BoundPlaceholder:
 
     @property
     def forges(self) -> bool:
-        """Whether a valid field value can contain the delimiter that follows the placeholder. Rendering rejects such
-        values.
+        """Whether a valid field value can contain the delimiter that follows the placeholder. Templates refuse to
+        render such values.
         """
         encoding = self.encoding
         if not self.guarded:

@@ -1,8 +1,8 @@
 """Key templates such as "TASK#{user_id}#{due_at:utc_ms}", which produce a String key attribute from fields.
 
 `parse` parses the text of a template, and `Template.bind` binds it to the fields of an entity. The bound template
-renders keys, parses them, and computes the bounds of queries. It never renders the same key from two different sets of
-values, unless a spec is lossy, or `delimiter_risks` returns the field with an empty delimiter.
+renders keys, parses them, and computes the bounds of queries. Two different sets of values never produce the same key,
+unless a spec is lossy or `delimiter_risks` returns a field with an empty delimiter.
 
 Bounds are strings that enclose all keys of a range and no key of another value. DynamoDB compares Strings by their
 UTF-8 bytes, and BETWEEN includes both ends, so a bound must not be a key itself unless that key belongs to the range. P
@@ -18,8 +18,8 @@ is the string up to the last given field, and L is the literal text after it:
 
 If only literal text follows the last given field, the only key of the value is P + L itself: lower and upper are that
 key, and after is that key and U+0000. If no literal text follows either, before is the string just below P. A value
-that is more precise than the unit of its spec has the same string as smaller and greater values. The bounds include
-their keys too, so they may return a few more keys than requested, but never fewer.
+that is more precise than the unit of its spec has the same string as smaller and greater values. The bounds include the
+keys of these values too, so a query may return a few more keys than requested, but never fewer.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def compile_key(
 ) -> Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]:
     """Return a function that renders several String attributes of a key.
 
-    `parts` pairs the name of each attribute with its template. The function passes values that the generated code
-    cannot render to `otherwise`.
+    Each element of `parts` is the name of an attribute and its template. The function passes values that the generated
+    code cannot render to `otherwise`.
     """
     members = ", ".join(f"{attribute!r}: {{'S': text{number}}}" for number, (attribute, _) in enumerate(parts))
     functions: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generated(
@@ -170,7 +170,7 @@ class Template:
 
 @dataclass(frozen=True)
 class _Cut:
-    """The start of a template's key, up to the last field whose value is given."""
+    """The part of a template that a query can use: its start, up to the last field whose value is given."""
 
     known: str
     """The key string up to the last given field."""
@@ -268,9 +268,9 @@ class BoundTemplate:
     def variants(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """Return every key that the template can produce with these values.
 
-        The placeholders of all other fields must have a limited set of strings, such as shards or choices. A lossy
-        placeholder with few strings, such as {id:shard(8)}, is expanded if its field is not given. Raises MissingField
-        for a missing field that can have any value.
+        Every other field must have a placeholder with a limited set of strings, such as shards or choices. If the field
+        of a lossy placeholder such as {id:shard(8)} is not given, the keys contain each of the placeholder's strings.
+        Raises MissingField for a missing field that can have any value.
         """
         options: list[tuple[str, ...]] = []
         for part in self.parts:
@@ -307,7 +307,8 @@ class BoundTemplate:
             return None
 
     def pieces(self, text: str) -> tuple[tuple[BoundPlaceholder, str], ...] | None:
-        """Return pairs of a placeholder and the part of the key that it produced. The parts are not decoded.
+        """Split a key into the strings of its placeholders, without decoding them. Return a (placeholder, string) pair
+        for each placeholder.
 
         Return None if the key does not match this template.
         """
@@ -508,7 +509,8 @@ class BoundTemplate:
         return first.text if isinstance(first, Text) else ""
 
     def delimiter_risks(self) -> list[tuple[str, str]]:
-        """Return pairs of a field whose values can contain the following delimiter, and that delimiter.
+        """Return a (field, delimiter) pair for each field whose values can contain the delimiter that follows the
+        field.
 
         Rendering rejects such values. If a placeholder of variable width directly precedes another placeholder, the
         delimiter is "". In this case, rendering cannot reject any value, and two different sets of values can produce

@@ -1,4 +1,4 @@
-"""Encodings of strings, of the members of an Enum or Literal, and of ranks and shard numbers."""
+"""Encodings of strings, of Enum and Literal choices, and of ranks and shard numbers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _check_ranks(field: DeclaredField, order: list[str]) -> None:
 def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, keeps_order: bool) -> Encoding:
     """Return an encoding that looks up the string of each value in `texts`.
 
-    For an Enum, the encoding accepts the member or the value of the member.
+    For an Enum, the encoding accepts either the member or its value.
     """
     table = {plain_value(choice): text for choice, text in texts.items()} | texts
     kinds = {type(choice) for choice in (*texts, *map(plain_value, texts))}
@@ -161,7 +161,7 @@ def _speller(field: DeclaredField) -> Callable[[Any], str]:
 
 
 def _examples(field: DeclaredField) -> Any:
-    """Yield example values of the field, from which the caller selects a value that belongs to a given shard."""
+    """Yield example values of a field. The caller selects a value that belongs to a given shard."""
     if field.choices is not None:
         yield from field.choices
         return
@@ -296,10 +296,11 @@ def _open_encoding(
 
 
 def _capped(field: DeclaredField, language: Language, most: int | None) -> int | None:
-    """Return the maximum length in bytes of a field's strings, or None for unlimited.
+    """Return the maximum length in bytes of a field's strings, or None if it is unlimited.
 
-    `most` is the maximum length according to the field's language. For a field with a pattern and a `max_length`, the
-    result is at most `max_length` times the bytes of the widest character in the language.
+    `most` is the maximum length according to `language`, which describes the field's strings. For a field with a
+    pattern and a `max_length`, the result is at most `max_length` times the maximum number of bytes per character of
+    the language.
     """
     if field.max_length is None or field.pattern is None:
         return most

@@ -112,7 +112,7 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
 
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields in those key attributes of an index that are stored only for the index."""
+    """Return the fields in those attributes of an index key that exist only for the index."""
     return {name for part in entity.index_only_attributes(bound) for name in part.fields}
 
 
@@ -293,7 +293,9 @@ def _stale_index(
 
 
 def _plural(does: str) -> str:
-    """Return a phrase that starts with a verb, such as "changes due of", with the verb in the plural form."""
+    """Return a phrase with its first word, a verb, in the plural form. For example, "changes due of" becomes "change
+    due of".
+    """
     verb, _, rest = does.partition(" ")
     return f"{verb.removesuffix('s')} {rest}".rstrip()
 
@@ -364,7 +366,7 @@ def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
     """Return the attributes that a read of a view, or the first read of a hydrated query or scan, requests.
 
     Return None if the read requests every attribute, because it returns whole entities or the items have no other
-    attributes. A projection reduces the size of the response, but not the consumed capacity.
+    attributes. Requesting fewer attributes reduces the size of the response, but not the consumed capacity.
     """
     if plan.select == "count" or not (plan.hydrated or plan.view is not None):
         return None
@@ -385,9 +387,9 @@ def hydration_attributes(plan: Plan) -> tuple[str, ...] | None:
 
 
 def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
-    """Yield the non-key attributes that show which entity an item belongs to and whether it has expired.
+    """Yield the non-key attributes that identify the entity of an item or show whether the item has expired.
 
-    With `fetches`, include attributes that a local index fetches from the table.
+    With `fetches`, include attributes that DynamoDB fetches from the table for a query on a local index.
     """
     is_local = fetches and plan.index is not None and plan.index.kind == "LSI"
     expiry = plan.schema.ttl if drops_expired(plan) else None
@@ -420,8 +422,8 @@ def drops_expired(plan: Plan) -> bool:
 
 
 def index_holds(plan: Plan, attribute: str | None) -> bool:
-    """Return True if the index that a plan reads contains an attribute. The result is always True for a plan that reads
-    the table.
+    """Return True if the index that a plan reads contains an attribute. For a plan that reads the table, always return
+    True.
     """
     return attribute is not None and (plan.index is None or plan.index.projects(attribute, plan.schema.key))
 
@@ -439,7 +441,9 @@ def index_holds_discriminator(plan: Plan) -> bool:
 
 
 def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
-    """Return the entities of the table whose items a query or scan can read, including the plan's own entities."""
+    """Return the entities whose items a query or scan can read. They include the plan's own entities and other entities
+    of the table.
+    """
     declared = plan.siblings or plan.entities
     if plan.index is None:
         return declared
@@ -462,10 +466,10 @@ def _can_be_equal(first: KeyValue | BoundKeyAttribute, second: BoundKeyAttribute
 
 
 def range_faults(plan: Plan) -> list[Fault]:
-    """Return a list with one fault if the plan cannot distinguish the items of two entities in an index.
+    """Return a list with one fault if the plan cannot distinguish between the items of two entities in an index.
 
-    Otherwise, return an empty list. Call this function after all entities of the table have been declared, because the
-    result depends on all of them.
+    Otherwise, return an empty list. Call this function only after all entities of the table have been declared, because
+    the result depends on all of them.
     """
     index, name = plan.index, plan.schema.discriminator
     if index is None or name is None or plan.hydrated or index_holds_discriminator(plan):

@@ -63,7 +63,7 @@ class KeyValue:
 
     @property
     def type_code(self) -> TypeCode:
-        """The DynamoDB type of the key attribute."""
+        """The DynamoDB type of the key attribute, such as "S"."""
         return "S" if self.field is None else self.field.type_code
 
 
@@ -125,7 +125,7 @@ class Plan:
     """The requests that a pattern sends."""
 
     pattern: str
-    """The name of the pattern. For an ad-hoc call, the text of the call, such as get(Task)."""
+    """The name of the pattern or, for an ad-hoc call, the text of the call, such as get(Task)."""
     operation: Operation
     schema: Schema
     entities: tuple[EntitySpec, ...]
@@ -142,13 +142,14 @@ class Plan:
     operator "=".
     """
     walk: tuple[str, Source] | None = None
-    """The key field that has several values, and the each(...) or every_shard() that provides these values.
+    """A key field with several values, and the each(...) or every_shard() that provides these values. None if every key
+    field has a single value.
 
     Each value requires a separate request or key.
     """
     filter: Condition | None = None
     residue: Condition | None = None
-    """The part of the key condition that cannot be expressed by key strings. It is evaluated on the returned items."""
+    """The part of the key condition that a key range cannot express. It is evaluated on the returned items."""
     condition: Condition | None = None
     """The condition that the pattern declares for the written item. `exists` and `version` add further conditions."""
     exists: Literal["must", "must_not", "may"] = "may"
@@ -185,8 +186,8 @@ class Plan:
     steps: tuple[Plan, ...] = ()
     """The plans of the writes in a transaction."""
     repeats: tuple[Source, ...] = ()
-    """For each step of a transaction, the each(...) with the values for which the step is repeated. None for a step
-    that runs once.
+    """For each step of a transaction, the each(...) whose values the step is repeated for, or None for a step that runs
+    once.
     """
     faults: tuple[Fault, ...] = ()
     """The reasons why DynamoDB cannot run the pattern. Empty if it can."""
@@ -250,7 +251,7 @@ class PatternDeclaration:
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
         """Return the value of a key attribute that the pattern declares as a string.
 
-        Placeholders in the string stand for the pattern's parameters.
+        Placeholders in the string refer to the pattern's parameters.
         """
         # A parameter without annotation has the type of the field with its name, or else str.
         own = declared_fields(self.entities[0].fields)
@@ -264,7 +265,7 @@ class PatternDeclaration:
 def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextPart = "whole") -> KeyValue:
     """Return the value of a key attribute, given the parameters and constants for its fields.
 
-    `how` selects the part of the template's string, as in `KeyValue.part`.
+    `how` selects the part of the template's string. `KeyValue` describes the choices.
     """
     known_sources = {name: sources[name] for name in part.fields if name in sources}
     return KeyValue(part.attribute, known_sources, part.template, part.field, how)

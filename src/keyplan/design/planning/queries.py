@@ -81,8 +81,8 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
 def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
     """Return the key selection for a query on an index that contains none of the pattern's entities.
 
-    The key selection consists of the partition key, which the pattern declares as a string. Return None for the table,
-    and for a partition key that is declared with fields.
+    The key selection consists of the partition key, which the pattern declares as a string. Return None if the query
+    reads the table or declares the partition key with fields.
     """
     if index is None or cond.partition_text is None:
         return None
@@ -285,8 +285,8 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
 
 
 def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
-    """Yield notes about fields that the index does not project. For example, a read returns the defaults of such
-    fields.
+    """Yield notes about fields that the index does not project, for example that a read returns their
+    default values.
     """
     if index is None or index.kind != "GSI" or draft.hydrated:
         return

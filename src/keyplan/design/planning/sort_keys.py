@@ -183,7 +183,8 @@ def _not_leading(
 
 
 def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
-    """Return a plan with a fault if the condition selects different ranges of the sort keys of the pattern's entities.
+    """Return a plan with a fault if the sort keys of the pattern's entities differ so that the condition would select a
+    different range for each entity.
 
     Otherwise, return None.
     """
@@ -208,8 +209,8 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: Key
 
 
 def _have_same_prefix(first: BoundKey, second: BoundKey, cond: KeyCondition) -> bool:
-    """Return True if the condition selects the same prefix of both sort keys, as it does for the levels of
-    a hierarchy.
+    """Return True if the condition selects the same prefix of both sort keys, for example because they are levels of a
+    hierarchy.
     """
     if cond.range is not None or len(first.sort) != 1 or len(second.sort) != 1:
         return False
@@ -352,7 +353,7 @@ Planned = tuple[SortCondition, Condition | None]
 
 
 def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
-    """Return True if the sort key starts with the field that the condition compares with a range.
+    """Return True if the sort key starts with the field to which the condition applies a range.
 
     In this case, one bound is sufficient.
     """

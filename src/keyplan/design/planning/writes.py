@@ -122,9 +122,9 @@ def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> None:
-    """Raise DesignError if the item to write is annotated with a type other than the entity.
+    """Raise DesignError if the annotation of the item to write is not the pattern's entity.
 
-    With `of_many`, the annotation must be a list or other collection of items.
+    With `of_many`, the annotation must be a list or another collection of such items.
     """
     model = pattern.entities[0].model
     expected_type = f"list[{model.__name__}]" if of_many else model.__name__
@@ -399,7 +399,9 @@ _TYPE_NAMES = {
 }
 
 _ADDING_METHODS = {"N": "add", "L": "append", "SS": "add_to_set", "NS": "add_to_set", "BS": "add_to_set"}
-"""Maps the DynamoDB type of a field to the name of the builder method that adds to such a field."""
+"""Maps the DynamoDB type of a field to the builder method that adds a number to the field, or elements to its list or
+set.
+"""
 _ALLOWED_TYPES: dict[str, frozenset[str]] = {
     "add": frozenset({"N", "ANY"}),
     "append": frozenset({"L", "ANY"}),

@@ -1,10 +1,10 @@
-"""Functions that build the request of a call, and that check expressions against DynamoDB's limits.
+"""Functions that build the requests of a call, and check expressions against DynamoDB's limits.
 
 Requests use the format of the boto3 client. Everything that does not depend on arguments is computed once per plan, and
 a call only fills in values. Connections send these requests, and `keyplan explain` shows them.
 
-Source of the limits: developer guide, "Quotas in Amazon DynamoDB", for expression parameters (4 KB, and 300 operators
-and functions).
+Source of the limits on expressions (4 KB, and 300 operators and functions): developer guide, "Quotas in Amazon
+DynamoDB".
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from keyplan.dynamodb.expressions.tokens import WORD, tokenize
 Request = dict[str, Any]
 
 ACTIONS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
-"""Maps the operation of a plan that writes or checks one item to the name of the action in a transaction."""
+"""Maps operations that write or check one item, such as PutItem, to the names of transaction actions, such as Put."""
 
 
 @lru_cache(maxsize=4096)
@@ -172,7 +172,7 @@ def expressions(plan: Plan) -> Iterator[tuple[str, str]]:
 def count_operators(text: str) -> int:
     """Return the number of operators and functions in an expression, as DynamoDB counts them for its limit.
 
-    The AND of BETWEEN is not counted.
+    The AND in a BETWEEN condition is not counted.
     """
     tokens = tokenize(text)
     kinds = [token.kind for token, after in pairwise(tokens) if _counts(token.kind, after.kind)]

@@ -43,7 +43,7 @@ class ItemBuilder:
         self._is_encoded = not (self._other_key or self._indexes or self._discriminator)
 
     def item(self, entity: Entity, written: Values | None = None) -> Item:
-        """Return the item for an object. `written` contains field values that replace the values of the object."""
+        """Return the item for an object. The field values in `written` replace those of the object."""
         values: Values = {**entity.__dict__, **written} if written else entity.__dict__
         if self._is_encoded:
             return self._encode(values)
@@ -69,8 +69,8 @@ class WrittenFields:
     def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
         """Determine which fields of an entity a put computes.
 
-        `exists` states whether the item must exist, as in the plan. With `counts`, the version is incremented, unless
-        the item must not exist.
+        `exists` states whether the item must exist, as in `Plan.exists`. With `counts`, the version is incremented,
+        unless the item must not exist.
         """
         self._version = spec.version
         self._counts = counts and exists != "must_not"
@@ -274,10 +274,11 @@ def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, Attribu
 
 
 def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
-    """Return a function that renders a key directly from the arguments of a call, or None.
+    """Return a function that renders a key directly from the arguments of a call, or None if arguments cannot be used
+    directly.
 
-    The arguments can be used directly only for a whole key whose fields have the same names as the arguments. In a
-    prefix, an argument could be mistaken for a field that is not part of the prefix.
+    They can be used directly only for a whole key whose fields have the same names as the arguments. In a prefix, an
+    argument could be mistaken for a field that is not part of the prefix.
     """
     if value.template is None or value.part != "whole":
         return None

@@ -1,4 +1,4 @@
-"""Request builders for reads of a single item, a batch, a range in one or more partitions, or a scan."""
+"""Request builders for reads of a single item, a batch of items, one or more partitions, or a whole table or index."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class RangeRequest:
 
     @property
     def counts(self) -> bool:
-        """Whether DynamoDB counts the items, so that the responses contain no items."""
+        """Whether the requests ask DynamoDB only for the number of items, so that the responses contain no items."""
         return bool(self._counted)
 
     @property
@@ -307,7 +307,7 @@ def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fr
     """Return a projection of the attributes needed to count items: the keys, the discriminator and the expiry
     attribute.
 
-    Return None if a part of the key condition must be evaluated on the items, which requires their other attributes.
+    Return None if part of the key condition is evaluated on the returned items, which requires their other attributes.
     """
     if plan.residue is not None:
         return None

@@ -39,7 +39,7 @@ from keyplan.design.requests.writer import (
 )
 
 NewWriter = Callable[[], ExpressionWriter]
-"""A function that returns a new expression writer. Each variant of a clause is written by a separate writer."""
+"""A function that returns a new expression writer. A separate writer is used for each variant of a clause."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
 def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
     """Return a clause that sets a required field.
 
-    The encoder rejects None, because an item without the field could not be read.
+    The encoder rejects None, because a stored item without the field could not be read.
     """
     writer, read = new_writer(), reader(source)
     value = writer.value(_value_name(path), lambda arguments: encode(read(arguments)))
@@ -182,9 +182,9 @@ def _append(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Enc
 
 
 def _members(part: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Return a function that creates clauses for members of a set.
+    """Return a function that creates clauses that add elements to a set or delete them from it.
 
-    `part` is "adds" for clauses that add the members, or "deletes" for clauses that delete them.
+    `part` is "adds" for clauses that add elements, or "deletes" for clauses that delete them.
     """
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
@@ -396,7 +396,7 @@ def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
     """Return the fields of an index key whose values are unknown.
 
-    If an index key has unknown fields, the plan ensures that the item leaves the index.
+    If any fields are unknown, the plan ensures that the update removes the item from the index.
     """
     made_of = dict.fromkeys(name for part in spec.index_only_attributes(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
@@ -419,7 +419,7 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
-    """Return the attributes of the index keys that an update does not change. `touched` contains the index keys that it
+    """Return the attributes of all index keys that an update does not change. `touched` contains the index keys that it
     changes.
     """
     changed = {id(bound) for bound in touched}

@@ -102,7 +102,7 @@ class ListedValues:
     """
 
     place: str
-    """The text in the expression that the placeholders of the values replace."""
+    """The marker in the text of the expression that is replaced by the placeholders of the values."""
     placeholders: tuple[str, ...]
     """A placeholder for each value, up to the maximum number of values."""
     make: Callable[[Arguments], list[AttributeValue]]
@@ -110,14 +110,15 @@ class ListedValues:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A part of an expression, with its attribute names and values."""
+    """Part of an expression, with the attribute names and values that it uses."""
 
     text: str
     names: Mapping[str, str]
     values: tuple[tuple[str, ValueMaker], ...]
     lists: tuple[ListedValues, ...] = ()
     found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
-    """Placeholders for path parts that are parameters, each with a function that returns the member name or list index.
+    """Placeholders for the path elements that are parameters, each with a function that returns the member name or list
+    index.
 
     The placeholder of a list index starts with "[", and the index itself replaces it in the text.
     """
@@ -202,7 +203,7 @@ class RequestPlaceholders:
 
 
 class ExpressionWriter:
-    """Writer of one fragment of an expression, which collects the fragment's names and values."""
+    """Builder of one expression fragment, which collects the attribute names and values that the fragment uses."""
 
     def __init__(self, placeholders: RequestPlaceholders, fields: Mapping[str, StoredField]) -> None:
         self._placeholders, self._fields = placeholders, fields
@@ -234,9 +235,9 @@ class ExpressionWriter:
         return self.value(called, encoded_source(called, source, encode))
 
     def listed(self, called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int) -> str:
-        """Return a text that marks the position of the values of an each(...) in an expression.
+        """Return a marker for the position of the values of an each(...) in an expression.
 
-        For each call, the placeholders of its 1 to `most` values replace this text.
+        For each call, the placeholders of its 1 to `most` values replace this marker.
         """
         placeholders = self._placeholders.values(called, most)
         place = f"[{placeholders[0]}]"
@@ -244,7 +245,7 @@ class ExpressionWriter:
         return place
 
     def path(self, path: FieldPath) -> str:
-        """Return the text of the document path to a field or one of its members."""
+        """Return the text of the document path to a field or to a value nested in it."""
         stored = self._fields[path.field]
         text, annotation = self.name(stored.attribute), stored.annotation
         for part in path.parts[1:]:
@@ -354,7 +355,7 @@ def _operand_name(operand: object) -> str:
 
 
 def part_name(part: object) -> str:
-    """Return the text that stands for a part of a path in the name of a placeholder."""
+    """Return the text that represents an element of a path in the name of a placeholder."""
     return repr(part) if isinstance(part, Param) else str(part)
 
 
@@ -438,13 +439,13 @@ def _is_map(annotation: Any) -> bool:
 
 
 def _member_type(annotation: Any) -> Any:
-    """Return the type of the members of a list, or of the values of a map."""
+    """Return the element type of a list, or the value type of a map."""
     parts = getattr(annotation, "__args__", ())
     return parts[-1] if parts else object
 
 
 def _member(annotation: Any, name: str) -> tuple[str, Any]:
-    """Return the stored name and the type of a member of a map or nested model."""
+    """Return the stored name and the type of the value with the key `name` in a map or nested model."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and name in annotation.model_fields:
         info = annotation.model_fields[name]
         return attribute_of(info).name or name, info.annotation

@@ -86,8 +86,8 @@ class WriteConditions:
         return writer.fragment(not_expired(writer, ttl), is_choice=True)
 
     def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
-        """Return the condition under which a create may write: the item does not exist, has expired, or may be
-        replaced.
+        """Return the condition under which a create may write: no such item exists, the existing item has expired, or
+        the pattern allows replacing it.
         """
         writer = self._writer()
         texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
@@ -168,7 +168,7 @@ class _KnownValue:
 def add_expressions(
     request: dict[str, object], condition: str | None, names: Mapping[str, str], values: Mapping[str, AttributeValue]
 ) -> None:
-    """Add a condition, names and values to a request. Empty parts are omitted, because DynamoDB rejects them."""
+    """Add a condition, names and values to a request. Empty values are omitted, because DynamoDB rejects them."""
     if condition is not None:
         request["ConditionExpression"] = condition
     if names:

@@ -72,7 +72,7 @@ class CheckPlan:
         self.paths: list[ResolvedPath] = []
 
     def fail(self, problem: str) -> NoReturn:
-        """Add a step that fails for every request, and end the checks by raising AlwaysRefusedError.
+        """Add a step that fails for every request, and raise AlwaysRefusedError to end the checks.
 
         If the plan has no other step, raise ValidationError instead.
         """
@@ -87,7 +87,7 @@ class CheckPlan:
         raise AlwaysRefusedError
 
     def name(self, path: Path) -> None:
-        """Check immediately that the name placeholders in a path are defined. Otherwise, call `fail`."""
+        """Call `fail` unless all name placeholders in a path are defined."""
         undefined = self.names.undefined(path)
         if undefined is not None:
             self.fail(messages.name_undefined(undefined))
@@ -244,7 +244,10 @@ def check_operand(operand: Operand, plan: CheckPlan) -> None:
 
 
 def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: CheckPlan) -> None:
-    """Check that an operand, if it is a path, differs from the other operands of the same operator or function."""
+    """Check that a path operand differs from all other operands of the same operator or function.
+
+    Operands that are not paths are not checked.
+    """
     if not isinstance(first, Path):
         return
     resolved = plan.names.resolve(first)

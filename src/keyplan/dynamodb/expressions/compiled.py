@@ -155,8 +155,8 @@ class KeyCondition(_Checked):
     def bind(self, values: Values | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyRange:
         """Return the key range that the condition selects in a table or index.
 
-        `partition` and `sort` are the names of its key attributes. Raises ValidationError if the condition does not
-        match them.
+        `partition` and `sort` are the names of the key attributes of the table or index. Raises ValidationError if the
+        condition does not match them.
         """
         self.check_form()
         values_given = _NO_VALUES if values is None else values
@@ -173,7 +173,7 @@ class KeyCondition(_Checked):
 def compile_condition(text: str, names: Mapping[str, str] | None, parameter: str) -> CompiledCondition:
     """Compile a condition or filter.
 
-    Error messages name `parameter`, such as ConditionExpression or FilterExpression.
+    `parameter` is the name of the request parameter for error messages: ConditionExpression or FilterExpression.
     """
     return _compile_condition(text, _names_key(names), parameter)
 
@@ -217,7 +217,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
 
 
 def _refused(plan: CheckPlan) -> Test:
-    """Return a test for a condition that fails a check in every request. The test raises the error of this check."""
+    """Return a test for a condition that fails a check in every request. The test raises the error of that check."""
     steps = tuple(plan.steps)
 
     def test(_item: Item, values: Values) -> bool:
@@ -284,8 +284,8 @@ def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
 def _checked(
     plan: CheckPlan, paths: Sequence[ResolvedPath]
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[Step, ...]]:
-    """Return the values of the fields of a `_Checked` object: the attributes, names and values that an expression uses,
-    and the steps of its checks.
+    """Return the arguments for a `_Checked` object: the attributes, names and values that an expression uses, and the
+    steps of its checks.
     """
     return _attributes(paths), frozenset(plan.names.used), frozenset(plan.values_used), tuple(plan.steps)
 

@@ -247,7 +247,7 @@ def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> 
 
 
 def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
-    """Return True if a string or binary value contains `part`, or if a set or list has the member `part`."""
+    """Return True if a string or binary value contains `part`, or if a set or list has the element `part`."""
     if value is None or part is None:
         return False
     ((type_code, content),) = value.items()
@@ -285,7 +285,7 @@ def required(condition: Condition, names: Names) -> tuple[Required, ...]:
     """Return conditions on top-level attributes that every matching item satisfies, so that callers can skip other
     items without decoding them.
 
-    Only conditions joined by AND are returned. A part of an OR or a NOT may be false although the whole condition is
+    Only conditions joined by AND are returned. An operand of OR or NOT may be false even if the whole condition is
     true.
     """
     requirements: list[Required] = []

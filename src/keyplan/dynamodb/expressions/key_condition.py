@@ -42,8 +42,8 @@ class KeyRange:
     """The range of keys to read in one request.
 
     `partition` has one value for each partition key attribute. All sort key attributes in the condition except the last
-    must equal the values in `sort_equals`. The last one must satisfy `sort_op`, which can be "=", with `sort_values`
-    (two for BETWEEN). `sort_op` is None if the condition has no sort key attribute.
+    must equal the values in `sort_equals`. The last one is compared with `sort_values` (two for BETWEEN) by the
+    operator `sort_op`, which can be "=". `sort_op` is None if the condition has no sort key attribute.
     """
 
     partition: tuple[AttributeValue, ...]
@@ -133,7 +133,7 @@ def bind(
     """Return the key range that conditions select. Raises ValidationError if the conditions do not match the key.
 
     `terms` maps attributes to operators and values, in the order of the expression. `partition` and `sort` are the
-    names of the key attributes.
+    names of the key attributes of the table or index.
     """
     classic = len(partition) + len(sort) <= _CLASSIC_KEY_ATTRIBUTES
     if classic and not 0 < len(terms) <= _CLASSIC_KEY_ATTRIBUTES:

@@ -116,7 +116,7 @@ def _filter_match(condition: Mapping[str, Any]) -> _Match:
 
 
 def check_arguments(operator: str, arguments: Sequence[AttributeValue]) -> None:
-    """Raise ValidationError if the number, types or order of the arguments is not valid for a comparison operator."""
+    """Raise ValidationError if the number, types or order of the arguments of a comparison operator are not valid."""
     if not _is_valid_count(operator, len(arguments)):
         raise ValidationError(messages.argument_count(operator))
     if len({type_of(argument) for argument in arguments}) > 1:
@@ -199,8 +199,8 @@ class LegacyKeyCondition:
     ) -> KeyRange:
         """Return the key range that the condition selects in a table or index.
 
-        `partition` and `sort` are the names of its key attributes. Raises ValidationError if the condition does not
-        match them.
+        `partition` and `sort` are the names of the key attributes of the table or index. Raises ValidationError if the
+        condition does not match them.
         """
         for attribute in partition:
             if attribute not in self.operators:

@@ -34,7 +34,7 @@ class Names:
         self.used: set[str] = set()
 
     def undefined(self, path: Path) -> str | None:
-        """Return the first placeholder in a path that is not defined, or None."""
+        """Return the first undefined placeholder in a path, or None if all are defined."""
         for part in path.parts:
             if isinstance(part, str) and part.startswith("#") and part not in self._names:
                 return part
@@ -180,7 +180,7 @@ class _Branch:
 
 
 def clash(paths: Sequence[ResolvedPath]) -> str | None:
-    """Return the error message for the first two paths that overlap or conflict, or None.
+    """Return the error message for the first two paths that overlap or conflict, or None if all paths are disjoint.
 
     Two paths overlap if one contains the other. They conflict if they use the same attribute both as a map and as a
     list. Overlaps are reported before conflicts. The paths are stored in a tree, so the running time is linear.
@@ -205,9 +205,10 @@ def clash(paths: Sequence[ResolvedPath]) -> str | None:
 
 
 def _rival(branch: _Branch, part: str | int) -> int | None:
-    """Return the index of an earlier path that conflicts with the path element `part`, or None.
+    """Return the index of an earlier path that conflicts with the path element `part`, or None if no path conflicts
+    with it.
 
-    A map member conflicts with a list element at the same position, and vice versa.
+    A map key conflicts with a list index at the same position, and vice versa.
     """
     for other, below in branch.branches.items():
         # All parts of a branch have one kind until the first conflict.

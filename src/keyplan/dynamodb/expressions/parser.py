@@ -126,7 +126,7 @@ class _Frame:
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing has been parsed yet since the open parenthesis that the frame represents."""
+        """Whether nothing has been parsed since the frame's open parenthesis."""
         return not (self.or_parts or self.and_parts or self.nots)
 
 
@@ -179,7 +179,8 @@ def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def _closes_operand(cursor: Cursor, frames: list[_Frame]) -> bool:
-    """Return True if a ")" at the cursor closes parentheses around a single operand of a comparison.
+    """Return True if a ")" at the cursor closes parentheses around an operand of a comparison rather than around a
+    condition.
 
     For example, in `(size(a)) > :n`, the result is True after `size(a)`.
     """
