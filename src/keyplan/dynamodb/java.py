@@ -1,4 +1,4 @@
-"""Formatting and order of names in messages, as in the Java code of DynamoDB."""
+"""Formatting and order of names in messages, which follow the Java code of DynamoDB."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FILL = 0.75
 
 
 def hash_order(names: Iterable[str], hidden: int = 0) -> list[str]:
-    """Return the names in the order of a Java hash map that contains them and `hidden` other names.
+    """Return the names in the iteration order of a Java hash map that contains these and `hidden` other names.
 
     A Java hash map is a table whose size is a power of two. The size is 16 and doubles while the table is more than 75%
     full. The names are listed by position, and names with the same position keep their order. DynamoDB does not

@@ -26,8 +26,8 @@ LONGEST_S, FEWEST_ROWS = 0.003, 10
 
 
 class Pace:
-    """An adaptive limit on the number of rows that a background transaction changes, so that other writers wait only a
-    few milliseconds.
+    """An adaptive limit on the number of rows that a background transaction changes. It keeps other writers from
+    waiting longer than a few milliseconds.
     """
 
     def __init__(self, clock: Clock, most: int) -> None:
@@ -52,7 +52,7 @@ class Pace:
 
 
 class Worker(ABC, Generic[T]):
-    """A background thread that processes one kind of work and ends when all work is done.
+    """A background thread that processes one kind of work and ends when no work is left.
 
     A later call to `wake` starts a new thread.
     """
@@ -128,8 +128,8 @@ class Maintained(Protocol):
 
     @property
     def needs_maintenance(self) -> bool:
-        """Return True if injected faults delay index writes, or if a table has time to live, a stream or point-in-time
-        recovery.
+        """Whether injected faults delay index writes, or a table has time to live, a stream or
+        point-in-time recovery.
         """
         ...
 
@@ -164,7 +164,7 @@ class Background:
 
     @property
     def running(self) -> bool:
-        """Return True if the maintenance thread is running."""
+        """Whether the maintenance thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_needed(self) -> None:

@@ -59,7 +59,7 @@ UNSUPPORTED: dict[str, str] = {
     "UpdateKinesisStreamingDestination": "Kinesis",
     "UpdateTableReplicaAutoScaling": "replicas in other regions",
 }
-"""DynamoDB operations that this engine does not support, mapped to the features that they belong to.
+"""Maps each DynamoDB operation that this engine does not support to the feature that the operation belongs to.
 
 Source: botocore's service model for dynamodb, version 2012-08-10.
 """
@@ -376,4 +376,4 @@ OPERATIONS: dict[str, Load] = {
     "UpdateTable": _update_table,
     "UpdateTimeToLive": _update_time_to_live,
 }
-"""Every supported operation, mapped to the function that imports its module."""
+"""Maps each supported operation to the function that imports its module."""

@@ -138,7 +138,7 @@ class Database:
         return self.start_over(run, self, request, form)
 
     def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `work` and return its result. Run it again from the start whenever a table changed while it was running.
+        """Run `work` and return its result. If a table changes during the run, run `work` again from the start.
 
         Raises CatalogChanged after 20 attempts.
         """
@@ -150,8 +150,8 @@ class Database:
         raise CatalogChanged
 
     def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
-        """Reload the catalog if the error may be due to a changed table. Otherwise, raise the result of
-        `public_error`.
+        """Reload the catalog if a changed table may have caused the error. Otherwise, raise the error that
+        `public_error` returns.
         """
         if isinstance(error, DecodeError) or (
             isinstance(error, Failure) and (self.closed or not is_missing_tree(error))
@@ -197,9 +197,9 @@ class Database:
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a write transaction that fails with CatalogChanged if the table definition has changed.
 
-        `work` must raise its errors before it writes the first row. The only exception is the error for an item
-        collection that becomes too large. Therefore, in a group commit, writes to tables with local indexes can be
-        undone individually.
+        `work` must raise its errors before it writes the first row. The only error that it may raise later is the error
+        for an item collection that becomes too large. For this reason, writes to tables with local indexes can be
+        undone individually in a group commit.
         """
         check = self.catalog.check
 

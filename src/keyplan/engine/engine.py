@@ -149,9 +149,9 @@ class Engine:
     def prepared(self, operation: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
         """Return a faster variant of `call` for requests whose structure is known to be valid.
 
-        For GetItem, the check of the request structure is omitted, which makes a read about 10% faster. If the read
-        fails for any reason, `call` checks the request and runs it again. The method returns `call` itself for all
-        other operations, if faults are injected, and in a subclass that overrides `call`.
+        For GetItem, the returned function omits the check of the request structure, which makes a read about 10%
+        faster. If the read fails for any reason, `call` checks the request and runs it again. For all other operations,
+        if faults are injected, or in a subclass that overrides `call`, the result is `call` itself.
         """
         if operation != "GetItem" or self.faults is not None or type(self).call is not Engine.call:
             return self.call
@@ -178,8 +178,8 @@ class Engine:
         reporting.
 
         The observer runs in the calling thread, after the operation, and must not raise an exception. If the rate
-        exceeds `most_per_s` operations per second, only a sample of the operations is reported. Without an observer,
-        operations have no additional cost.
+        exceeds `most_per_s` operations per second, only a sample of the operations is reported. Operations have no
+        additional cost if no observer is set.
         """
         answer = self.database.answer
         self._answer = answer if observer is None else observed(answer, observer, most_per_s)
@@ -221,8 +221,8 @@ class Engine:
 
     @property
     def needs_maintenance(self) -> bool:
-        """Return True if injected faults delay index writes, or if a table has time to live, a stream or point-in-time
-        recovery.
+        """Whether injected faults delay index writes, or a table has time to live, a stream or
+        point-in-time recovery.
         """
         lagging = self.faults is not None and self.faults.lags
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())
@@ -235,7 +235,7 @@ class Engine:
 
     @property
     def waits_for_disk(self) -> bool:
-        """Return True if writes return only after they are on disk (durability "full")."""
+        """Whether a write returns only after its data is on disk (durability "full")."""
         return self.store.sync is not None
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
@@ -246,11 +246,11 @@ class Engine:
         self.store.copy_to(os.fspath(path))
 
     def copy(self, **options: Any) -> Engine:
-        """Return an in-memory engine with a copy of this engine's data, for example so that each test can have its own
-        data.
+        """Return an in-memory engine with a copy of this engine's data. For example, each test can use its own copy.
 
-        The copy has the same options, except for the options passed here. `faults` and `buckets` are not copied, so
-        that reads from the copy are reliable and a running export is not written to the same bucket twice.
+        The copy has the same options as this engine, except for the options passed here. `faults` and `buckets` are not
+        copied. Therefore, reads from the copy are reliable, and a running export is not written to the same bucket
+        twice.
         """
         return Engine(self.store.copy(), **{"clock": self.clock, **self._options, **options})
 

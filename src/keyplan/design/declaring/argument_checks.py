@@ -334,8 +334,8 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_placeholder(accept: TypeCheck) -> TypeCheck:
-    """Return a check that also accepts None and placeholders for values that are not known yet, such as the parameters
-    of a transaction.
+    """Return a check that also accepts None and stand-ins for values that are not known yet, such as the parameters of
+    a transaction.
     """
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 

@@ -507,7 +507,7 @@ class Batch(Pattern[P, R]):
 def _is_unset(source: Source, arguments: Mapping[str, Any]) -> bool:
     """Return True if a parameter or constant has the value UNSET in a call.
 
-    In the body of a transaction, placeholders for its parameters are treated as set.
+    In the body of a transaction, stand-ins for its parameters are treated as set.
     """
     if isinstance(source, Param) and isinstance(arguments[source._name], CALL_SOURCES):
         return False

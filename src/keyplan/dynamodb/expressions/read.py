@@ -11,8 +11,8 @@ from keyplan.dynamodb.values import attribute
 from keyplan.dynamodb.values.types import AttributeValue, Item, Values
 
 Get: TypeAlias = Callable[[Item, Values], AttributeValue | None]
-"""A function that returns the value of an operand, given an item and the values of a request. It returns None if the
-operand does not have a value.
+"""A function that returns the value of an operand, given an item and the values of a request, or None if the operand
+does not have a value.
 """
 
 _UNSIZED = frozenset({"N", "BOOL", "NULL"})
@@ -71,9 +71,9 @@ def _compile_size(call: Call, names: Names) -> Get:
 def size_of(value: AttributeValue) -> int | None:
     """Return the result of size() for a value, or None for types without a size.
 
-    The size is the number of UTF-16 code units in a string, bytes in a binary value, or members in other values.
-    Source: developer guide, "Comparison operator and function reference". UTF-16 code units are the unit that DynamoDB
-    local uses for strings.
+    The size is the number of UTF-16 code units in a string, bytes in a binary value, or elements in a set, list or map.
+    Source: developer guide, "Comparison operator and function reference". DynamoDB local counts a string in UTF-16 code
+    units.
     """
     ((type_code, content),) = value.items()
     if type_code in _UNSIZED:
@@ -116,7 +116,7 @@ def compile_paths(paths: Sequence[ResolvedPath]) -> Apply:
 
 
 def _by_index(tree: _Tree) -> _Tree:
-    """Return a tree of paths in which list elements are sorted by index."""
+    """Return a copy of a tree of paths in which list elements are sorted by index."""
     items = [(part, _by_index(below)) for part, below in tree.items()]
     if items and all(isinstance(part, int) for part, _ in items):
         items.sort()
@@ -135,7 +135,7 @@ def _project_members(members: dict[str, AttributeValue], tree: _Tree) -> dict[st
 
 
 def _project_value(value: AttributeValue, tree: _Tree) -> AttributeValue | None:
-    """Return the part of a value that a tree of paths selects, or None if the value contains none of the paths."""
+    """Return those parts of a value that a tree of paths selects, or None if none of the paths exist in the value."""
     if "M" in value:
         members = _project_members(value["M"], tree)
         return {"M": members} if members else None

@@ -131,7 +131,7 @@ class Cursor:
         return self.invalid(messages.syntax(token.text, self.text[start : after.end]))
 
     def count_operator(self) -> None:
-        """Count an operator or function. Raises ValidationError if the expression has more than 300.
+        """Count an operator or function. Raises ValidationError if the expression contains more than 300 of them.
 
         The limit also bounds the depth of syntax trees. Source: developer guide, "Constraints".
         """

@@ -47,7 +47,7 @@ If the function returns None, the path is removed.
 @dataclass(slots=True)
 class Branch:
     """The change to an attribute, map member or list element: either an effect that computes its new value, or changes
-    to members or elements inside it.
+    to values inside it.
     """
 
     effect: Effect | None = None
@@ -57,7 +57,7 @@ class Branch:
 
 
 def compile_branches(update: Update, names: Names) -> dict[str, Branch]:
-    """Return a mapping from each top-level attribute that an update changes to its change."""
+    """Map each top-level attribute that an update changes to its change."""
     root = Branch()
     for action in actions_of(update):
         branch = root
@@ -81,9 +81,10 @@ def _sort_elements(branch: Branch) -> None:
 
 
 def apply_branches(branches: dict[str, Branch], members: Item, item: Item, values: Values, *, exists: bool) -> Item:
-    """Apply changes to the members of an item, or of a map inside the item, and return the new members.
+    """Apply changes to the attributes of an item or the members of a map inside it, and return the changed content.
 
-    `item` is the item before the update. `exists` is False for a new item that has only its key.
+    `members` is the current content of the item or map. `item` is the whole item before the update. `exists` is False
+    for a new item that has only its key.
     """
     new = dict(members)
     for name, branch in branches.items():
@@ -144,7 +145,8 @@ def _compile_effect(action: Action, names: Names) -> Effect:
 
 
 def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
-    """Add a number to a number, or members to a set. In AttributeUpdates, also append elements to a list.
+    """Add a number to a number, or elements to a set. For the legacy parameter AttributeUpdates, also append elements
+    to a list.
 
     Returns `value` if no current value exists. Raises ValidationError with the message `mismatch` if the types differ.
     """
@@ -163,7 +165,7 @@ def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) ->
 
 
 def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
-    """Delete members from a set. Return None if no members are left.
+    """Delete elements from a set. Return None if no elements are left.
 
     Raises ValidationError with the message `mismatch` if the types differ.
     """
@@ -323,7 +325,7 @@ def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
-    """Return the fixed part of the size charge for an operand and its nested operands.
+    """Return the fixed number of bytes that an operand and its nested operands contribute to the charge.
 
     For each value in these operands, add the number of its uses to `uses`.
     """

@@ -1,7 +1,7 @@
 """The error messages of DynamoDB, with one module per family of operations.
 
-A message with variable parts is a template that is called with a value for each part, or a function if a template is
-not sufficient. Messages that DynamoDB does not have are marked "keyplan's own".
+A message with variable parts is a callable: a template that is called with a value for each part or, if a template is
+not sufficient, a function. Messages that DynamoDB does not have are marked "keyplan's own".
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ index_units_missing: Template1 = (_INVALID + "Must specify provisioned throughpu
 def maximum_provisioned(member: str, index: str | None = None) -> str:
     """Return the message for a restore that sets a maximum on-demand throughput for a provisioned table or index.
 
-    `member` is the name of the maximum in the request. The message for an index is keyplan's own.
+    `member` is the request member that sets the maximum. The message for an index is keyplan's own.
     """
     text = f"{_INVALID}Cannot override {member} for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
     return text if index is None else f"{text} for index {index}"
@@ -75,7 +75,7 @@ def maximum_provisioned(member: str, index: str | None = None) -> str:
 def maximum_out_of_range(member: str, index: str | None = None) -> str:
     """Return the message for a maximum on-demand throughput below 1.
 
-    `member` is the name of the maximum in the request. The message for an index is keyplan's own.
+    `member` is the request member that sets the maximum. The message for an index is keyplan's own.
     """
     of_index = "" if index is None else f" for index {index}"
     return f"{_INVALID}Requested {member} for OnDemandThroughput{of_index} is outside of valid range"

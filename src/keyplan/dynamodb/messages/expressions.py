@@ -100,7 +100,7 @@ operand_type: Template2 = (
 
 
 def clause_operand_type(clause: str, type_code: str) -> str:
-    """Return the message for ADD or DELETE with an operand of an unsupported type."""
+    """Return the message for an ADD or DELETE action whose operand has an unsupported type."""
     return (
         f"Incorrect operand type for operator or function; operator: {clause}, "
         f"operand type: {OPERAND_TYPE_NAMES[type_code]}, typeSet: ALLOWED_FOR_{clause}_OPERAND"
@@ -108,7 +108,7 @@ def clause_operand_type(clause: str, type_code: str) -> str:
 
 
 def type_name_invalid(parameter: str, name: str) -> str:
-    """Return the message for attribute_type with an unknown type.
+    """Return the message for an attribute_type function with an unknown type.
 
     For PartiQL statements, the message lists the types in a different order.
     """
@@ -169,12 +169,16 @@ key_missing: Template1 = "Query condition missed key schema element: {}".format
 
 
 def key_unequal(missing: Sequence[str]) -> str:
-    """Return the message for a multi-attribute partition key with attributes that have no equality condition."""
+    """Return the message for a key condition that has no equality condition on some attributes of a multi-attribute
+    partition key. `missing` are the names of these attributes.
+    """
     return f"HASH key attributes {', '.join(missing)} must have equality conditions specified in the query"
 
 
 def key_gap(missing: Sequence[str], present: str) -> str:
-    """Return the message for a sort key condition that omits an equality condition on an earlier sort key attribute."""
+    """Return the message for a sort key condition on the attribute `present` without an equality condition on the
+    earlier attributes `missing`.
+    """
     return (
         f"RANGE key attributes {', '.join(missing)} must have equality conditions specified in the "
         f"query because a condition is present on key attribute {present}"

@@ -45,7 +45,7 @@ def not_a_number_older(text: str) -> str:
 
 def string_set_duplicates(members: Sequence[str]) -> str:
     """Return the message of DynamoDB's newer validation code for a string set with duplicates. The message quotes the
-    members.
+    elements.
     """
     listed = ", ".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
@@ -59,7 +59,7 @@ def string_set_duplicates_older(members: Sequence[str]) -> str:
 def binary_set_duplicates(members: Sequence[str]) -> str:
     """Return the message of DynamoDB's newer validation code for a binary set with duplicates.
 
-    The message quotes the members and does not separate them by spaces.
+    The message quotes the elements and does not separate them by spaces.
     """
     listed = ",".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
@@ -183,11 +183,11 @@ OTHER_PARAMETERS = (
 
 
 def cancelled(codes: Iterable[str]) -> str:
-    """Return the message for a cancelled transaction. It lists the reason code of each action in order."""
+    """Return the message for a cancelled transaction. It lists the reason codes of all actions, in order."""
     return f"Transaction cancelled, please refer cancellation reasons for specific reasons [{', '.join(codes)}]"
 
 
 def payload_too_large(size_bytes: int) -> str:
-    """Return the message for a transaction larger than 4 MB. DynamoDB repeats the text within the message."""
+    """Return the message for a transaction larger than 4 MB. As in DynamoDB, the text occurs twice in the message."""
     text = "Transaction payload size cannot exceed 4MB. Payload Size: "
     return f"{text}: {text}{size_bytes}"

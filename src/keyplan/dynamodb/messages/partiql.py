@@ -85,7 +85,7 @@ def malformed(detail: str = "") -> str:
 
 
 def expected_keyword(word: str) -> str:
-    """Return the text about a missing keyword, for use as the detail of `malformed`."""
+    """Return the text for a missing keyword, for use as the detail of `malformed`."""
     return f"Expected keyword {word.upper()}"
 
 
@@ -115,7 +115,7 @@ unsupported_in_update: Template1 = "Unsupported operator in Update Expression. O
 
 
 def equal_numbers(members: Sequence[str], path: str) -> str:
-    """Return the message for a set <<...>> that contains the same number in two notations."""
+    """Return the message for a set <<...>> that contains the same number in two notations, such as 1 and 1.0."""
     return under(f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates!", path)
 
 

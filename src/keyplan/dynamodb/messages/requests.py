@@ -56,17 +56,17 @@ pattern: Template1 = "Member must satisfy regular expression pattern: {}".format
 
 
 def enum(values: Sequence[str]) -> str:
-    """Return the text of the constraint that a string must be one of these values."""
+    """Return the text of the constraint that requires a string to be one of these values."""
     return f"Member must satisfy enum value set: [{', '.join(values)}]"
 
 
 def map_keys(constraints: Sequence[str]) -> str:
-    """Return the text of the constraint that the keys of a map must satisfy the given constraints."""
+    """Return the text of the constraint that requires the keys of a map to satisfy the given constraints."""
     return f"Map keys must satisfy constraint: [{', '.join(constraints)}]"
 
 
 def map_values(constraints: Sequence[str]) -> str:
-    """Return the text of the constraint that the values of a map must satisfy the given constraints."""
+    """Return the text of the constraint that requires the values of a map to satisfy the given constraints."""
     return f"Map value must satisfy constraint: [{', '.join(constraints)}]"
 
 
@@ -88,7 +88,7 @@ def detected(faults: Sequence[str]) -> str:
 
 
 def enveloped(message: str) -> str:
-    """Return a message with the prefix that PutItem, UpdateItem and DeleteItem add to the messages of errors that are
+    """Return a message with a prefix, which PutItem, UpdateItem and DeleteItem add to the messages of errors that are
     found before the table is read.
     """
     return message if _DETECTED.match(message) else ENVELOPE + message

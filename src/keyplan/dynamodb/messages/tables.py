@@ -122,7 +122,9 @@ encryption_disabled: Template1 = (_INVALID + "{} can not be specified if Enabled
 
 
 def throughput_same(index: str | None, current: tuple[int, int], requested: tuple[int, int]) -> str:
-    """Return the message for requested read and write throughput that equals the current throughput."""
+    """Return the message for a requested throughput that equals the current throughput. Both are pairs of read and
+    write capacity units.
+    """
     what = "the table" if index is None else f"the index {index}"
     of = "the table" if index is None else f"index {index}"
     return (
@@ -136,9 +138,7 @@ def throughput_same(index: str | None, current: tuple[int, int], requested: tupl
 
 
 def index_units_needed(indexes: Sequence[str]) -> str:
-    """Return the message for a switch to provisioned capacity that does not specify the capacity units of these
-    indexes.
-    """
+    """Return the message for a switch to provisioned mode that does not specify the capacity units of these indexes."""
     return f"{_INVALID}ProvisionedThroughput must be specified for index: {','.join(indexes)}"
 
 
@@ -174,7 +174,7 @@ def attribute_redefined(existing: tuple[str, str, str], new: tuple[str, str, str
 def maximum_provisioned(member: str, index: str | None) -> str:
     """Return the message for a maximum on-demand throughput on a table with provisioned capacity.
 
-    `member` is the name of the maximum in the request.
+    `member` is the request member that sets the maximum.
     """
     of_index = "" if index is None else f" for index : {index}"
     return (
@@ -184,15 +184,17 @@ def maximum_provisioned(member: str, index: str | None) -> str:
 
 
 def maximum_out_of_range(member: str, index: str | None) -> str:
-    """Return the message for a maximum on-demand throughput below 1. `member` is the name of the maximum in the
-    request.
+    """Return the message for a maximum on-demand throughput below 1. `member` is the request member that sets the
+    maximum.
     """
     what = "table" if index is None else f"index : {index}"
     return f"{_INVALID}Requested {member} for OnDemandThroughput for {what} is outside of valid range"
 
 
 def warm_decreased(member: str, index: str | None) -> str:
-    """Return the message for a decrease of warm throughput. `member` is the name of the value in WarmThroughput."""
+    """Return the message for a decrease of warm throughput. `member` is the member of WarmThroughput that
+    is decreased.
+    """
     return f"{_warm(member, index)} is lower than current WarmThroughput, decreasing WarmThroughput is not supported"
 
 
@@ -210,7 +212,7 @@ def warm_below_start(member: str, index: str | None) -> str:
 def warm_below_units(member: str, index: str | None, units: str) -> str:
     """Return the message for a new table or index whose warm throughput is below its provisioned throughput.
 
-    `member` is the name of the value in WarmThroughput, and `units` is the name of the value in ProvisionedThroughput.
+    `member` is the member of WarmThroughput, and `units` is the corresponding member of ProvisionedThroughput.
     """
     return f"{_warm(member, index)} is lower than {units} of ProvisionedThroughput"
 
@@ -308,9 +310,9 @@ INDEX_UPDATE_BLOCKED = (
 
 
 def out_of_bounds(units: int, member: str, index: str | None = None) -> str:
-    """Return the message for a number of capacity units that is not supported for any table.
+    """Return the message for a number of capacity units that no table supports.
 
-    `member` is the name of the value in the request.
+    `member` is the request member that contains the number.
     """
     of_index = "" if index is None else f" for index {index}"
     return f"Given value {units} for {member} is out of bounds{of_index}"
@@ -323,8 +325,8 @@ index_units_unwanted: Template1 = (
 
 
 def maximum_unwanted(member: str, index: str | None = None) -> str:
-    """Return the message for a maximum on-demand throughput that is set for a new table in provisioned mode, or for one
-    of its indexes.
+    """Return the message for a new table in provisioned mode for which, or for one of whose indexes, the request sets a
+    maximum on-demand throughput.
     """
     of_index = "" if index is None else f" for index: {index}"
     return (

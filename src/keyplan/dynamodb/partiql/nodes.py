@@ -26,7 +26,7 @@ class PathTerm:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A scalar literal: a string, a number as in the source text, true, false, null or MISSING."""
+    """A scalar literal: a string, a number in its source notation, true, false, null or MISSING."""
 
     kind: Literal["S", "N", "BOOL", "NULL", "MISSING", "ion"]
     text: str
@@ -49,7 +49,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter, written as a question mark, with its position among the parameters of the statement."""
+    """A parameter (`?`), with its position among the parameters of the statement."""
 
     number: int
     place: str = field(default="", compare=False)
@@ -256,11 +256,11 @@ def attributes(term: Term) -> list[str]:
 def equalities(
     term: Term | None, names: Sequence[str], *, several: bool = False
 ) -> tuple[dict[str, Term], Term | None]:
-    """Return the terms that a condition requires the attributes in `names` to equal, by attribute name, and the rest of
-    the condition.
+    """Split a condition into the equality comparisons of the attributes in `names` and the rest of the condition.
 
-    Only terms joined by AND are considered. If an attribute must equal two different values, ValidationError is raised.
-    If `several` is True, the first value is returned instead, and the other comparison becomes part of the rest.
+    Return the compared terms by attribute name, and the rest. Only conditions that are joined by AND are split. Raises
+    ValidationError if an attribute must equal two different values. If `several` is True, the first value is returned
+    instead, and the other comparison becomes part of the rest.
     """
     equal: dict[str, Term] = {}
     rest: list[Term] = []
@@ -278,7 +278,7 @@ def equalities(
 
 
 def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
-    """Return the terms that an operator joins, including the terms of nested operations with the same operator.
+    """Return the operands of AND or OR, including the operands of nested terms with the same operator.
 
     Return any other term as a one-element tuple.
     """

@@ -46,8 +46,8 @@ def parse(text: str) -> Parsed:
 
 
 def _no_statement(cursor: StatementCursor) -> ValidationError:
-    """Return the error for text that is not a statement. The error for a term with IS, such as `a IS NULL`, has a
-    different message.
+    """Return the error for text that is not a statement. The message is different for a term with IS, such as `a IS
+    NULL`.
     """
     try:
         term = read_term(cursor)
@@ -230,8 +230,8 @@ def _read_exists(cursor: StatementCursor) -> ExistsStatement:
 
 
 def _read_source(cursor: StatementCursor, missing: str) -> FromClause:
-    """Parse a table, or an index written as "table"."index". If neither follows, `missing` is the detail of the error
-    message.
+    """Parse a table name, or an index written as "table"."index". If neither follows, raise ValidationError with the
+    detail `missing`.
     """
     if cursor.current.kind == STRING or cursor.current.is_sign("[", "<<", "{", "("):
         raise ValidationError(messages.UNEXPECTED_SOURCE)

@@ -139,7 +139,7 @@ def scale_of(number: str) -> int | None:
 
 
 class StatementCursor:
-    """A position in the tokens of one statement."""
+    """The current position in the tokens of a statement."""
 
     __slots__ = ("_at", "_tokens", "parameters")
 
@@ -166,15 +166,15 @@ class StatementCursor:
         return token
 
     def take_keyword(self, *words: str) -> StatementToken | None:
-        """Return the current token and move to the next token if the current token is one of these keywords.
+        """If the current token is one of these keywords, return it and move to the next token.
 
         Otherwise, return None.
         """
         return self.advance() if self.current.is_keyword(*words) else None
 
     def take_sign(self, *signs: str) -> StatementToken | None:
-        """Return the current token and move to the next token if the current token is one of these operators or
-        punctuation characters.
+        """If the current token is one of these operators or punctuation characters, return it and move to the next
+        token.
 
         Otherwise, return None.
         """

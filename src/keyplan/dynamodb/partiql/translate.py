@@ -98,8 +98,7 @@ class _Placeholders:
 
 
 def condition(term: Term, values: Values) -> StatementCondition:
-    """Translate a condition of a PartiQL statement to a condition expression. Return the compiled and checked
-    expression.
+    """Translate a condition of a PartiQL statement to a condition expression, and return it compiled and checked.
 
     Raises ValidationError if the condition is invalid.
     """
@@ -166,7 +165,7 @@ def _is_test(term: Term) -> bool:
 def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Placeholders) -> nodes.Condition:
     """Translate a comparison of the condition `test` with another term, such as `(a = 1) = true`.
 
-    The condition evaluates to true or false, and is never equal to a value of another type.
+    The value of the condition is true or false, and never equals a value of another type.
     """
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
@@ -267,7 +266,7 @@ def _operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
 
 
 def update(changes: Sequence[Assignment | Removal], values: Values) -> StatementUpdate:
-    """Translate the changes of a PartiQL statement to an update expression. Return the compiled and checked expression.
+    """Translate the changes of a PartiQL statement to an update expression, and return it compiled and checked.
 
     Raises ValidationError if a change is invalid.
     """

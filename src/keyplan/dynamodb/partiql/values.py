@@ -73,8 +73,8 @@ class Values:
         return members
 
     def item(self, struct: Struct) -> dict[str, AttributeValue]:
-        """Return the item that a map literal represents. In error messages, the path of each attribute's value is
-        `root`.
+        """Return the item that a map literal represents. In error messages, the path of each attribute
+        value is `root`.
         """
         return self._members(struct, lambda _name: "root", "root", 0)
 
@@ -132,8 +132,8 @@ def parameters(values: Sequence[dict[str, Any]], *, wire: bool) -> list[Attribut
 
 
 def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
-    """Return the error message for the first number inside a value that DynamoDB cannot parse, or None if it can parse
-    all numbers.
+    """Return the error message for the first number in a value that DynamoDB cannot parse, or None if it can parse all
+    of them.
     """
     if value is None or level > limits.NESTING_LEVELS:
         return None  # no value, or nested too deeply, which is reported earlier

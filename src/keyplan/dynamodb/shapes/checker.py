@@ -2,7 +2,7 @@
 
 An acceptor is a closure that accepts only valid content. It can also reject a valid request that contains unknown
 members, deep nesting or scalars that must be converted. The slower phases then decide. An acceptor never accepts an
-invalid request, which a property test verifies.
+invalid request. A property test verifies this.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ Check: TypeAlias = Callable[[dict[str, Any], bool], None]
 """A function that checks a request. The second argument is True for wire form, in which binary values are base64 text,
 and False for Python form, in which they are bytes.
 
-The function raises SerializationError or ValidationError with DynamoDB's message. A member that is None counts as
+The function raises SerializationError or ValidationError with DynamoDB's message. A member that is None is treated as
 missing. Unknown members are ignored in wire form and rejected in Python form.
 """
 
@@ -283,8 +283,8 @@ def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Cal
     """Decorate a function that converts a request to canonical values and has no other effect.
 
     If the function raises an exception, a member that is marked `late` may be invalid. The whole request is then
-    checked against the shape. This check raises DynamoDB's error or converts values as DynamoDB does. If it raises no
-    error, the function is called again.
+    checked against the shape, which raises DynamoDB's error or converts values as DynamoDB does. If this check raises
+    no error, the function is called again.
     """
 
     def decorate(prepare: Callable[[Request, Form], T]) -> Callable[[Request, Form], T]:

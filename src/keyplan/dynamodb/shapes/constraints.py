@@ -49,7 +49,7 @@ _DEEPEST = 40  # deeper values are cut off; the service's limit is 32
 
 
 def display_value(shape: Shape, content: Any) -> str:
-    """Return a value in the form in which messages show it: null, or the rendered value in quotes."""
+    """Return a value as messages show it: null, or the rendered value in quotes."""
     return "null" if content is None else f"'{render(shape, content)}'"
 
 
@@ -165,8 +165,8 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
 
 
 def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
-    """Raise ValidationError if the member `demanded`, which is checked before all other members, is missing or has an
-    invalid length.
+    """Raise ValidationError if the member `demanded` is missing or has an invalid length. This member is checked before
+    all others.
     """
     content, member = request.get(demanded.name), shape.members[demanded.name]
     if content is None:
@@ -323,8 +323,8 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield a pair if a string violates its pattern: the text of the constraint, and False, because it is not an enum
-    constraint.
+    """Yield one pair if a string does not match its pattern: the text of the constraint, and False, because it is not
+    an enum constraint.
     """
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
@@ -383,7 +383,7 @@ def reads_older(request: Any) -> bool:
 
 
 def _null_value(content: Any, shape: Shape) -> str | None:
-    """Return the message for an attribute value, or a member of a set, that is null. Return None if none is null."""
+    """Return the message for an attribute value or set element that is null, or None if `content` contains no null."""
     if isinstance(shape, AttributeValue):
         return _null_inside(content)
     if content is None:
@@ -417,7 +417,7 @@ def _null_inside(value: Any) -> str | None:
 
 
 def key_fault(shape: Map, content: Any, path: str) -> str | None:
-    """Return the error message for a map with keys that violate their constraints, or None if all keys are valid."""
+    """Return the error message for a map whose keys violate constraints, or None if all keys are valid."""
     for text, _ in _all_constraints(shape, content):
         return messages.constraint(display_value(shape, content), path, text)
     return None

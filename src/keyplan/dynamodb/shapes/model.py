@@ -13,17 +13,19 @@ from typing import TypeAlias
 
 
 class Layer(Enum):
-    """The validation layer of an operation, which determines the messages for errors in members and values.
+    """The validation layer of an operation, which determines the error messages for invalid members and values.
 
     DynamoDB is moving its operations from one layer to another, so the same error has different messages in different
     operations (observed in DynamoDB, June to October 2026).
 
-    OLDER: one message lists all invalid members with their values (control plane).
+    OLDER: one message lists all invalid members with their values. Control plane operations use this layer.
 
-    FRONT: violated lengths and ranges are reported first, one at a time and without the value. The rest is like OLDER.
+    FRONT: violations of lengths and ranges are reported first, one at a time and without the value. Other violations
+    are reported as in OLDER.
 
-    ENVELOPED: like FRONT. Every later error that needs no table, including errors of expressions and values, has the
-    prefix "1 validation error detected: " (PutItem, UpdateItem, DeleteItem).
+    ENVELOPED: as in FRONT. In addition, every later error that does not depend on the table, including errors in
+    expressions and values, has the prefix "1 validation error detected: ". PutItem, UpdateItem and DeleteItem use this
+    layer.
     """
 
     OLDER = "older"
@@ -51,7 +53,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A 32-bit integer. If the number in JSON has a fraction, DynamoDB truncates it."""
+    """A 32-bit integer. If the number in JSON has a fraction, it is truncated, as in DynamoDB."""
 
     min: int | None = None
     max: int | None = None
@@ -82,8 +84,8 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """An attribute value of any depth. The checks of a shape test only the JSON types of its content, not the rules for
-    values.
+    """An attribute value of any depth. The check of a shape tests only the JSON types of its content, not DynamoDB's
+    rules for values.
     """
 
 
@@ -149,6 +151,6 @@ Shape: TypeAlias = Scalar | AttributeValue | List | Map | Structure
 
 VALUE = AttributeValue()
 ITEM = Map(VALUE)
-"""The shape of a map from names to values, such as an item, a key or the values of placeholders."""
+"""The shape of a map from names to attribute values, such as an item, a key or the values of placeholders."""
 LATE_ITEM = Map(VALUE, late=True)
 """The same shape as ITEM, for operations that do not check values until they convert them to canonical form."""

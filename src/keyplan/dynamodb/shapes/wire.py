@@ -68,7 +68,7 @@ VALUE_MEMBERS: dict[str, Shape] = {
 
 
 def check_types(shape: Structure, request: Any, wire: bool) -> None:
-    """Raise SerializationError for the first value in a request whose type differs from that of the shape.
+    """Raise SerializationError for the first value in a request whose type differs from the type in the shape.
 
     `wire` is True for a request in wire form.
     """
@@ -133,9 +133,9 @@ class _Walk:
                 self.hold(content, place, shape.element, name, False)
 
     def hold(self, holder: Any, place: Any, shape: Shape, name: str, field: bool) -> None:
-        """Check the types in the member `place` of `holder`, which is a structure, list or map.
+        """Check the types in the value at `place`, a key or index, in the structure, map or list `holder`.
 
-        If DynamoDB converts the value, the member is replaced by the converted value.
+        If DynamoDB converts the value, it is replaced by the converted value.
         """
         content = holder[place]
         if self.wire and isinstance(shape, Integer | Long | Boolean):
@@ -225,7 +225,7 @@ def encodable(text: str) -> bool:
 
 
 def canonical_base64(text: str) -> bool:
-    """Return True if the string is base64 with padding, and the unused bits of its last character are zero."""
+    """Return True if a string is base64 with padding, in which the unused bits of the last character are zero."""
     try:
         return b64encode(a2b_base64(text)).decode() == text
     except (Base64Error, ValueError):

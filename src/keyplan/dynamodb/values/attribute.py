@@ -33,7 +33,7 @@ class _EmptyNestedNameError(ValidationError):
 
 
 _is_ascii = str.isascii
-"""The function `str.isascii`. Unlike the method `isascii` of a value, it raises TypeError for bytes."""
+"""The function `str.isascii`. Unlike a call to the method of a value, it raises TypeError for bytes."""
 
 
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
@@ -277,10 +277,9 @@ def item_bytes(item: Item) -> int:
 
 
 def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str]) -> int:
-    """Return the size in bytes of the canonical item `new`.
+    """Return the size in bytes of the canonical item `new`, given the size `old_bytes` of the item `old`.
 
-    `new` may differ from `old`, whose size is `old_bytes`, only in the attributes in `names`. Only these attributes are
-    measured.
+    The two items may differ only in the attributes in `names`. Only these attributes are measured.
     """
     total = old_bytes
     for name in names:

@@ -59,7 +59,7 @@ class Form(Protocol):
     wire: bool
 
     def stored(self, body: bytes) -> Any:
-        """Return a stored item, given its encoded body, in this form."""
+        """Return a stored item in this form, given its encoded body."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
         """Return a list of stored items in this form of responses.
@@ -107,7 +107,7 @@ class PythonForm:
         return python_item(item) if body[0] == _BLANK else item
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return the decoded items, which are decoded together in a single call."""
+        """Return the stored items with binary values as bytes. All bodies are decoded in a single call."""
         items = list(decoded) or decode(b"[" + b",".join(bodies) + b"]")
         for at, body in enumerate(bodies):
             if body[0] == _BLANK:

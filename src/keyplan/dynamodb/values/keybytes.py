@@ -35,8 +35,8 @@ _LONGEST_MANTISSA = 20
 
 
 def scalar_key(kind: str, content: str) -> bytes:
-    """Return bytes for a canonical value of type S, N or B. The bytes sort in the same order as the values
-    of the type.
+    """Return bytes for a canonical value of type S, N or B. For values of the same type, the bytes sort in the same
+    order as the values.
     """
     if kind == "S":
         return content.encode()
@@ -83,8 +83,8 @@ def partition_prefix(part: bytes) -> bytes:
 
 
 def tie_hash(key: bytes) -> bytes:
-    """Return the hash of an item's stored key. The hashes determine the order of the entries in a global index that
-    have the same index key.
+    """Return the hash of an item's stored key. Entries of a global index that have the same index key are sorted by
+    this hash.
     """
     digest: bytes = md5(_HASH_SALT + key[_PARTITION_AT:]).digest()  # noqa: S324 - distributes keys, not for security
     return digest[:HASH_BYTES]
@@ -127,10 +127,10 @@ def hash_of(key: bytes) -> int:
 
 
 def segment_bounds(segment: int, total: int) -> tuple[bytes, bytes | None]:
-    """Return the inclusive lower key and the exclusive upper key of a scan segment, given its number and the total
-    number of segments.
+    """Return the lower bound (inclusive) and the upper bound (exclusive) of the keys in a scan segment, given the
+    segment number and the total number of segments.
 
-    The upper key of the last segment is None.
+    The upper bound of the last segment is None.
     """
     low = HASH_SPACE * segment // total
     high = HASH_SPACE * (segment + 1) // total

@@ -20,7 +20,7 @@ from keyplan.errors import ValidationError
 
 _CANONICAL = re.compile(r"(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])\Z", re.ASCII).match
 is_number = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
-"""Return a match if a string has the syntax of a number, or None."""
+"""A function that returns a match if a string has the syntax of a number, and None otherwise."""
 
 # Precise enough that the result of one addition is not rounded before it is checked.
 _EXACT = decimal.Context(
@@ -107,7 +107,7 @@ def _checked(number: Decimal) -> Decimal:
 
 
 def significant_digits(number: Decimal) -> int:
-    """Return the number of digits without leading and trailing zeros. The result is at least 1."""
+    """Return the number of significant digits, excluding leading and trailing zeros. The result is at least 1."""
     digits = "".join(map(str, number.as_tuple().digits)).strip("0")
     return max(len(digits), 1)
 

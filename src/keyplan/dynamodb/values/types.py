@@ -16,7 +16,7 @@ AttributeValue: TypeAlias = dict[str, Any]
 """An attribute value: a dict with exactly one member, such as {"S": "a"} or {"N": "1"}."""
 
 Item: TypeAlias = dict[str, AttributeValue]
-"""An item, or the content of a map: attribute values by name."""
+"""An item or the content of a map: a dict from names to attribute values."""
 
 Values: TypeAlias = Mapping[str, AttributeValue]
 """Maps the value placeholders of a request, such as ":v", to attribute values."""
@@ -25,7 +25,7 @@ TYPES = frozenset(("S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"))
 """The type codes of all attribute values."""
 
 ORDERED_TYPES = frozenset("SNB")
-"""The type codes of values that have an order, and that can be keys and members of sets."""
+"""The type codes of values that have an order. Only such values can be keys and elements of sets."""
 
 SET_TYPES = frozenset(("SS", "NS", "BS"))
 
@@ -38,7 +38,7 @@ def type_of(value: AttributeValue) -> str:
 class InvalidValueError(ValidationError):
     """Raised for an invalid number or set. `older` is the message of DynamoDB's older validation layer, if it differs.
 
-    BatchWriteItem and Scan validate values in this older layer, partly with different messages. DynamoDB is moving
+    BatchWriteItem and Scan validate values in this older layer, some of whose messages differ. DynamoDB is moving
     transactions from one layer to the other (observed in DynamoDB, October 2026).
     """
 
@@ -48,8 +48,8 @@ class InvalidValueError(ValidationError):
 
 
 def in_order(kind: str, members: list[str]) -> list[str]:
-    """Return the canonical members of a set in the order in which DynamoDB returns them. `kind` is the set type: SS, NS
-    or BS.
+    """Return the canonical elements of a set in the order in which DynamoDB returns them. `kind` is the set type: SS,
+    NS or BS.
 
     Strings and binary values are sorted by bytes, and numbers by value (observed in DynamoDB, October 2026).
     """
@@ -61,9 +61,9 @@ def in_order(kind: str, members: list[str]) -> list[str]:
 
 
 def listed_with_duplicates(kind: str, members: Sequence[str]) -> list[str]:
-    """Return the members of a set with duplicates in the order in which DynamoDB's error message lists them.
+    """Return the elements of a set with duplicates in the order in which DynamoDB's error message lists them.
 
-    The members before the first repeated member are sorted, and the remaining members are in the order of the request.
+    The elements before the first duplicate are sorted, and the remaining elements are in the order of the request.
     """
     repeat = next(at for at, member in enumerate(members) if member in members[:at])
     return [*in_order(kind, list(members[:repeat])), *members[repeat:]]
@@ -94,7 +94,7 @@ def order_key(type_code: str, content: Any) -> Any:
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
     """Compare two values of the same type, which must be S, N or B. Return -1 if `left` sorts before `right`, 0 if they
-    are equal, or 1.
+    are equal, and 1 otherwise.
     """
     ((type_code, content),) = left.items()
     first, second = order_key(type_code, content), order_key(type_code, right[type_code])
@@ -102,7 +102,7 @@ def compare(left: AttributeValue, right: AttributeValue) -> int:
 
 
 def same(left: AttributeValue, right: AttributeValue) -> bool:
-    """Return True if two canonical values have the same type and content. The order of set members is ignored."""
+    """Return True if two canonical values have the same type and content. The order of set elements is ignored."""
     if left == right:
         return True
     ((type_code, content),) = left.items()

@@ -35,12 +35,12 @@ def write_units(size_bytes: int) -> float:
 
 
 def index_write_units(old_bytes: int | None, new_bytes: int | None, *, same_key: bool, same_content: bool) -> float:
-    """Return the write capacity units that one write consumes in an index, given the sizes of the old and the new index
-    entry.
+    """Return the write capacity units that a write of an item consumes in an index, given the sizes of the old and the
+    new index entry.
 
     A size of None means that the entry does not exist, because the index is sparse or the item does not exist.
-    `same_key` and `same_content` are True if both entries have the same key or the same content. A changed index key
-    costs a delete and a write, and an unchanged entry costs nothing.
+    `same_key` and `same_content` are True if both entries have the same key or the same content. If the index key
+    changes, the cost is that of a delete and a put. If the entry does not change, the cost is 0.
     """
     if old_bytes is None:
         return 0.0 if new_bytes is None else write_units(new_bytes)

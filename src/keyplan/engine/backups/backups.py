@@ -1,4 +1,4 @@
-"""Backups, which are copies of a table's rows and definition at one point in time. They remain when the table is
+"""Backups: copies of a table's rows and definition as of one point in time. A backup remains after its table is
 deleted.
 
 A backup consists of a stored JSON document named `backup:` plus its ARN, and a separate tree (a sorted set of rows in
@@ -57,7 +57,7 @@ _ARN = re.compile(
 
 
 def create(database: Database, transaction: Transaction, table: Table, name: str) -> Document:
-    """Start a backup of a table in a `Database.alter` transaction, and return the backup's stored document."""
+    """Start a backup of a table as part of a `Database.alter` transaction, and return the backup's stored document."""
     about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
     tree = transaction.create_tree()
     document = _create(database, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
@@ -67,7 +67,7 @@ def create(database: Database, transaction: Transaction, table: Table, name: str
 
 
 def create_of_deleted(database: Database, transaction: Transaction, table: Table) -> None:
-    """Create the system backup of a table with point-in-time recovery that is about to be deleted, as the service does.
+    """Create the system backup of a table with point-in-time recovery that is about to be deleted, as DynamoDB does.
 
     The table's tree of rows becomes part of the backup, so the caller must delete the table without dropping that tree.
     """
@@ -136,7 +136,7 @@ def stored(view: StoreView) -> list[Document]:
 
 
 def renewed(view: StoreView, document: Document) -> Document:
-    """Return the current stored document of a backup, or the given document if the backup has been deleted."""
+    """Return the current document of a backup from the store, or the given document if the backup has been deleted."""
     body = view.document(DOCUMENT_PREFIX + document["arn"])
     now: Document = document if body is None else orjson.loads(body)
     return now
@@ -191,7 +191,7 @@ def is_in_progress(document: Document) -> bool:
 
 
 def is_restoring(database: Database, arn: str) -> bool:
-    """Return True if a table is being restored from the backup, as of the last reload of the catalog."""
+    """Return True if a table is being restored from the backup, according to the last reload of the catalog."""
     now = database.clock.now()
     return any(
         table.document.get("restore", {}).get("SourceBackupArn") == arn

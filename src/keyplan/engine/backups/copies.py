@@ -4,8 +4,8 @@ Rows are stored in trees, which are numbered, sorted sets of rows. A copy starts
 the rows as of that transaction. From then on, before an item is changed for the first time, its earlier version is
 saved in a separate tree. The stored document of the table contains the number of this tree, so that every process saves
 earlier versions in it. For a changed item, a chunk contains the saved version instead of the current row. Each chunk is
-read and written in one transaction, so that writers wait for one chunk at most. A copy as of an earlier time first
-copies the current rows. It then reverts later changes, using the records of point-in-time recovery.
+read and written in one transaction, so that writers wait for one chunk at most. To copy the rows as of an earlier time,
+the current rows are copied first. Later changes are then reverted, using the records of point-in-time recovery.
 
 Transactions do not stay open between chunks. The progress of a copy is stored in a JSON document, so that any process
 can continue the copy after a crash. If a tree is dropped while a copy reads it, the tree is removed when the copy ends.
@@ -55,8 +55,8 @@ last of its chunk.
 
 
 class Past(NamedTuple):
-    """An earlier point in time as of which a table is copied, and the tree that contains the recovery records of the
-    table.
+    """An earlier point in time as of which the rows of a table are copied, and the tree with the table's recovery
+    records.
     """
 
     recovery: Recovery
@@ -176,7 +176,7 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 
 
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
-    """Save the content of an item before its first change during a table copy, so that the copy contains that content.
+    """Save the content that an item had when a table copy started, before the first change to the item during the copy.
 
     The content `old` is stored in `tree` under the item's key, unless the tree already contains that key. `old` is None
     if the item does not exist before the change.
@@ -189,8 +189,8 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 
 
 def bring_in(view: StoreView, owner: str) -> None:
-    """Read the rows of a copy's next chunk to load their pages into memory before `fill_chunk` reads them in its
-    transaction.
+    """Load the pages with the rows of a copy's next chunk into memory, so that the transaction of `fill_chunk` is
+    short.
     """
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
@@ -206,8 +206,8 @@ def place(view: StoreView, owner: str) -> str:
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:
-    """Copy the next chunk of rows. After all rows are copied, revert the next changes that were made after the
-    requested time instead.
+    """Copy the next chunk of rows or, if all rows are copied, revert the next changes that were made after the
+    requested time.
 
     Return True if the copy is complete.
     """
@@ -241,7 +241,7 @@ def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[
     """Replace current rows with the earlier versions in `were` that have the same key, and return the rows in key
     order.
 
-    Items that did not exist at the start of the copy are omitted, and so are rows with a key after `last`.
+    Omit items that did not exist at the start of the copy, and rows with a key after `last`.
     """
     by_key = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
     return [by_key[key] for key in sorted(by_key) if by_key[key][1:] != history.ABSENT]

@@ -30,15 +30,14 @@ Content: TypeAlias = tuple[int, bytes]
 """The size of an item in bytes, according to DynamoDB's rules, and the item's stored body."""
 
 ABSENT: Content = (0, b"")
-"""The stored content of a recovery record for an item that did not exist. Existing items never have an empty body."""
+"""The content that a recovery record stores for an item that did not exist. Existing items never have an empty body."""
 
 _TIME = struct.Struct(">d")  # bytes of non-negative numbers sort as the numbers do
 _ABOVE_TIMES = b"\x80"
 
 
 class Former(NamedTuple):
-    """An earlier version of an item: the item's key, the time of the change that replaced this version, and the
-    content.
+    """An earlier version of an item: the item's key, the time of the change that replaced the version, and its content.
 
     The content is None if the item did not exist.
     """
@@ -49,7 +48,7 @@ class Former(NamedTuple):
 
 
 class RecordedChange(NamedTuple):
-    """The contents `old` and `new` of one item at two timestamps. A content is None if the item did not exist at its
+    """The contents `old` and `new` of an item at two timestamps. A content is None if the item did not exist at that
     timestamp.
     """
 
@@ -81,15 +80,15 @@ def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> I
 
 
 def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes = b"") -> Iterator[Former]:
-    """Yield the version as of `time_s` of each item that has changed since then, in key order, starting at the key
-    `low`.
+    """Yield each item that has changed since `time_s`, in its version as of that time, in key order, starting at the
+    key `low`.
     """
     return first_after(view.span(recovery.tree, escaped(low), None), time_s)
 
 
 def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
-    """Yield the version as of `time_s` of each item that has changed since then. `records` are recovery records, sorted
-    by key.
+    """Yield each item that has changed since `time_s`, in its version as of that time. `records` are recovery records,
+    sorted by key.
     """
     last_key = None
     for record in map(_former, records):
@@ -110,8 +109,8 @@ def next_place(last: bytes, time_s: float) -> bytes:
 def changes_between(
     view: StoreView, table: Table, from_s: float, to_s: float, low: bytes = b""
 ) -> Iterator[RecordedChange]:
-    """Yield the items that were written between two timestamps, each with its content at both timestamps, in key order,
-    starting at the key `low`.
+    """Yield the items that were written between two timestamps, in key order, starting at the key `low`. Each result
+    contains the item's content at both timestamps.
 
     If the last write restored an item's earlier content, the two contents are equal. If an item was created and then
     deleted, both are None. The timestamps and the view must meet the requirements of `rows_at`. For a table without
@@ -167,7 +166,9 @@ def recorded(view: StoreView, recovery: Recovery) -> Iterator[Row]:
 
 
 def _by_key(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, Iterator[Former]]]:
-    """Yield each item key with its recovery records, oldest first. Each group of records can be iterated only once."""
+    """Yield each item key together with an iterator over its recovery records, oldest first. Each iterator can be used
+    only once.
+    """
     return groupby(_records(view, tree, low), key=lambda record: record.key)
 
 
@@ -190,8 +191,8 @@ def _written_s(place: bytes) -> float:
 
 
 def _first_after(records: Iterator[Former], time_s: float) -> Former | None:
-    """Return the first of an item's recovery records after a timestamp, or None. It contains the item as of that
-    timestamp.
+    """Return the first of an item's recovery records after a timestamp, or None if no such record exists. The record
+    contains the item as of that timestamp.
     """
     return next((record for record in records if record.changed_at > time_s), None)
 

@@ -3,8 +3,8 @@
 The table is created in one transaction, and rows are copied as of that transaction (see `copies`). The indexes are then
 backfilled. The table is CREATING until both are complete. The table has the keys, indexes, capacity and encryption of
 its source unless the request overrides them. It does not have the streams, time to live, tags, recovery settings,
-deletion protection or table class of its source. Index overrides select from the indexes of the source: an index is
-identified by its keys and projection, and can be given a different name. An empty list omits all indexes.
+deletion protection or table class of its source. Index overrides select indexes of the source by key and projection,
+and can rename them. An empty list omits all indexes.
 
 Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup. The checks and their
 order follow observations of the service in October 2026.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Restored(NamedTuple):
-    """A table that was created by a restore."""
+    """The result of starting a restore: the new table and its description."""
 
     table: Table
     description: dict[str, Any]
@@ -64,8 +64,8 @@ def check_target(database: Database, name: str) -> None:
 
 
 def begin(database: Database, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
-    """Create the restored table from the given source. `finish` then starts copying its rows and backfilling its
-    indexes.
+    """Create the table that is restored from the given source. The caller then calls `finish` to start copying rows and
+    backfilling indexes.
 
     Raises ValidationError for invalid overrides in the request.
     """

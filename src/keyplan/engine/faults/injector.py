@@ -83,7 +83,8 @@ class Injector:
     def meets(self, operation: str) -> bool:
         """Return True if faults can affect the operation.
 
-        Faults affect data operations, unless the operation runs as part of another operation.
+        Faults affect only the data and stream operations that a client calls, not operations that run as part of
+        another operation.
         """
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
@@ -118,7 +119,7 @@ class Injector:
         return result
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Return a function that runs `work` as part of the current API call, regardless of the thread that calls the
+        """Return a function that runs `work` as part of the current API call, even if another thread calls the
         function.
 
         This is necessary because a group commit may run the work in another thread.

@@ -7,10 +7,10 @@ created when an index lags for the first time. Keys and values of the trees:
     waiting   due time, number -> the index entry and its content when the write was scheduled
     latest    index, entry     -> number and due time of the last delayed write to the entry
 
-Writes to one entry are made in order. Each of them, except for the last, writes the entry as of the time when it was
-scheduled. The last write derives the entry from the current item, even if an engine without lag has changed the item
-since. Therefore, indexes match their table after all delayed writes have been made, even after a crash. An engine
-without lag makes all delayed writes when it opens the database.
+The delayed writes to one entry are made in order. Each of them, except for the last, writes the entry as of the time
+when the write was scheduled. The last write derives the entry from the current item, even if an engine without lag has
+changed the item since. Therefore, indexes match their table after all delayed writes have been made, even after a
+crash. An engine without lag makes all delayed writes when it opens the database.
 """
 
 from __future__ import annotations
