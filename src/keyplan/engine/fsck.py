@@ -50,10 +50,10 @@ class FsckProblem:
 
 
 def check(database: _Checked, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
-    """Return all inconsistencies of a database. The list is empty if the database is consistent.
+    """Return all inconsistencies in a database. The list is empty if the database is consistent.
 
-    If pages of the file are damaged, only the damaged pages are reported. `progress` is called with a table's name and
-    the number of the table's rows that have been checked.
+    If pages of the file are damaged, only the damaged pages are reported. `progress` is called with the name of a table
+    and the number of its rows that have been checked.
     """
     pages = Progress(database.clock, "checking the pages of the file")
     problems = [
@@ -145,8 +145,8 @@ def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected
 
 
 class _Checks(Protocol):
-    """Interface of the consistency checks of one table. `add` checks each row, in key order, and `end` reports orphaned
-    rows.
+    """Interface of a consistency check of one table. `add` checks each row, in key order, and `end` reports problems
+    that are known only after the last row.
     """
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:

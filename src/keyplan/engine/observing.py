@@ -1,4 +1,4 @@
-"""Observation of an engine: reports each data operation with its duration, and its consumed capacity or error."""
+"""Observation of an engine: reports of data operations, with their duration and their consumed capacity or error."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
 
     At a rate of up to `most_per_s` operations per second, with bursts of up to one second, each operation is reported.
     At a higher rate, only a sample is reported. The weight of each report is one plus the number of unreported
-    operations before it. The only additional cost of an unreported operation is reading the clock.
+    operations before it. For an unreported operation, the only additional cost is that of reading the clock.
     """
     interval_s = 1 / most_per_s
     burst_s = _BURST_S

@@ -1,4 +1,4 @@
-"""Progress reports of long jobs, which are logged to `keyplan.progress` after two seconds and then every
+"""Progress reports for long jobs. They are logged to `keyplan.progress` after two seconds and then every
 ten seconds.
 """
 
@@ -38,12 +38,14 @@ class Progress:
             _log.info("%s: %s", self._job, place())
 
     def end(self) -> None:
-        """Report that the job has ended, but only if its progress was reported before."""
+        """Report that the job has ended. Without an earlier progress report, nothing is reported."""
         if self._reported:
             _log.info("%s: done after %s", self._job, self.elapsed())
 
     def elapsed(self) -> str:
-        """Return the elapsed time of the job as text, for jobs without another measure of progress."""
+        """Return the elapsed time of the job as text, for use as its progress if the job does not have a better
+        measure.
+        """
         return f"{self._clock.monotonic() - self._begun_s:.0f} s"
 
 

@@ -63,7 +63,7 @@ def _make(transaction: Transaction) -> Trees:
 
 
 class LaggingWriter:
-    """A writer for the index entries of one item, which schedules each write for a later time."""
+    """A writer for the index entries of one item, which delays each write."""
 
     __slots__ = ("_due", "_item_key", "_transaction")
 
@@ -111,7 +111,7 @@ def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> boo
 
 
 def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
-    """Yield the keys of the index entries that have a delayed write. The index is stored in `tree`."""
+    """Yield the keys of the index entries for which a write is delayed. The index is stored in `tree`."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
         for key, _, _ in view.span(trees.latest, low, high):
@@ -119,7 +119,7 @@ def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]
 
 
 def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
-    """Return the number of existing index entries that have a delayed write. The index is stored in `tree`."""
+    """Return the number of existing index entries for which a write is delayed. The index is stored in `tree`."""
     return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
 
 

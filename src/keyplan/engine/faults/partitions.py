@@ -1,9 +1,10 @@
 """A model of DynamoDB partitions, which are key ranges with separate throughput.
 
-A table or global index consists of partitions. Each partition supports 1,000 write units and 3,000 read units per
-second, and retains unused units for up to 300 seconds (burst capacity). A hot partition is split at the key that
-divides its load in half. A split does not help if the load is on a single item, or if sort keys increase or decrease
-steadily, because all new load is then on one side of the split. Splits are never undone.
+A table or global index consists of partitions. Each partition supports 1,000 write capacity units and 3,000 read
+capacity units per second. Unused capacity remains available for up to 300 seconds (burst capacity). A hot partition is
+split at the key that divides its load in half. A split does not help if all requests access a single item. It does not
+help either if sort keys increase or decrease steadily, because all new requests then access the same side of the split.
+Splits are never undone.
 
 The table or index as a whole also has a limit. With provisioned capacity, the limit is the provisioned throughput with
 its own burst capacity. With on-demand capacity, the limit is twice the previous peak, and it rises at most once every
@@ -47,7 +48,7 @@ _LEAST_SHARE = 0.05  # the minimum share of the load that a split must move
 
 
 class Bucket:
-    """A token bucket, in which capacity units accumulate at a steady rate up to a maximum number."""
+    """A token bucket, to which capacity units are added at a steady rate until it is full."""
 
     __slots__ = ("_at", "_keep_s", "rate", "units")
 
@@ -61,7 +62,7 @@ class Bucket:
 
     @property
     def capacity(self) -> float:
-        """Return the maximum number of units in the token bucket."""
+        """The maximum number of capacity units in the token bucket."""
         return self.rate * self._keep_s
 
     def has(self, units: float, now: float) -> bool:
@@ -72,17 +73,21 @@ class Bucket:
         return self.units >= min(units, self.capacity)
 
     def take(self, units: float) -> None:
-        """Remove units from the token bucket."""
+        """Remove capacity units from the token bucket."""
         self.units -= units
 
     def change_rate(self, rate: float, now: float) -> None:
-        """Change the number of units per second that are added to the token bucket from now on."""
+        """Change the rate at which capacity units are added to the token bucket, starting at the time `now`. The rate
+        is in units per second.
+        """
         self._fill(now)
         self.rate = rate
         self.units = min(self.units, self.capacity)
 
     def halved(self, now: float) -> Bucket:
-        """Return a token bucket that has the same rate as this one and half of its units."""
+        """Return a token bucket with the same rate and half of the capacity units that this bucket contains at the time
+        `now`.
+        """
         self._fill(now)
         half = Bucket(self.rate, now, self._keep_s)
         half.units = self.units / 2
@@ -120,8 +125,8 @@ class _Heat:
             sample[place] = key
 
     def is_hot(self) -> bool:
-        """Return True if, in the current time window, a request was throttled or the partition was close to
-        its limit.
+        """Return True if, in the current time window, a request was throttled or the load was close to the limit of the
+        partition.
         """
         return self.throttled or any(self.used[kind] > HOT_SHARE * HEAT_S * PARTITION_UNITS[kind] for kind in KINDS)
 
@@ -186,8 +191,8 @@ class Partitions:
         return len(self._parts)
 
     def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
-        """Return True if the partition that contains the key has `units` read or write units available, depending on
-        `kind`.
+        """Return True if the partition that contains the key has enough capacity for `units` read or write capacity
+        units. `kind` selects reads or writes.
 
         In either case, the request is added to the partition's load.
         """
@@ -202,7 +207,7 @@ class Partitions:
         return False
 
     def take(self, kind: Kind, key: bytes, units: float) -> None:
-        """Consume read or write units, depending on `kind`, from the partition that contains the key."""
+        """Consume read or write capacity units, depending on `kind`, from the partition that contains the key."""
         part = self._parts[self._number_of(key)]
         part.buckets[kind].take(units)
         part.heat.used[kind] += units
@@ -220,7 +225,7 @@ class Partitions:
 
     @property
     def lows(self) -> tuple[bytes, ...]:
-        """Return the first key of each partition, in key order."""
+        """The first key of each partition, in key order."""
         return tuple(self._lows)
 
     def _number_of(self, key: bytes) -> int:
@@ -321,7 +326,7 @@ class OnDemandCeiling:
             self._risen_at = now
 
     def partitions(self, kind: Kind) -> int:
-        """Return the number of partitions required for the current on-demand limit, in read or write units depending on
-        `kind`.
+        """Return the number of partitions required to serve the current on-demand limit. `kind` selects the limit on
+        reads or on writes.
         """
         return math.ceil(self.units_per_s / PARTITION_UNITS[kind])

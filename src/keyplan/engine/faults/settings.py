@@ -28,20 +28,20 @@ class Faults:
     seconds.
     """
     stale_reads: float = 0.0
-    """Probability that an eventually consistent read returns an earlier state of the data."""
+    """Probability that an eventually consistent read returns outdated data."""
     stale_s: float = 1.0
-    """Maximum age of the state that a stale read returns, in seconds."""
+    """Maximum age, in seconds, of the data that a stale read returns."""
     throttle: bool = False
     """Whether to throttle requests that exceed the limits of a partition, or the provisioned or on-demand capacity."""
     unprocessed: float = 0.0
-    """Probability that a key or write in a batch request is left unprocessed. At least one of them is
-    always processed.
+    """Probability that a key or write in a batch request is left unprocessed. At least one key or write is always
+    processed.
     """
     conflicts: float = 0.0
     """Probability that a write, or a read in a transaction, fails because of a conflict with another transaction."""
     internal_errors: float = 0.0
-    """Probability that a request fails with InternalServerError. Half of the failed writes change the data
-    nevertheless.
+    """Probability that a request fails with InternalServerError. Half of the writes that fail in this way still change
+    the data.
     """
     duplicate_stream_records: float = 0.0
     """Probability that GetRecords delivers a record twice."""
@@ -63,7 +63,7 @@ class Faults:
 
     @property
     def lag_range(self) -> tuple[float, float]:
-        """Return the minimum and maximum index lag in seconds."""
+        """The minimum and maximum index lag in seconds."""
         if isinstance(self.gsi_lag, tuple):
             return self.gsi_lag
         return self.gsi_lag, self.gsi_lag

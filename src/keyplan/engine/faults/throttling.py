@@ -6,8 +6,8 @@ is rejected and consumes no capacity. Local indexes share the partitions of thei
 partition key of its item, and a table with local indexes keeps rows with the same partition key in one partition. The
 model is kept in memory. After a database is reopened, the number of partitions is derived from the table settings.
 
-When a single item is read, its capacity is consumed immediately. For a Query or Scan, the row sizes are added up and
-the total is rounded once, at the end, and each partition is charged for its share of the bytes.
+A read of a single item consumes capacity immediately. For a Query or Scan, the row sizes are added up, and the total is
+rounded once, at the end of the page. Each partition is charged for its share of the bytes.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ThrottledResource:
             self._configure(now)
 
     def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
-        """Return why the capacity units of a charge are not available, or None if they are available."""
+        """Return the reason why the capacity units of a charge are not available, or None if they are available."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
             return ceiling.cause
@@ -96,8 +96,8 @@ class ThrottledResource:
             self._maxima[charge.kind].take(charge.units)
 
     def error(self, kind: Kind, cause: Cause) -> ServiceError:
-        """Return the error that DynamoDB would return for a read or write, depending on `kind`, that is throttled for
-        this cause.
+        """Return the error that DynamoDB would return for a throttled request. `kind` is the kind of request (read or
+        write), and `cause` is the reason for the throttling.
         """
         described = self._described()
         resource = "Table" if self.index is None else "Index"
@@ -210,7 +210,7 @@ class Throttle:
             self._charge(charges, now)
 
     def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
-        """Consume `read_units` read units from the partition of the table or index that contains the key.
+        """Consume `read_units` read capacity units from the partition of the table or index that contains the key.
 
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
@@ -218,9 +218,9 @@ class Throttle:
             self._charge([CapacityCharge(self.resource(table, index, now), "Read", key, read_units)], now)
 
     def read_page(self, table: Table, index: Index | None, rows: Sequence[tuple[bytes, float]], now: float) -> None:
-        """Consume the capacity of all rows that a page of a Query or Scan reads.
+        """Consume the capacity for all rows that a page of a Query or Scan reads.
 
-        `rows` contains the key and the read units of each row. If the capacity is not available,
+        `rows` contains the key and the read capacity units of each row. If the capacity is not available,
         ProvisionedThroughputExceededError or ThrottlingError is raised and no capacity is consumed.
         """
         with self._lock:
@@ -294,11 +294,11 @@ class MeteredCall:
 
     @property
     def factor(self) -> int:
-        """Return the factor by which capacity units are multiplied: 2 for transactions, otherwise 1."""
+        """The factor by which capacity units are multiplied: 2 for transactions, otherwise 1."""
         return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
     def learn(self, tables: Iterable[Table]) -> None:
-        """Record which tree of rows belongs to which table or index."""
+        """Record the trees of rows that belong to these tables and their indexes."""
         for table in tables:
             self._places[table.tree.number] = (table, None)
             for index in table.indexes.values():
@@ -331,7 +331,7 @@ class MeteredCall:
         throttle.read(*place, key, read_units, now)
 
     def charge_spans(self, throttle: Throttle, now: float) -> None:
-        """Consume the capacity of all rows that a page of a Query or Scan has read.
+        """Consume the capacity for all rows that a page of a Query or Scan has read.
 
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised.
         """

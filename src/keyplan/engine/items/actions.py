@@ -31,12 +31,12 @@ class ItemPut(NamedTuple):
 
     @property
     def key(self) -> Item:
-        """Return the item itself, which contains its key."""
+        """The item itself, which contains its key."""
         return self.new.item
 
     @property
     def payload(self) -> int:
-        """Return the size, in bytes, of the item in the request."""
+        """The size, in bytes, of the item in the request."""
         return self.new.size
 
     def locate(self, table: Table) -> bytes:
@@ -49,7 +49,9 @@ class ItemPut(NamedTuple):
         return key
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """Return the new version of the item, which consists of the attributes in the request."""
+        """Return the new version of the item, which consists of the attributes in the request and does not depend on
+        the old version.
+        """
         return self.new
 
 
@@ -80,8 +82,8 @@ class ItemUpdate(NamedTuple):
         return key
 
     def check_charge(self) -> None:
-        """Raise ValidationError if the expression writes more data in total than an item can contain, even if the
-        resulting item is small.
+        """Raise ValidationError if the values that the expression writes are larger in total than an item can be, even
+        if the resulting item is small.
         """
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
@@ -127,7 +129,7 @@ class ItemDelete(NamedTuple):
         return table.key.of_key(self.key)
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """Return None, because the item does not exist after the action."""
+        """Return None, because the item does not exist after the deletion."""
         return None
 
 

@@ -33,7 +33,8 @@ class WriteCondition(NamedTuple):
         """Raise ConditionalCheckFailedError unless the item satisfies the condition. `item` is None if the item does
         not exist.
 
-        `returned` is the value of ReturnValuesOnConditionCheckFailure. If it is "ALL_OLD", the error contains the item.
+        `returned` is the request's ReturnValuesOnConditionCheckFailure. If it is "ALL_OLD", the error contains the
+        item.
         """
         if self.condition.test(item if item is not None else _NOTHING, self.values):
             return
@@ -123,7 +124,7 @@ def _normalised(parameter: dict[str, Any], form: Form) -> dict[str, Any]:
 def check_placeholders_usable(
     request: Mapping[str, Any], names_given: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
-    """Raise ValidationError if the request has placeholders but no expression in which they could be used.
+    """Raise ValidationError if the request defines placeholders but does not have an expression that could use them.
 
     `names_given` are the expression parameters that the request has. `value_expressions` are the parameters whose
     expressions can contain value placeholders.

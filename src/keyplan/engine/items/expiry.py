@@ -1,4 +1,4 @@
-"""Time to live (TTL): the expiry times of items, and the stored entries that list them.
+"""Time to live (TTL): the expiry times of items, and the stored entries that list items by expiry time.
 
 An item expires only if its TTL attribute is a Number, which is interpreted as epoch seconds. `sweep` deletes expired
 items.
@@ -38,7 +38,9 @@ def key_time(stored: bytes) -> tuple[int, bytes]:
 
 
 def span(low: int, high: int) -> tuple[bytes, bytes]:
-    """Return the lowest key and the upper bound of the stored expiry entries with low <= time < high."""
+    """Return the range of the stored keys of expiry entries with low <= time < high: the lowest key and the upper bound
+    (exclusive).
+    """
     return low.to_bytes(_TIME_BYTES, "big"), high.to_bytes(_TIME_BYTES, "big")
 
 

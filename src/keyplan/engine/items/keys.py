@@ -17,7 +17,8 @@ from keyplan.errors import ValidationError
 class EmptyKeyError(ValidationError):
     """Raised if a key value is an empty string or an empty binary value.
 
-    In a transaction, this error rejects the whole request. Other invalid keys cancel the transaction instead.
+    In a transaction, DynamoDB rejects the whole request with this error, whereas other invalid keys cancel the
+    transaction.
     """
 
 
@@ -30,8 +31,8 @@ class KeyAttribute(NamedTuple):
 
 @dataclass(frozen=True)
 class KeySchema:
-    """The partition key and sort key attributes of a table or index. An index can have several attributes
-    of each kind.
+    """The partition key and sort key attributes of a table or index. An index can have several partition key attributes
+    and several sort key attributes.
     """
 
     partition: tuple[KeyAttribute, ...]
@@ -39,12 +40,12 @@ class KeySchema:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Return the names of all key attributes, starting with the partition key."""
+        """The names of all key attributes, starting with the partition key."""
         return tuple(attribute.name for attribute in (*self.partition, *self.sort))
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the names of the partition key attributes and the names of the sort key attributes."""
+        """The names of the partition key attributes, and the names of the sort key attributes."""
         return tuple(key_attribute.name for key_attribute in self.partition), tuple(
             key_attribute.name for key_attribute in self.sort
         )
@@ -193,7 +194,7 @@ class IndexKey:
             raise ValidationError(fault)
 
     def _size_fault(self, item: Item) -> str | None:
-        """Return an error message if the value of an index key attribute is too long, or None."""
+        """Return an error message if the value of an index key attribute is too long. Otherwise, return None."""
         partition = sum(attribute.value_bytes(item[name]) for name, _ in self.schema.partition if name in item)
         if partition > limits.PARTITION_KEY_BYTES:
             return messages.PARTITION_KEY_TOO_LONG
@@ -210,7 +211,7 @@ class IndexKey:
     def entry(self, item: Item, table_key: bytes) -> bytes | None:
         """Return the stored key of an item's index entry, given the item's stored key `table_key`.
 
-        Returns None if the item does not have all key attributes of the index (sparse index).
+        Returns None if the item does not have all key attributes of the index and is therefore not in the index.
         """
         place = self.place(item)
         return None if place is None else place + self.end(table_key)

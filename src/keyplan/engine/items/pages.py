@@ -59,7 +59,7 @@ class ItemPage:
     evaluated_bytes: int = 0
     fetched_units: float = 0.0
     last: bytes | None = None
-    """The body of the last row if the page is full, or None if all rows of the range were read."""
+    """The body of the last row if more rows may follow this page, or None if all rows of the range were read."""
     bodies: list[bytes] = field(default_factory=list)
     """Stored bodies of the returned items. The list is empty if a projection is applied."""
     items: list[Item] = field(default_factory=list)
@@ -99,7 +99,7 @@ def _page(reading: PageRequest, view: StoreView) -> ItemPage:
 def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
     """Return the bodies that contain all byte strings in `traces`, and add the totals of all rows to the page.
 
-    If all rows fit in the page, they are processed together, which is faster than the row-by-row processing in
+    If all rows fit in the page, they are processed together, which is faster than processing them one by one in
     `_evaluated`.
     """
     total = sum([size for _, size, _ in rows])
@@ -159,7 +159,7 @@ def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> 
 
 
 def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
-    """Filter and project the items in `bodies` according to `reading`, and add the resulting items to the page."""
+    """Add to the page those items in `bodies` that match the filter, after projecting them."""
     test, project, count_only = reading.test, reading.project, reading.count_only
     for body in bodies:
         item = encoding.decode(body)
@@ -197,7 +197,7 @@ def last_key(reading: PageRequest, item: Item) -> Item:
 
 
 def receipt(reading: PageRequest, page: ItemPage) -> Receipt:
-    """Return the capacity that reading the page consumed."""
+    """Return the capacity units that reading the page consumed."""
     receipt = Receipt()
     read_units = units.read_units(page.evaluated_bytes, consistent=reading.consistent)
     if reading.index is None:

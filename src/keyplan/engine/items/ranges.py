@@ -88,7 +88,7 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
 
 
 def _sort_parts(selected: KeyRange) -> list[bytes]:
-    """Return the stored form of each value in the condition on the last of the sort key attributes.
+    """Return the stored form of each value in the condition on the last sort key attribute.
 
     Raises ValidationError if the sort key is too long.
     """
@@ -114,7 +114,7 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
 
 
 def segment_span(segment: int | None, total: int | None) -> Span:
-    """Return the range of stored keys that a scan reads. If `segment` is not None, the range is that of one of `total`
+    """Return the range of stored keys that a scan reads: all keys or, if `segment` is not None, those of one of `total`
     segments.
     """
     if segment is None or total is None:

@@ -154,7 +154,7 @@ def find_index(database: Database, table: Table, request: dict[str, Any]) -> Ind
 def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCondition, values: Item | None) -> None:
     """Raise ValidationError if a value in the key condition has the wrong type or is an empty string.
 
-    The service makes this check before other checks of key values.
+    DynamoDB makes this check before other checks of key values.
     """
     for name, kind in (*schema.partition, *schema.sort):
         for value in _values_of(key_condition, name, values or {}):
@@ -180,8 +180,8 @@ def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
 
 
 def check_select(index: Index | None, request: dict[str, Any]) -> None:
-    """Raise ValidationError if a request selects ALL_ATTRIBUTES from a global index that does not project all
-    attributes of the table.
+    """Raise ValidationError if a request for ALL_ATTRIBUTES reads a global index that does not project all attributes
+    of the table.
     """
     if (
         index is not None
@@ -223,17 +223,17 @@ def needs_fetch(index: Index | None, request: dict[str, Any], projection: Compil
 
 
 def check_scalar_keys(table: Table, condition: CompiledCondition | CompiledProjection | None) -> None:
-    """Raise ValidationError if an expression refers to a member inside a key attribute, whose value is
-    always a scalar.
+    """Raise ValidationError if an expression refers to a nested value inside a key attribute. Key attributes are always
+    scalar.
     """
     if condition is not None:
         check_scalar_paths(table, condition.paths)
 
 
 def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
-    """Raise ValidationError if a path refers to a member inside a key attribute of the table or an index.
+    """Raise ValidationError if a path refers to a nested value inside a key attribute of the table or an index.
 
-    Key attributes have scalar values without members.
+    Key attributes are always scalar.
     """
     if max(map(len, paths), default=1) == 1:
         return

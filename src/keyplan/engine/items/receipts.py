@@ -37,7 +37,9 @@ class Receipt:
 
     @property
     def total(self) -> float:
-        """Return the capacity units consumed on the table and all its indexes, including units of rejected writes."""
+        """The number of capacity units consumed on the table and all its indexes, including those of
+        rejected writes.
+        """
         return self.table_units + self.refused_units + sum(self.global_units.values()) + sum(self.local_units.values())
 
     def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
@@ -61,7 +63,7 @@ class Receipt:
 
 
 def requested_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a map of table names to the names or ARNs in `names`, by which a request refers to the tables."""
+    """Map each table name to the name or ARN in `names` by which the request refers to the table."""
     return {table_name(name): name for name in names}
 
 

@@ -3,8 +3,8 @@
 The sweep uses small write transactions. After each transaction, it pauses for as long as the transaction took, so that
 writers wait only briefly. Items are read before a transaction, so that their pages are in memory and the transaction
 does not wait for the disk. The transaction reads each item again, because its expiry time may have changed. An
-unreadable item is kept, and the sweep raises an error after all other items have been processed. Deletions update
-indexes and streams like other deletions and consume no capacity. Their stream records identify the service as the
+unreadable item is kept, and the sweep raises an error after all other items have been processed. These deletions update
+indexes and streams like any other deletion, but consume no capacity. Their stream records identify the service as the
 deleter. Items that expired more than five years ago are kept, as in DynamoDB, because such times are probably mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 BATCH_ITEMS = 100
-"""Maximum number of items to delete in one transaction. The number is reduced if writers would wait too long."""
+"""Maximum number of items to delete in one transaction. Fewer items are deleted if writers would otherwise wait too
+long.
+"""
 
 
 def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
@@ -80,7 +82,7 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
 def _bring_in(
     database: Database, table: Table, expiry_of: Expiry, span: tuple[bytes, bytes], limit: int
 ) -> list[bytes]:
-    """Return the keys of the next due expiry entries. Also read the items of these entries, to load their pages into
+    """Return the keys of the next due expiry entries. Also read the corresponding items, to load their pages into
     memory.
     """
     with database.store.snapshot() as view:

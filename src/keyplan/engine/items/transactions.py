@@ -3,8 +3,8 @@
 If several requests have the same token within ten minutes, only the first one makes changes. The token is stored in the
 same database transaction, so it is valid across restarts and processes. Two rows are stored per token in a separate
 tree (a sorted set of rows). One row is keyed by the token and contains the digest of the request and the sizes of the
-items. The other row is keyed by the time at which the token expires. Each new token removes a few expired ones, so the
-tree stays small.
+items. The other row is keyed by the time at which the token expires. When a new token is stored, a few expired tokens
+are removed, so the tree stays small.
 
 Sources: API reference, TransactionCanceledException and CancellationReason; developer guide, "Amazon DynamoDB
 Transactions: How it works", section "Idempotency".
@@ -65,7 +65,7 @@ class Reasons:
         self._errors: list[ServiceError | None] = [None] * actions
 
     def add(self, action: int, error: ServiceError) -> None:
-        """Record the error of the action at the position `action`."""
+        """Record the error of the action with the number `action`."""
         self._errors[action] = error
 
     def raise_any(self) -> None:
@@ -111,8 +111,8 @@ def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
 
 
 def check_distinct(keys: Sequence[tuple[str, bytes]]) -> None:
-    """Raise ValidationError if two elements of `keys`, which are pairs of a table name and a stored key,
-    are the same.
+    """Raise ValidationError if two elements of `keys` are equal. The elements are pairs of a table name and a stored
+    key.
     """
     if len(set(keys)) < len(keys):
         raise ValidationError(messages.SEVERAL_ON_ONE_ITEM)
@@ -142,19 +142,19 @@ _tree = lru_cache(maxsize=4)(statements.tree)
 
 
 class IdempotencyToken(NamedTuple):
-    """A ClientRequestToken, and the digest of the request parameters with which it was sent."""
+    """A ClientRequestToken, and the digest of the parameters of the request that contains it."""
 
     text: str
     digest: bytes
 
     @property
     def key(self) -> bytes:
-        """Return the key of the row that stores the token."""
+        """The key of the row that stores the token."""
         return _BY_TOKEN + self.text.encode()
 
 
 class AddedDetail(str):
-    """A ReturnConsumedCapacity value that the engine added to a request so that the response reports the consumed
+    """A value of ReturnConsumedCapacity that the engine added to a request so that the response contains the consumed
     capacity.
 
     The value is not part of the request's digest, because the client did not send it.
@@ -181,7 +181,8 @@ def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
 
 
 def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float) -> list[int] | None:
-    """Return the item sizes of a transaction that was committed with this token in the last ten minutes, or None.
+    """Return the item sizes of a transaction that was committed with this token in the last ten minutes. Return None if
+    no such transaction exists.
 
     Raises IdempotentParameterMismatchError if that transaction had different parameters.
     """

@@ -42,7 +42,7 @@ def from_item(item: dict[str, Any], *, wire: bool) -> Version:
 
 
 def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
-    """Return the current version of the item with this stored key, or None."""
+    """Return the current version of the item with this stored key, or None if the item does not exist."""
     row = transaction.point(table.tree, key)
     if row is None:
         return None

@@ -1,7 +1,7 @@
-"""A change to one item, together with all dependent changes in the same transaction.
+"""Functions that apply a change to an item, together with all dependent changes in the same transaction.
 
 The table row, the index entries, the stream record, the expiry entry and the size of the item collection are written
-together or not at all. Those that do not change are not written.
+together or not at all. Rows that the change does not affect are not written.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def apply(
     """Replace the `old` version of an item with the `new` version. A version is None if the item does not exist.
 
     The capacity units of indexes are added to `receipt`. The caller adds the units of the table, which depend on the
-    operation. If `by_service` is True, the stream record shows that the service deleted an expired item. For changes
-    that belong together, callers pass the same `time_s`, so that a reader of `history` sees all or none of them.
+    operation. If `by_service` is True, the stream record shows that the service deleted an expired item. Callers pass
+    the same `time_s` for changes that belong together, so that a reader of `history` sees all or none of them.
     """
     database.admit(table, key, old, new, by_service=by_service)
     if new is not None:
@@ -161,7 +161,9 @@ def _change_collection(
 
 
 def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
-    """Add the size of an existing item to its item collection. The size was not tracked when the item was written."""
+    """Add the size of an existing item to its item collection, because the size was not tracked when the item was
+    written.
+    """
     _change_collection(transaction, table, key, None, version)
 
 

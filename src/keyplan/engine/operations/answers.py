@@ -1,4 +1,4 @@
-"""Helpers for the responses and the validation of several operations."""
+"""Functions that several operations use to validate requests and build responses."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, TransactionConflictError)
-"""Errors after which a batch operation returns an individual read or write as unprocessed."""
+"""Errors of an individual read or write that make a batch operation return it as unprocessed."""
 
 
 def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
-    """Wrap a function that checks a single-item write before the table is looked up, so that its error messages get a
-    prefix.
+    """Wrap a function that checks a single-item write before the table is looked up, so that its error messages start
+    with a prefix.
 
     DynamoDB adds this prefix to the error messages of such checks in PutItem, UpdateItem and DeleteItem.
     """
@@ -50,8 +50,8 @@ def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[st
 
 
 def collection_metrics(database: Database, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
-    """Return the response member ItemCollectionMetrics for a written item, or an empty dict for a table without local
-    indexes.
+    """Return the ItemCollectionMetrics member of the response for a written item, or an empty dict for a table without
+    local indexes.
     """
     if table.collections is None:
         return {}

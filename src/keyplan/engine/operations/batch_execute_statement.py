@@ -57,7 +57,7 @@ _CODES: dict[type[ServiceError], str] = {
     AccessDeniedError: "AccessDenied",
     RequestLimitExceededError: "RequestLimitExceeded",
 }
-"""Errors of a single statement that do not make the whole batch fail, mapped to their codes in the response.
+"""Maps each error of a single statement that does not make the whole batch fail to its code in the response.
 
 Source: API reference, BatchStatementError.
 """
@@ -72,8 +72,8 @@ class _StatementRequest(NamedTuple):
     place: tuple[str, bytes] | None = None
     """The table name and stored key of the statement's item, or None if they could not be determined."""
     located: Located | None = None
-    """The action of a writing statement, with its table and stored key. The value is None for a SELECT, or if the
-    action could not be determined.
+    """The action of a writing statement, with its table and stored key. None for a SELECT, or if the action could not
+    be determined.
     """
 
 
@@ -94,7 +94,7 @@ class _Costs:
             self.receipts[name] = attempt.receipt
 
     def render(self, detail: str) -> list[dict[str, Any]]:
-        """Return the ConsumedCapacity of the response.
+        """Return the ConsumedCapacity member of the response.
 
         The capacity of a rejected write is included only if another statement on the same table succeeded.
         """
@@ -105,7 +105,7 @@ class _Costs:
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Run BatchExecuteStatement: run the statements one after another, and return a separate result for
-    each of them.
+    each statement.
     """
     costs = _Costs()
     prepared = [_prepared(statement, form) for statement in request["Statements"]]

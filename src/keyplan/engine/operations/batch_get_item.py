@@ -60,9 +60,8 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if a BatchGetItem request has too many keys, or parameters that cannot be combined.
-
-    Parameters of the same table and of different tables are checked.
+    """Raise ValidationError if a BatchGetItem request has too many keys, or parameters that cannot be combined, for one
+    table or across tables.
     """
     keys = 0
     for block in request["RequestItems"].values():
@@ -131,9 +130,7 @@ def _plan(block: _Block, table: Table) -> _Plan:
 
 
 class _Reading:
-    """A builder for the BatchGetItem response. The response is full when one more item would make it larger
-    than 16 MB.
-    """
+    """A builder for the BatchGetItem response. The response is full if another item would make it larger than 16 MB."""
 
     def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
         self._view = database.view()
@@ -192,5 +189,7 @@ class _Reading:
 
 
 def _remainder(block: dict[str, Any], left: list[int]) -> dict[str, Any]:
-    """Return the part of the request for one table, reduced to the unprocessed keys at the positions `left`."""
+    """Return the part of a BatchGetItem request for one table, with only the unprocessed keys at the
+    positions `left`.
+    """
     return {**block, "Keys": [block["Keys"][number] for number in left]}

@@ -127,7 +127,7 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
 
 
 def _parsed_write(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
-    """Return the item to put and its new version. For a delete, return the key of the item and None.
+    """Return the item and its new version for a put, or the key of the item and None for a delete.
 
     Raises ValidationError for an invalid value or an item that is too large.
     """
@@ -159,7 +159,7 @@ def _located(requests: dict[str, list[tuple[Item, versions.Version | None]]], ta
 
 def _key_of(table: Table, item: Item) -> bytes:
     """Return the stored key of an item to put. For an invalid key, the error has the message for an invalid Key
-    parameter, unlike in PutItem.
+    parameter, whereas PutItem has a different message.
     """
     try:
         return table.key.of_item(item)

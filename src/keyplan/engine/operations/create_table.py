@@ -89,10 +89,10 @@ def _check_index_keys(
     schema: Sequence[dict[str, Any]],
     definitions: Sequence[str],
 ) -> None:
-    """Raise ValidationError unless every index key attribute has a definition and every definition is used.
+    """Raise ValidationError unless every index key attribute has an attribute definition and every definition is used.
 
-    The service makes this check before other checks of an index. An attribute that occurs twice in a global index key
-    is reported before an unused definition.
+    DynamoDB makes this check before other checks of an index. An attribute that occurs twice in a global index key is
+    reported before an unused definition.
     """
     used = dict.fromkeys(table_rules.names_of(schema))
     for index in indexes:

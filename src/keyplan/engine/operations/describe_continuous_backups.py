@@ -1,6 +1,4 @@
-"""DescribeContinuousBackups: return whether a table can be restored to a point in time, and the range of possible
-times.
-"""
+"""DescribeContinuousBackups: return whether a table can be restored to a point in time, and to which times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeLimits: return the provisioned capacity quotas of an account and of its tables."""
+"""DescribeLimits: return the provisioned capacity quotas of an account and of each of its tables."""
 
 from __future__ import annotations
 

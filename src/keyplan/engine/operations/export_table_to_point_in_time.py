@@ -1,4 +1,6 @@
-"""ExportTableToPointInTime: export a table as of a point in time to files, or the changes made in a period."""
+"""ExportTableToPointInTime: export the items of a table as of a point in time, or the changes made in a period, to
+files.
+"""
 
 from __future__ import annotations
 

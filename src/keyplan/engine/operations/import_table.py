@@ -1,7 +1,7 @@
 """ImportTable: create a table and fill it from files.
 
-The service requires a ClientToken, although the service model declares it as optional. The SDKs add a token if it is
-missing.
+DynamoDB requires a ClientToken, although its service model declares the parameter as optional. SDKs generate a missing
+token.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ListTagsOfResource: return all tags of a table or its stream on a single page.
 
-The service model has a page token, but the service does not use it, because a table has at most 50 tags.
+The service model contains a page token, but DynamoDB does not use it, because a table has at most 50 tags.
 
 Source: comment of the DynamoDB team on issue 583 of github.com/aws/aws-sdk.
 """

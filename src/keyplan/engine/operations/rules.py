@@ -23,7 +23,7 @@ def enveloped(error: ValidationError) -> ValidationError:
 def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others: Sequence[str]) -> list[str]:
     """Return the names of the expression parameters that the request has.
 
-    Raises ValidationError if the request has both expressions and the legacy parameters in `others`.
+    Raises ValidationError if the request has both expression parameters and any of the legacy parameters in `others`.
     """
     parameters_given = [name for name in expressions if request.get(name) is not None]
     if parameters_given:

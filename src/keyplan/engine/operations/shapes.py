@@ -74,7 +74,7 @@ CONDITIONS = Map(
         required=("ComparisonOperator",),
     )
 )
-"""The type of the parameters KeyConditions, QueryFilter and ScanFilter."""
+"""The structure of the parameters KeyConditions, QueryFilter and ScanFilter."""
 
 EXPECTED = Map(
     Structure(

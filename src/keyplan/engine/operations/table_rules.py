@@ -142,10 +142,10 @@ _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 
 def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the request with TableThroughputMode, an alias of BillingMode, renamed to BillingMode.
+    """Return the request with the parameter TableThroughputMode renamed to BillingMode, of which it is an alias.
 
-    If the request has both parameters, the value of BillingMode is used. The alias was observed on the service in
-    August 2026. The public service model does not contain it.
+    If the request has both parameters, the value of BillingMode is used. The alias was observed in DynamoDB in August
+    2026. The public service model does not contain it.
     """
     if "TableThroughputMode" not in request:
         return request
@@ -201,10 +201,10 @@ def _check_no_maxima(maxima: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) -> None:
-    """Raise ValidationError if the provisioned capacity units exceed the highest number that the service accepts for
-    any account.
+    """Raise ValidationError if the provisioned capacity units exceed the highest number that DynamoDB accepts for any
+    account.
 
-    `index` is the name of the index that they belong to, or None for a table.
+    `index` is the name of the index to which the capacity units belong, or None for a table.
     """
     beyond = _beyond_bounds(throughput)
     if beyond is not None:
@@ -213,17 +213,17 @@ def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_known_index(throughput: dict[str, Any] | None) -> None:
-    """Raise ValidationError if the provisioned capacity units for an existing index exceed the highest number that the
-    service accepts.
+    """Raise ValidationError if the provisioned capacity units for an existing index exceed the highest number that
+    DynamoDB accepts.
 
-    The service makes this check after it has found the table.
+    DynamoDB makes this check after it has found the table.
     """
     if _beyond_bounds(throughput) is not None:
         raise ValidationError(messages.INDEX_UPDATE_BLOCKED)
 
 
 def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
-    """Return the name and value of the first capacity member that exceeds the highest number that the service accepts.
+    """Return the name and value of the first capacity member that exceeds the highest number that DynamoDB accepts.
 
     Returns None if all values are accepted.
     """

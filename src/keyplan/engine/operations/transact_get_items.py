@@ -73,7 +73,9 @@ class _Get(NamedTuple):
 
 
 class TransactionRead(NamedTuple):
-    """An item to read: the table name in the request, the table, the stored key, and the projection or None."""
+    """An item to read: the table name in the request, the table, the stored key, and the projection, or None to return
+    all attributes.
+    """
 
     name: str
     table: Table
@@ -127,7 +129,7 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
 def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
     """Return the part of the TransactGetItems response for one item, given its size and stored body in `row`.
 
-    The part has no member Item if the item does not exist or has none of the projected attributes.
+    The result does not contain the member Item if the item does not exist or has none of the projected attributes.
     """
     if row is None:
         return {}

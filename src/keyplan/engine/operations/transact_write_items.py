@@ -136,7 +136,7 @@ class _Change(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the size of the larger version in bytes, which determines the consumed capacity."""
+        """The size in bytes of the larger of the two versions. It determines the consumed capacity."""
         return max(self.old.size if self.old else 0, self.new.size if self.new else 0)
 
 
@@ -182,7 +182,7 @@ def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str,
 
 def check_payload(prepared: Sequence[Action]) -> None:
     """Raise ValidationError if the items and values in the request exceed 4 MB in total. The sizes of stored items are
-    not counted.
+    not included.
     """
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
@@ -203,7 +203,7 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _Work:
-    """The work of TransactWriteItems that runs inside the store's write transaction. It can be run again from the
+    """The part of TransactWriteItems that runs inside the store's write transaction. It can be run again from the
     start.
     """
 

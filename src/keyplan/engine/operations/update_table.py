@@ -101,7 +101,7 @@ def _is_empty(structure: dict[str, Any] | None) -> bool:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Run the checks of an UpdateTable request that the service makes after it has found the table.
+    """Run the checks of an UpdateTable request that DynamoDB makes after it has found the table.
 
     Raises LimitExceededError if the request creates or deletes more than one index, and ValidationError if the capacity
     of an index is too high.
@@ -141,8 +141,8 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
-    """Show a removed maximum throughput as -1 in the response, as it was given in the request. Later responses omit the
-    maximum.
+    """Set a removed maximum throughput to -1 in the response, as in the request. Later descriptions of the table omit
+    the maximum.
     """
     lifted = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
     if lifted:

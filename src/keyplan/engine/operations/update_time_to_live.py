@@ -1,4 +1,6 @@
-"""UpdateTimeToLive: enable or disable time to live, which deletes items after the time in one of their attributes."""
+"""UpdateTimeToLive: enable or disable time to live, which deletes an item after the expiry time in one of its
+attributes.
+"""
 
 from __future__ import annotations
 

@@ -136,9 +136,9 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
 
 
 def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
-    """Return the range of the first condition that selects a range of sort keys, and the list of all other conditions.
+    """Return the range of the first condition that selects a range of sort keys, and a list of all other conditions.
 
-    If none of the conditions selects a range, return None and all conditions.
+    If none of the conditions selects a range, return None and a list of all conditions.
     """
     for term in terms:
         condition = _sort_condition(term, sort, values)
@@ -249,7 +249,7 @@ def _is_negated(term: Term, name: str | None) -> bool:
 
 
 def _steps(index: Index | None, group: list[_Part], values: Values) -> list[ReadStep]:
-    """Return the queries for the parts of a WHERE clause in `group`, which have the same partition key."""
+    """Return the queries for a group of parts (see `_Part`) that have the same partition key."""
     value = group[0].partition
     if len(group) == 1:
         (part,) = group
@@ -286,9 +286,9 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.StatementConditio
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
     """Raise ValidationError if an attribute in a query's filter is not projected by the index.
 
-    The service makes exceptions: it accepts all filters if the index projects all attributes in the filter of any one
-    query, or if the filter of any one query contains the partition key again. Otherwise, it reports the attributes of
-    the last query in partition key order (according to recorded responses). `steps` must be in this order.
+    DynamoDB makes exceptions. It accepts all filters if the index projects all attributes in at least one of the
+    filters, or if at least one filter contains the partition key again. Otherwise, it reports the attributes of the
+    last query in partition key order (according to recorded responses). `steps` must be in this order.
     """
     if index is None or index.projection == "ALL":
         return
@@ -345,7 +345,9 @@ def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
 
 
 def _turned(steps: list[ReadStep]) -> list[ReadStep]:
-    """Reverse the order of the queries with the same partition key. The order of the partition keys does not change."""
+    """Reverse the order of the queries that have the same partition key. The order of the partition keys does not
+    change.
+    """
     turned: list[ReadStep] = []
     at = 0
     for number, step in enumerate(steps):

@@ -30,7 +30,9 @@ _TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch
 
 
 class Prepared(NamedTuple):
-    """A parsed statement with its values, and with the item to insert or the update to make, if any."""
+    """A parsed statement with its values and, if it is an insert or update, the item to insert or the
+    update to make.
+    """
 
     statement: Statement
     values: Values
@@ -40,12 +42,12 @@ class Prepared(NamedTuple):
 
     @property
     def select(self) -> SelectStatement | None:
-        """Return the statement if it is a SELECT, or None."""
+        """The statement if it is a SELECT, or None for any other statement."""
         return self.statement if isinstance(self.statement, SelectStatement) else None
 
     @property
     def source(self) -> FromClause:
-        """Return the part of the statement that names the table and, optionally, an index."""
+        """The part of the statement that names the table and, optionally, an index."""
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 

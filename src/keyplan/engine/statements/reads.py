@@ -35,7 +35,9 @@ _DIGEST_BYTES = 16
 
 
 class SelectPage(NamedTuple):
-    """A page of results of a SELECT, with the token for the next page, the last key, and the consumed capacity."""
+    """A page of results of a SELECT, with the token for the next page, the last evaluated key, and the consumed
+    capacity.
+    """
 
     items: Any
     token: str | None
@@ -140,7 +142,8 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
 
 
 def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
-    """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else, or None.
+    """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else. Otherwise, return
+    None.
 
     In a batch of statements, only a SELECT of this form is allowed.
     """
