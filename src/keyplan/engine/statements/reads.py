@@ -189,7 +189,8 @@ def projection(table: Table, paths: Sequence[PathTerm]) -> Callable[[Item], Item
 
 
 def _needs_table_read(index: Index | None, paths: Sequence[PathTerm] | None) -> bool:
-    """Return True if the projection contains an attribute that must be fetched from the table.
+    """Return True if the projection contains an attribute that must be read from the table, because a local index does
+    not project it.
 
     Raises ValidationError if a global index does not project a selected attribute.
     """

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 class Attempt(NamedTuple):
-    """The result of running a statement: the returned items, the consumed capacity, and the error if the statement
-    failed.
+    """The result of running a statement: the returned items, the consumed capacity and, if the statement failed, the
+    error.
     """
 
     items: list[Any]
@@ -65,7 +65,7 @@ class _MustBeNew(WriteCondition):
 
 
 class _IfExists(WriteCondition):
-    """A condition that is checked only if the item exists. It is satisfied otherwise."""
+    """A condition that is evaluated only if the item exists, and satisfied otherwise."""
 
     __slots__ = ()
 
@@ -161,8 +161,8 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
-    """Return the key in the WHERE clause, and the remaining condition or None. Raises ValidationError if the key is
-    incomplete.
+    """Return the key in the WHERE clause, and the remaining condition, or None if nothing remains. Raises
+    ValidationError if the key is incomplete.
     """
     equal, rest = nodes.equalities(where, table.key.names)
     if len(equal) < len(table.key.names):
@@ -171,7 +171,7 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
 
 
 def key_of(table: Table, prepared: Prepared, terms: Mapping[str, Term]) -> Item:
-    """Return the key, given a map of key attribute names to the terms with their values.
+    """Return the key, given a map from key attribute names to the terms that contain their values.
 
     Raises ValidationError if the type of a value differs from the type in the table's key schema.
     """
@@ -207,8 +207,8 @@ def attempt(
 ) -> Attempt:
     """Run one writing statement and return its result, which contains the error if a condition failed.
 
-    A write whose condition failed consumes as much capacity as a write of the stored item or of the given item,
-    whichever is larger. `on_failure` is the value of ReturnValuesOnConditionCheckFailure. `located` is an earlier
+    If the condition of a write fails, the write consumes as much capacity as a write of the stored item or the given
+    item, whichever is larger. `on_failure` is the value of ReturnValuesOnConditionCheckFailure. `located` is an earlier
     result of `locate`, which is computed again if the table has changed.
     """
     if located is None or database.table(prepared.source.table) is not located.table:

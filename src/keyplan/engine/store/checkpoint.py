@@ -3,15 +3,15 @@
 A checkpoint during a commit stalls the writer for tens of milliseconds. With this thread, writers only append to the
 log. PASSIVE checkpoints do not block other connections, but they cannot restart the log while a client writes. If the
 log has grown far beyond its threshold, a RESTART checkpoint waits until no readers are left and restarts the log. The
-log would still grow with a continuous writer, or if the disk is slower than the writer. Beyond a second threshold,
-writers therefore wait until the checkpoint is complete.
+log could still grow without limit, because a client writes continuously or because the disk is slower than the writers.
+Therefore, beyond a second threshold, writers wait until the checkpoint is complete.
 
 A PASSIVE checkpoint syncs the log, so the next one runs only when the log has grown by the same amount again. SQLite
 syncs the database file only when a checkpoint copies the whole log, which a RESTART checkpoint does while writers wait.
 This thread therefore syncs the file first. Otherwise, the RESTART checkpoint would write all pages of the log to the
 disk, which takes hundreds of milliseconds. A RESTART checkpoint also blocks writers while it waits for readers.
-Therefore, it is not attempted while a long read prevents it: the log grows, and writers do not wait. The second
-threshold doubles each time that a RESTART checkpoint fails while writers wait.
+Therefore, it is not attempted while a long read would prevent its completion. In this case, the log grows and writers
+do not wait. The second threshold doubles each time that a RESTART checkpoint fails while writers wait.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Checkpointer:
         return self.pages < RESTART_PAGES or self._calm.wait(CALM_S)
 
     def wait_for_room(self) -> None:
-        """Wait, for a limited time, until the running checkpoint is complete, so that the log can be restarted."""
+        """Wait, for a limited time, for the running checkpoint to complete so that the log can be restarted."""
         self._room.wait(2 * BUSY_MS / 1000)
 
     def _have_writers_wait(self) -> None:
@@ -137,7 +137,7 @@ class Checkpointer:
             _log.exception("checkpoint failed")
 
     def _catch_up(self, moved: int) -> None:
-        """Sync the database file and checkpoint newly committed pages, repeatedly, until a checkpoint copies only a few
+        """Repeatedly sync the database file and checkpoint newly committed pages, until a checkpoint copies only a few
         new pages.
 
         `moved` is the number of pages that the last checkpoint copied from the log into the file.
@@ -155,8 +155,8 @@ class Checkpointer:
         self._crowded_at = CROWDED_PAGES
 
     def _give_up_for_now(self, writers_wait: bool) -> None:
-        """If writers waited for a checkpoint that failed, raise the log length at which they wait, so that they do not
-        wait repeatedly.
+        """If the checkpoint failed while writers waited for it, raise the log length at which writers wait, so that
+        they do not wait repeatedly.
         """
         if writers_wait:
             self._crowded_at = max(self._crowded_at, 2 * self.pages)

@@ -2,11 +2,11 @@
 
 A thread becomes the leader if it makes a call while no other thread is the leader. It runs all queued calls, including
 its own, in one transaction. While its commit is written to disk, the next thread in the queue becomes the leader and
-runs the calls that have been queued since. Each call requires one wake-up of its thread. The calls of a batch do not
+runs the calls that have been queued since. For each call, its thread is woken up only once. The calls of a batch do not
 pass a lock from thread to thread, because in Python this would take longer than the calls themselves.
 
-Threads that received their results together tend to make their next calls one after another. The leader waits for these
-calls as long as more of them arrive, because the other calls would otherwise have to wait for a separate commit.
+Threads that received their results at the same time tend to make their next calls in quick succession. The leader waits
+as long as such calls keep arriving, because late calls would otherwise have to wait for a separate commit.
 
 If a signal handler raises an exception while the main thread is the leader, the main thread receives it, unless it is a
 subclass of Exception. KeyboardInterrupt and SystemExit are not subclasses. If a handler raises an Exception during the
@@ -25,13 +25,13 @@ from typing import Any
 from keyplan.errors import StorageError
 
 LOOKS_IN_VAIN = 4
-"""The number of consecutive times that the leader yields to other threads without receiving a new call, after which it
-runs the queued calls.
+"""The number of times that the leader yields to other threads without receiving a new call. After this number of
+consecutive times, it runs the queued calls.
 """
 
 
 class CombinedCall:
-    """A call in the queue. After the call has run, it contains the result or error."""
+    """A call in the queue, which contains its result or error after it has run."""
 
     __slots__ = ("batch", "done", "error", "leads", "result", "settled", "ticket", "wake", "work")
 
@@ -96,7 +96,7 @@ class Combiner:
         return call.result
 
     def _withdraw(self, call: CombinedCall) -> None:
-        """Remove a call from the queue, and let the next thread in the queue become the leader."""
+        """Remove a call from the queue, and make the next thread in the queue the leader."""
         with self._mutex:
             if call in self._queue:
                 self._queue.remove(call)

@@ -41,8 +41,7 @@ def storage_error(error: apsw.Error, path: str) -> StorageError:
 
 
 def is_missing_tree(error: apsw.Error) -> bool:
-    """Return True if the error means that the tree does not exist, which is the case after another process has dropped
-    it.
+    """Return True if the error means that the tree does not exist because another process has dropped it.
 
     SQLite raises SchemaChangeError instead of SQLError if tables were created or dropped while it looked up the tree
     again.
@@ -52,7 +51,9 @@ def is_missing_tree(error: apsw.Error) -> bool:
 
 @contextmanager
 def failures(path: str) -> Iterator[None]:
-    """Convert SQLite errors that are raised in the block to storage errors that name the file."""
+    """Convert SQLite errors that are raised in the block to storage errors whose messages contain the path
+    of the file.
+    """
     try:
         yield
     except (apsw.ConnectionClosedError, apsw.CursorClosedError):

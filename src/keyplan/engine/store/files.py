@@ -82,8 +82,8 @@ def _is_ours(connection: apsw.Connection, path: str) -> bool:
 def sync_file(connection: apsw.Connection) -> None:
     """Sync the database file to disk through the file descriptor of SQLite's connection. Errors are ignored.
 
-    A separate descriptor is not used, because closing it would release all of SQLite's locks on the file in this
-    process.
+    A separate file descriptor cannot be used, because closing it would release all of SQLite's locks on the file in
+    this process.
     """
     file = ctypes.c_void_p()
     if not connection.file_control("main", apsw.SQLITE_FCNTL_FILE_POINTER, ctypes.addressof(file)) or not file.value:
@@ -109,7 +109,9 @@ def check_free(path: str) -> None:
 
 @contextmanager
 def new_file(path: str) -> Iterator[apsw.Connection]:
-    """Yield a connection to an empty database, which is moved to `path` when the block ends without an error."""
+    """Yield a connection to an empty database. When the block ends without an error, the database is moved
+    to `path`.
+    """
     unfinished = Path(f"{path}-{uuid.uuid4().hex[:8]}-unfinished")  # a unique name
     connection = apsw.Connection(str(unfinished))
     try:

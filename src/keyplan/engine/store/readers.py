@@ -7,11 +7,11 @@ to read its own recent write, every page would therefore be fetched again. The w
 same reason, only the write connection maps the file into memory: SQLite also drops the mapping after another
 connection's commit. If other processes commit frequently, a mapping costs more than it saves, so it is removed. Large
 files are not mapped either. Most reads of a large file access their pages for the first time, which causes a page
-fault, and a page fault takes longer than the system call of a read. For a page that is not in memory, the kernel
-fetches all pages around it, up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), while a read fetches only
+fault, and a page fault takes longer than the system call of a read. If the page is not in memory, a page fault loads
+all surrounding pages, up to the disk's read-ahead (often 128 KiB, but 8 MiB on some disks), whereas a read loads only
 that page.
 
-If a disk fails under a mapped page, or a program truncates the file, a SIGBUS signal ends the process, while an
+If the disk fails to read a mapped page, or a program truncates the file, a SIGBUS signal ends the process, whereas an
 ordinary read would raise an error. Acknowledged writes are not lost.
 """
 
@@ -49,8 +49,7 @@ COUNTED_ROWS = 20_000
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
-    """Return the bounds of the range that is still to be read after the row with the key `last`, as in low <= key <
-    high.
+    """Return the bounds of the rest of a range, low <= key < high, after the row with the key `last`.
 
     `reverse` is True if the range is read in descending key order.
     """
@@ -154,8 +153,8 @@ class Connected:
         return self._get(statements.GET_SEQUENCE, name) or 0
 
     def _get(self, statement: str, *parameters: Any) -> Any:
-        """Run a query that returns at most one row. Return the row, only its value if it has a single column, or None
-        if the query returns no row.
+        """Run a query that returns at most one row, and return this row or None. If the row has a single column, return
+        only its value.
         """
         return self._cursor.execute(statement, parameters).get
 
@@ -372,7 +371,7 @@ class FileReaders:
             _close(connection)
 
     def close_in_child(self) -> object:
-        """Drop all connections permanently in a child process. Return the objects that contain them, which must not be
+        """Permanently drop all connections in a child process. Return the objects that contain them, which must not be
         freed.
         """
         left, self._local, self._opening = self._local, threading.local(), threading.Lock()

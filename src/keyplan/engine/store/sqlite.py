@@ -82,8 +82,8 @@ class SqliteStore:
     def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
         """Run `work` in one transaction and commit it, or roll back if the work raises an exception.
 
-        Set `settled` if the work never raises an exception after its first write. In a group, such work runs without a
-        savepoint. If SQLite raises an error during the work, the whole group fails.
+        Set `settled` to True if the work never raises an exception after its first write. In a group, such work runs
+        without a savepoint, so an SQLite error during the work makes the whole group fail.
         """
         if self._group_thread == threading.get_ident():
             return self._write_in_group(work, settled)
@@ -95,15 +95,18 @@ class SqliteStore:
 
     @property
     def commits_at_once(self) -> bool:
-        """Return True if each write of this thread is a separate transaction and not part of a group."""
+        """Whether each write of this thread is a separate transaction, and is neither part of a group nor combined with
+        writes of other threads.
+        """
         return self._combiner is None and self._group_thread != threading.get_ident()
 
     def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
         """Write a row in a separate transaction, but only if the counter `sequence` has the value `value`. Return True
         if the row was written.
 
-        This is done with a single statement, which is faster than a begin, a write and a commit. SQLite errors are not
-        converted. A failed statement has no effect, and the caller handles the case that the tree has been dropped.
+        A single SQL statement does this, which is faster than separate statements to begin, write and commit. SQLite
+        errors are not converted. A failed statement has no effect. The caller must handle the error for a tree that has
+        been dropped.
         """
         with self._lock:
             self._wait_for_room()
@@ -201,9 +204,9 @@ class SqliteStore:
                 raise
 
     def _lose_group(self, error: apsw.Error) -> None:
-        """Make all writes of the group fail after an SQLite error.
+        """Make all writes of the group fail because of an SQLite error.
 
-        The group is rolled back, unless SQLite has already done so, for example because the disk is full.
+        The group is rolled back, unless SQLite has already rolled it back, for example because the disk is full.
         """
         self._group_lost = storage_error(error, self.path)
         self._group_begun = False
@@ -224,7 +227,8 @@ class SqliteStore:
         return result
 
     def _run_batch(self, calls: list[CombinedCall]) -> int:
-        """Run the calls of several threads in one transaction, and return the number of commits so far.
+        """Run the calls of several threads in one transaction. Return the total number of commits so far, or 0 if
+        commits are not synced.
 
         Errors are stored in the calls. An exception raised by a signal handler is raised again, because it does not
         belong to a call.

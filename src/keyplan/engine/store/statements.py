@@ -6,9 +6,9 @@
     log_N (sequence, written_at, shard, body) one stream's records, in order of commit
 
 A tree is an ordinary rowid table with a unique index on its key. For rows that contain whole items, this is faster than
-WITHOUT ROWID, whose interior pages would contain whole bodies. Rows are written with UPSERT, because INSERT OR REPLACE
-deletes and inserts the row and therefore modifies every page twice. If the key of a row changes, an UPDATE changes the
-row, so that it stays on its page.
+a WITHOUT ROWID table, whose interior pages would contain whole bodies. Rows are written with UPSERT, because INSERT OR
+REPLACE deletes and inserts the row and therefore modifies every page twice. If the key of a row changes, an UPDATE
+changes the row, so that it stays on its page.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL). `durability="full"`
 adds a sync of the log before a commit is acknowledged. Because this sync is not part of SQLite's COMMIT, other
-transactions can run during a sync, and the next sync covers all of them. A log frame is valid only with its checksum
-and its commit mark. After a crash before the sync, the database is therefore in the state before the commit, and never
-contains only a part of the commit. When a checkpoint copies frames into the database file, SQLite first syncs the log
-and then the file, also with synchronous=NORMAL.
+transactions can run during a sync, and the next sync covers all of them. Frames of the log (one per page) are valid
+only if their checksums match and the commit mark follows. If a crash occurs before the sync, the database is therefore
+in the state before the commit, and never contains only part of the commit. When a checkpoint copies frames into the
+database file, SQLite first syncs the log and then the file, also with synchronous=NORMAL.
 
 Syncing bytes that extend a file takes two or three times as long as syncing overwritten bytes. Therefore, the log file
 is extended with zeros in advance, in large pieces. Zeros are not a valid frame, so SQLite still finds the end of the

@@ -1,4 +1,4 @@
-"""Starts background threads, and handles the case that a thread cannot be started."""
+"""Starts background threads, and handles failures to start a thread."""
 
 from __future__ import annotations
 

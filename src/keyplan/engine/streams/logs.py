@@ -67,7 +67,7 @@ def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
 
 
 def find(view: StoreView, arn: str) -> dict[str, Any] | None:
-    """Return the document of the stream with this ARN, or None."""
+    """Return the document of the stream with this ARN, or None if it does not exist."""
     body = view.document(_DOCUMENT_PREFIX + arn)
     return None if body is None else orjson.loads(body)
 
@@ -83,7 +83,7 @@ def stored(view: StoreView) -> list[dict[str, Any]]:
 
 
 def is_expired(stream: dict[str, Any], now: float) -> bool:
-    """Return True if a stream ended so long ago that its records are no longer readable."""
+    """Return True if the stream ended at least 24 hours ago, so that its records are not readable any longer."""
     ended_at: float | None = stream["ended_at"]
     return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
 
@@ -102,8 +102,8 @@ def purge(transaction: Transaction, now: float) -> None:
 
 
 def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, str]:
-    """Return the ARN and label of a new stream. The label is the current time or, if it is already used, the next
-    unused millisecond.
+    """Return the ARN and label of a new stream. The label is the current time in milliseconds or, if another stream has
+    this label, the next unused millisecond.
     """
     while True:
         label = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]

@@ -7,8 +7,8 @@ A shard iterator is an opaque string with the position of the next records in a 
 
     <stream ARN>|1|<base64 of: shard, position, creation time, whether it is at the horizon, check>
 
-The check is a digest of the ARN and the other values, which detects truncated or altered strings. The values are not
-secret, because a client with access to the stream can read all of it.
+The check is a digest of the ARN and the other values. It is used to detect truncated or altered strings. The values are
+not secret, because a client with access to the stream can read all of it.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -103,8 +103,8 @@ def shard_number(document: dict[str, Any], name: str) -> int | None:
 
 
 def sequence_number(sequence: int) -> str:
-    """Format the sequence number of a stream record in its log as a SequenceNumber, which has at least 21 digits, as in
-    DynamoDB.
+    """Convert the sequence number of a stream record in its log to a SequenceNumber of DynamoDB, a string of at least
+    21 digits.
     """
     return str(_NUMBER_BASE + sequence)
 

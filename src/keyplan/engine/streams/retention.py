@@ -1,9 +1,9 @@
 """Retention of streams: records and ended streams are removed after 24 hours.
 
-The background thread trims streams regularly. A read of a stream first trims records that are due, so that clients
-never see records that are too old, even if the thread is late. Records are removed only from the start of a shard. If
-the clock was set back, a record that is due is kept until the record before it is removed. Streams are trimmed in small
-write transactions, so that writers never wait long.
+The background thread trims streams regularly. When a stream is read, its expired records are trimmed first, so that
+clients never receive them, even if the thread is late. Records are removed only from the start of a shard. If the clock
+was set back, an expired record is kept until the record before it is removed. Streams are trimmed in small write
+transactions, so that writers never wait long.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _trim(database: Database, arn: str, stopped: Callable[[], bool]) -> int:
 
 
 def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
-    """Remove some of the due records of a stream. Return the number of removed records, and True if no due records are
-    left.
+    """Remove some of the expired records of a stream. Return the number of removed records, and True if no expired
+    records are left.
     """
     document = logs.find(transaction, arn)
     if document is None:
@@ -97,7 +97,7 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
 
 def last_before(view: StoreView, log: Log, shard: int, before: float) -> int:
     """Return the sequence number of the last record in a shard that was written before the time `before`, or 0 if no
-    record was.
+    such record exists.
 
     A binary search finds the record without reading all records, because later records have later times unless the
     clock was set back.

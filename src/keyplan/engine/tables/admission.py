@@ -32,8 +32,8 @@ def check_state(table: Table, now: float) -> None:
 def check_change(table: Table, changes: set[str], deleted: str | None, now: float) -> None:
     """Raise an error if the state of the table prevents one of the requested `changes`.
 
-    The elements of `changes` are ON_DEMAND or constants in `descriptions`. `deleted` is the name of the index to
-    delete, or None. Raises ResourceInUseError, or LimitExceededError if another index is being created or deleted.
+    The elements of `changes` are constants: ON_DEMAND, or those in `descriptions`. `deleted` is the name of the index
+    to delete, or None. Raises ResourceInUseError, or LimitExceededError if another index is being created or deleted.
     """
     if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:
         raise ResourceInUseError(messages.index_allocating(table.name, deleted))

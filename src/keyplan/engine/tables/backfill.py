@@ -1,10 +1,9 @@
-"""Backfills, which add existing items to new global indexes and to time to live, and copy rows for backups and
-restores.
+"""Backfills: they add existing items to new global indexes and to time to live, and copy rows for backups and restores.
 
 Rows are stored in trees, which are sorted sets of rows. After a table change is committed, every write maintains the
 new tree. The backfill adds existing items in chunks. Each chunk is read and written in one transaction, so entries
 always match the current items. The progress of a backfill is stored in a separate document, so that any process can
-continue the backfill after a crash. Items with invalid index key attributes are skipped, as in the service.
+continue the backfill after a crash. Items with invalid index key attributes are skipped, as in DynamoDB.
 
 The rows of backups and restored tables are copied in the same way (see `copies`). For a restored table, this happens
 before any other backfill.
@@ -40,13 +39,15 @@ EXPIRY = ":expiry"
 """The name of the backfill that adds the expiry times of existing items. An index cannot have this name."""
 
 ROWS = ":rows"
-"""The name of the backfill that copies rows. It runs before all other backfills. A backup has only this one."""
+"""The name of the backfill that copies rows for a restored table or a backup. It runs before all other backfills of a
+table.
+"""
 
 COLLECTIONS = ":collections"
 """The name of the backfill that computes item collection sizes, for a table to which clients cannot write yet."""
 
 CHUNK_ROWS = 250
-"""The maximum number of rows in a chunk of a backfill. The number is reduced if writers would wait too long."""
+"""The maximum number of rows in a chunk of a backfill. Chunks are smaller if writers would otherwise wait too long."""
 
 CHUNKS_AT_ONCE = 8
 """The number of chunks of a backfill that `begin` processes immediately, so that small tables are ready when it
@@ -150,8 +151,8 @@ def _target(table: Table, name: str) -> Tree:
 
 
 def _bring_in(view: StoreView, owner: str, name: str, limit: int) -> None:
-    """Read the rows of a backfill's next chunk, and look up the entries that it will write, before the transaction
-    starts.
+    """Read the rows of a backfill's next chunk before its transaction starts, and look up the entries that the chunk
+    will write.
 
     This loads the pages into memory, so that the transaction does not wait for the disk while it blocks writers.
     """
@@ -182,7 +183,7 @@ def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
 
 
 def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> bool:
-    """Add the entries for the next rows of a backfill. Return True if no rows are left, or if the backfill has already
+    """Add the entries for the next rows of a backfill. Return True if no rows are left or the backfill has already
     ended.
     """
     if name == ROWS:

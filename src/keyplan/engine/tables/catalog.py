@@ -44,8 +44,8 @@ class Index:
     projection: str
     """The projection type: ALL, KEYS_ONLY or INCLUDE."""
     attributes: frozenset[str]
-    """The names of the attributes that the index projects, including key attributes. The set is empty for the
-    projection type ALL.
+    """The names of the attributes that the index projects, including key attributes. Empty for the projection type ALL,
+    which projects all attributes.
     """
     tree: Tree
     backfilling: bool = False
@@ -104,8 +104,8 @@ class Table:
 
     name: str
     document: dict[str, Any] = field(repr=False)
-    """The stored document of the table: `description` is the DescribeTable result, and the other members belong to the
-    engine.
+    """The stored document of the table. Its member `description` is the DescribeTable result, and the engine uses the
+    other members.
     """
     key: PrimaryKey
     tree: Tree
@@ -127,8 +127,8 @@ class Table:
     settles_at: float
     """The earliest time, in epoch seconds, at which a new index becomes readable.
 
-    It is 0 while a backfill is unfinished, because its index can then become readable at any time. It is infinity if
-    the table does not have a new index.
+    The value is 0 while a backfill is unfinished, because the index can then become readable at any time. It is
+    infinity if the table does not have a new index.
     """
     plain: bool
     """Whether a write to the table changes only the row of the item, and does not affect an index, stream or other
@@ -262,9 +262,9 @@ def table_name(name_or_arn: str) -> str:
 class Catalog:
     """A cache of the table definitions in the store.
 
-    It contains a count of the catalog changes that it includes, which shows whether it is outdated. If `observed` is
-    True, each write first reads the item's earlier version, so `Table.plain` and `Table.blind`, which allow shortcuts,
-    are False for all tables.
+    The cache also contains the number of catalog changes that it includes, which shows whether it is outdated.
+    `observed` is True if each write must first read the item's earlier version. In this case, `Table.plain` and
+    `Table.blind`, which allow writes to omit this read, are False for all tables.
     """
 
     def __init__(self, view: StoreView, *, observed: bool = False) -> None:
@@ -307,8 +307,8 @@ class Catalog:
         return self._tables.get(table_name(name))
 
     def steady(self, name: str) -> Table | None:
-        """Return the table if it is ready and its state does not change with time, but only through a change to the
-        catalog. Otherwise, return None.
+        """Return the table if it is ready and its state can change only through a change to the catalog, not by the
+        passing of time. Otherwise, return None.
         """
         return self._steady.get(name)
 
@@ -373,7 +373,7 @@ class Catalog:
         return [table for _, table in sorted(self._tables.items())]
 
     def known_table(self, name_or_arn: str) -> Table | None:
-        """Return the table with this name or ARN as of the last reload of the catalog, or None.
+        """Return the table with this name or ARN as of the last reload of the catalog, or None if it did not exist.
 
         `Database.alter` reloads the catalog at the start of its transaction.
         """

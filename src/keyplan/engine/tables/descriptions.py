@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 PENDING = 0.0
-"""A time before the end of every state. The response to a change describes the table as of this time, so that the
-response shows a state such as UPDATING, as in DynamoDB.
+"""A time before the end of every state. The response to a change describes the table as of this time, so that it shows
+a state such as UPDATING, as in DynamoDB.
 """
 
 CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
@@ -126,7 +126,9 @@ def index_status(table: Table, name: str, at: float) -> str:
 
 
 def allocated_at(document: dict[str, Any], index: str) -> float:
-    """Return the time until which the resources for a new index are being allocated, or PENDING if this has ended."""
+    """Return the time until which the resources for a new index are being allocated, or PENDING if they are
+    allocated.
+    """
     for change in document.get("changes", ()):
         if change["what"] == INDEXES and change["details"] == {"done": "created", "index": index}:
             until: float = change["until"]
@@ -135,7 +137,7 @@ def allocated_at(document: dict[str, Any], index: str) -> float:
 
 
 def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Return the descriptions of the indexes that are being deleted at the time `at`."""
+    """Return the descriptions of those indexes that are being deleted at the time `at`."""
     return [entry["description"] for entry in document.get("indexes_leaving", ()) if entry["gone_at"] > at]
 
 
@@ -166,7 +168,7 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
-    """Set the member of `holder` to `rest`. If `rest` is empty, remove the member instead."""
+    """Set the member `member` of `holder` to `rest`. If `rest` is empty, remove the member instead."""
     if rest:
         holder[member] = rest
     else:

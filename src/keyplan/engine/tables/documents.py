@@ -82,7 +82,7 @@ def drop_tree(database: Database, transaction: Transaction, tree: Tree) -> None:
 
 
 def purge(database: Database, transaction: Transaction) -> None:
-    """Delete tables whose deletion has ended, and streams whose records are no longer readable."""
+    """Delete tables whose deletion has ended, and streams whose records are not readable any longer."""
     now = database.clock.now()
     for table in database.catalog.known():
         if descriptions.is_deleted(table, now):
@@ -154,7 +154,7 @@ def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
 
 
 def bare_index(described: dict[str, Any]) -> dict[str, Any]:
-    """Return an index description reduced to the name, key schema and projection of the index."""
+    """Return an index description with only the name, key schema and projection of the index."""
     return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
@@ -179,10 +179,10 @@ def encryption(database: Database, specification: dict[str, Any]) -> dict[str, A
 
 
 def _key_arn(database: Database, key: str) -> str:
-    """Return the ARN of a KMS key that is given as an ARN, alias or ID.
+    """Return the ARN of a KMS key, given its ARN, alias or ID.
 
-    DynamoDB resolves an alias when the table is created or changed. The engine has no key management service, so each
-    alias represents a separate, fixed key.
+    DynamoDB resolves an alias when the table is created or changed. The engine does not have a key management service,
+    so each alias refers to a different key with a fixed ARN.
     """
     base = f"arn:aws:kms:{database.settings.region}:{database.settings.account}:"
     key_arn = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")

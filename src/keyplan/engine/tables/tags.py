@@ -36,7 +36,7 @@ class TaggedResource:
 
     @property
     def tags(self) -> dict[str, str]:
-        """Return the tags of the resource as a map of keys to values."""
+        """The tags of the resource, as a map from keys to values."""
         document = self.table.document
         tags: dict[str, str] = document["stream"].get("tags", {}) if self.is_stream else document["tags"]
         return tags
@@ -71,7 +71,9 @@ def merged(tags: dict[str, str], new_tags: list[dict[str, Any]]) -> dict[str, st
 
 
 def check_keys(keys: list[str]) -> None:
-    """Raise ValidationError if a tag key is invalid, or if the request has more keys than a resource can have tags."""
+    """Raise ValidationError if a tag key is invalid, or if the request contains more keys than the number of tags that
+    a resource can have.
+    """
     if len(keys) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
     for key in keys:
@@ -100,8 +102,8 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
     """Return the resource with this ARN, as of the last reload of the catalog.
 
     Raises AccessDeniedError for an ARN of another account, ValidationError for an ARN in another Region, and
-    ResourceNotFoundError if the resource does not exist. A stream has separate tags while it is enabled. After it has
-    ended, it is not found (observed on the service, October 2026).
+    ResourceNotFoundError if the resource does not exist. A stream has separate tags only while it is enabled. A stream
+    that has ended is not found (observed in DynamoDB, October 2026).
     """
     _, _, _, region, account, _ = arn.split(":", 5)
     if account != database.settings.account:

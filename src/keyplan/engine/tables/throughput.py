@@ -1,7 +1,7 @@
 """Provisioned, on-demand and warm throughput in the descriptions of tables and indexes.
 
 The functions accept the description of a table or of one of its global indexes, and the billing mode of the table. The
-parameter `index`, which is the name of an index or None, is used in error messages.
+parameter `index` is the name of the index, or None for a table. It is used in error messages.
 
 Sources: API reference (ProvisionedThroughputDescription, OnDemandThroughput, TableWarmThroughputDescription); developer
 guide, "DynamoDB warm throughput" (the initial values of a table).
@@ -75,7 +75,8 @@ def units(capacity: dict[str, Any]) -> tuple[int, int]:
 def set_provisioned(
     described: Description, requested: dict[str, Any], now: float, delay_s: float, index: str | None
 ) -> Description:
-    """Change the provisioned throughput in a description, and return the values to show until the change is complete.
+    """Change the provisioned throughput in a description, and return the values that the description must show until
+    the change is complete.
 
     Until the change is complete, the description shows the time of the request as the time of the last increase or
     decrease. Afterwards, it shows the completion time, which is always later than the request. Raises ValidationError
@@ -102,7 +103,9 @@ def set_provisioned(
 
 
 def changed_at(capacity: dict[str, Any], now: float) -> float:
-    """Return the time of the last increase or decrease in a ProvisionedThroughput, but at most `now`."""
+    """Return the time of the last increase or decrease in a ProvisionedThroughput. Return `now` if the throughput has
+    never changed, or if that time is later than `now`.
+    """
     dates = [capacity[name] for name in _DATES if name in capacity]
     return min(now, max(dates, default=now))
 
@@ -122,11 +125,12 @@ def _is_today(changed_at: float | None, now: float) -> bool:
 
 
 def switch(described: Description, mode: str, requested: dict[str, Any] | None, now: float) -> Description:
-    """Change the billing mode in a description, and return the values to show until the change is complete.
-
-    The new capacity units are shown immediately, but the new warm throughput is not. As in DynamoDB, during a
-    switch to on-demand capacity, the description also contains LastDecreaseDateTime, which is removed when the switch
+    """Change the billing mode in a description, and return the values that the description must show until the change
     is complete.
+
+    Until then, the description already shows the new capacity units, but still the old warm throughput. As in DynamoDB,
+    during a switch to on-demand capacity, the description also contains LastDecreaseDateTime, which is removed when the
+    switch is complete.
     """
     before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(requested))}
@@ -139,7 +143,7 @@ def switch(described: Description, mode: str, requested: dict[str, Any] | None, 
 
 
 def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
-    """Return the read and write capacity units of a ProvisionedThroughput without its other members."""
+    """Return a copy of a ProvisionedThroughput that contains only the read and write capacity units."""
     return {name: capacity[name] for name in _UNITS_OF_WARM.values()}
 
 
@@ -169,10 +173,11 @@ def set_maxima(
 
 
 def set_warm(described: Description, requested: dict[str, Any], mode: str, index: str | None) -> Description | None:
-    """Raise the warm throughput in a description, and return the values to show until the change is complete.
+    """Raise the warm throughput in a description, and return the values that the description must show until the change
+    is complete.
 
     If `requested` is empty, do nothing and return None. A request for the current value also takes time to complete.
-    Raises ValidationError for a decrease.
+    Raises ValidationError if the request would decrease the warm throughput.
     """
     current = warm(described, mode)
     new_units = {**current, **{name: int(requested[name]) for name in current if requested.get(name) is not None}}

@@ -1,7 +1,8 @@
 """Changes that UpdateTable makes to a table and its indexes.
 
-A change takes effect immediately. If the same change takes seconds or minutes in DynamoDB, only the description shows
-this delay: the change is recorded in the table's document, with the values to show until it is complete.
+A change takes effect immediately. If the same change takes seconds or minutes in DynamoDB, only the table description
+simulates this delay: the change is recorded in the table's document, with the values that the description shows until
+the change is complete.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def _is_about_warmth(changes_given: set[str], updates: list[Request] | None) -> 
 
 
 def _is_change(request: Request, name: str) -> bool:
-    """Return True if the request member `name` is a change. An empty maximum or warm throughput is not a change."""
+    """Return True if the request member `name` is a change. A maximum or warm throughput without members is not a
+    change.
+    """
     if name in {"OnDemandThroughput", "WarmThroughput"}:
         return any(units is not None for units in (request[name] or {}).values())
     return request[name] is not None and name not in {"TableName", "AttributeDefinitions"}
@@ -245,8 +248,8 @@ _MEMBER = "GlobalSecondaryIndexes"  # the member of descriptions; the kind of ch
 
 
 def check_names(table: Table, request: Request, now: float) -> None:
-    """Raise the error for the first index change in the request that is not possible: the index does not exist, already
-    exists, or cannot be changed now.
+    """Raise the error for the first index change in the request that cannot be made because the index does not exist,
+    already exists, or is in a state that prevents the change.
     """
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         for kind in ("Update", "Delete"):
@@ -278,7 +281,7 @@ def _check_exists(table: Table, name: str, verb: str, now: float) -> None:
 def change_indexes(
     database: Database, transaction: Transaction, document: Document, request: Request, switched: bool
 ) -> list[str]:
-    """Make the requested changes to indexes, and return the names of new indexes, which need a backfill.
+    """Make the requested changes to indexes, and return the names of new indexes that need a backfill.
 
     `switched` is True if the request changes the billing mode. Raises ValidationError or LimitExceededError for an
     invalid change.
@@ -374,8 +377,8 @@ def _check_units(definition: dict[str, Any], mode: str) -> None:
 
 
 def _define_attributes(description: dict[str, Any], update: dict[str, Any], request: Request) -> None:
-    """Add the definitions of a new index's key attributes to a table description. Other attribute definitions in the
-    request are ignored.
+    """Add the definitions of a new index's key attributes to a table description. All other attribute definitions in
+    the request are ignored.
     """
     defined = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]

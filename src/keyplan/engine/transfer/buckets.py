@@ -54,8 +54,8 @@ class Buckets(Protocol):
         """Open an object for reading. Raises OSError if this fails."""
 
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> AbstractContextManager[BinaryIO]:
-        """Return a context manager that yields a file. The file becomes the object with this key when the block ends
-        without an error.
+        """Return a context manager that yields a file to write. When the block ends without an error, the file becomes
+        the object with this key.
 
         `headers` are S3 headers for the object. Raises BucketError if the object cannot be written.
         """
@@ -65,7 +65,7 @@ class Buckets(Protocol):
 
 
 def opened(location: str | os.PathLike[str] | Buckets) -> Buckets:
-    """Return the buckets for the engine option `buckets`: a folder, "s3://", or a `Buckets` object.
+    """Return a `Buckets` object for the engine option `buckets`: a folder, "s3://", or a `Buckets` object.
 
     Raises ValueError if the folder does not exist, and ImportError if the S3 packages are missing.
     """
@@ -113,7 +113,7 @@ class FolderBuckets:
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:  # noqa: ARG002 - for S3
-        """Yield a temporary file, which becomes the object with this key when the block ends without an error.
+        """Yield a temporary file. When the block ends without an error, the file becomes the object with this key.
 
         The temporary file is created in the folder of the object, so that moving it is atomic.
         """
@@ -199,7 +199,9 @@ class S3Buckets:
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:
-        """Yield a local file, which is uploaded as the object with this key when the block ends without an error."""
+        """Yield a local file. When the block ends without an error, the file is uploaded as the object with
+        this key.
+        """
         with tempfile.TemporaryDirectory(prefix="keyplan-") as folder:
             path = Path(folder) / "object"
             try:
@@ -231,7 +233,7 @@ def _is_object(path: Path) -> bool:
 
 
 def _is_odd(key: str) -> bool:
-    """Return True if the key contains characters that some file systems do not allow in file names."""
+    """Return True if the key contains characters that are not allowed in file names on some file systems."""
     return "\\" in key or "\x00" in key or (os.name == "nt" and ":" in key)
 
 

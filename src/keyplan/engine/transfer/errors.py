@@ -12,7 +12,7 @@ class LostError(Exception):
 
 
 class TransferError(Exception):
-    """Raised if an export or import fails. DescribeExport and DescribeImport report the code and message of
+    """Raised if an export or import fails. DescribeExport and DescribeImport return the code and message of
     this error.
     """
 

@@ -12,8 +12,9 @@ For each partition that the table would have in DynamoDB, an export has at least
 new file starts when the current file would become too large. File names depend only on the export, so an export that
 restarts after a crash overwrites its earlier files.
 
-Sources: developer guide, "DynamoDB table export output format". Checksum files are named `.md5` (`.checksum` in the
-guide) and metadata is written as `{"N": "..."}`, as users report for files of the service.
+Sources: developer guide, "DynamoDB table export output format". In two details, the format follows files of DynamoDB,
+as reported by users, instead of the guide: the names of checksum files end with `.md5` (instead of `.checksum`), and
+metadata is written as `{"N": "..."}`.
 """
 
 from __future__ import annotations
@@ -63,14 +64,16 @@ class ExportFolder:
 
 
 def folders(prefix: str | None, export_id: str, *, incremental: bool) -> tuple[str, str]:
-    """Return the folder of an export and the folder of its data files."""
+    """Return the path of an export's folder and the path of the folder with its data files."""
     root = f"{prefix.removesuffix('/')}/AWSDynamoDB" if prefix else "AWSDynamoDB"
     folder = f"{root}/{export_id}"
     return folder, f"{root}/data" if incremental else f"{folder}/data"
 
 
 def headers(algorithm: str | None, key: str | None) -> dict[str, str]:
-    """Return the S3 headers for encryption with this algorithm and KMS key. None selects the default."""
+    """Return the S3 headers for encryption with this algorithm and KMS key. None selects the default
+    algorithm or key.
+    """
     sse = {} if algorithm is None else {"ServerSideEncryption": "aws:kms" if algorithm == "KMS" else algorithm}
     return sse if key is None else {**sse, "SSEKMSKeyId": key}
 
@@ -94,7 +97,9 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 @dataclass
 class ExportTotals:
-    """The totals of an export's data files: the item count, the billed bytes, and a manifest line for each file."""
+    """The totals of an export's data files: the item count and the billed bytes. It also contains a manifest line for
+    each file.
+    """
 
     items: int = 0
     size: int = 0
@@ -146,8 +151,8 @@ class _DataFiles:
         return f"{b32encode(digest).decode().rstrip('=').lower()}.json.gz"
 
     def _file(self, name: str, line: Line | None, lines: Iterator[Line]) -> Line | None:
-        """Write one data file of an export, starting with `line`, until the file is full or the lines of the partition
-        end. Return the first line of the next file, or None.
+        """Write one data file of an export, starting with `line`, until the file is full or all lines of the partition
+        are written. Return the first line of the next file, or None if the partition has no more lines.
         """
         self._beat()
         place, written = self._place, self.written
@@ -174,7 +179,9 @@ class _DataFiles:
 
 
 class Compressed:
-    """A gzip writer for lines, which writes to a file in blocks. `taken` is the number of uncompressed bytes so far."""
+    """A writer that compresses lines with gzip and writes them to a file in blocks. `taken` is the number of
+    uncompressed bytes so far.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -185,7 +192,7 @@ class Compressed:
         self.taken = 0
 
     def add(self, line: bytes) -> bool:
-        """Add a line to the compressed file. Return True if this caused a block to be written to the file."""
+        """Add a line to the compressed file. Return True if a block was written to the file as a result."""
         self._buffer.append(line)
         self._buffered += len(line)
         self.taken += len(line)
@@ -206,7 +213,7 @@ class Compressed:
 
     @property
     def md5(self) -> str:
-        """Return the MD5 of the compressed file in base64."""
+        """The MD5 of the compressed file, in base64."""
         return b64encode(self._md5.digest()).decode()
 
 

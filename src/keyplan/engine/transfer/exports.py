@@ -1,9 +1,9 @@
-"""Exports of tables to files. An operation starts an export, and a background thread writes the files.
+"""Exports of tables to files. An API operation starts an export, and a background thread writes the files.
 
 A full export contains the items of a table as of one point in time. An incremental export contains the changes to the
-items that were written in a period. Both read the records of point-in-time recovery in chunks, so that writers can
-continue and memory use is bounded. An export can have a filter with the same parameters as a query, applied to the
-whole table: a key condition, a filter and a projection, each of which is optional.
+items that were written in a given period. For both, the records of point-in-time recovery are read in chunks, so that
+writers can continue and memory use is bounded. An export can be restricted by a key condition, a filter and a
+projection, as in a query, but across the whole table. Each of them is optional.
 
 Sources: developer guide, "DynamoDB data export to Amazon S3: how it works" and "DynamoDB table export output format";
 API reference, FilterSpecification.
@@ -100,8 +100,8 @@ def fail(database: Database, hold: Hold, code: str, message: str) -> None:
 
 
 def _table(view: StoreView, document: Document) -> Table:
-    """Return the exported table as stored. Raises TransferError if the table was deleted or its point-in-time recovery
-    was disabled.
+    """Return the definition of the exported table from the store. Raises TransferError if the table was deleted or its
+    point-in-time recovery was disabled.
     """
     described = document["description"]
     table = stored_table(view, document["table"])
@@ -169,8 +169,8 @@ def _change_bytes(change: history.RecordedChange) -> int:
 
 
 def _changes(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """Yield the lines of an incremental export: all items written in its period, which includes its start but not its
-    end.
+    """Yield the lines of an incremental export: all items that were written in its period. The period includes its
+    start but not its end.
     """
     from_s, to_s = document["period_s"]
     both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
@@ -257,7 +257,7 @@ class Selection:
         reads.check_scalar_keys(table, self.projection)
 
     def span(self, table: Table) -> Span:
-        """Return the range of stored keys that the selected items can have."""
+        """Return a range of stored keys that contains the keys of all selected items."""
         if self.key_condition is None:
             return Span(b"", None)
         return ranges.condition_span(None, self.key_condition.bind(self.values, *table.key.schema.roles))

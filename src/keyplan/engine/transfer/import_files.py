@@ -1,7 +1,7 @@
 """Readers for the files of an import, which yield each item of a file, or an error for an invalid item.
 
 If a line cannot be parsed, the rest of its file is skipped. If an item is invalid for the table, only that item is
-skipped. Both count as one error.
+skipped. In both cases, one error is counted.
 
     DYNAMODB_JSON  lines with {"Item": {...}}; empty lines are ignored, and a line can contain several items
     CSV            an optional header and rows; key attributes have the types defined by the table, and all
@@ -40,7 +40,9 @@ _GZIP = 31  # zlib's code for a gzip header and trailer
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 
 check_item: shapes.Check = shapes.compile(Structure("Import", {"Item": ITEM}, required=("Item",)))
-"""A check that a decoded line has the structure {"Item": {...}}. The attribute values are not fully validated."""
+"""A function that checks whether a decoded line has the structure {"Item": {...}}. The attribute values are not fully
+validated.
+"""
 
 
 class MalformedError(Exception):
@@ -176,7 +178,7 @@ def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:
 
 
 def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
-    """Yield the items of a line that contains several JSON objects. DynamoDB accepts such lines, too.
+    """Yield the items of a line that contains several JSON objects, which DynamoDB also accepts.
 
     Raises MalformedError with the message of `error` if the line is not valid.
     """

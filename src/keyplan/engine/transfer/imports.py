@@ -1,8 +1,9 @@
 """Imports of files into new tables. An operation starts an import, and a background thread reads the files.
 
-The table is created at the start and is CREATING until the import has ended. Clients cannot read or write it until
-then. Items are written in batches. Each transaction also stores the progress of the import, so that the import can
-continue after a crash. If several items have the same key, the last one replaces the others.
+The table is created at the start of the import, with the status CREATING until the import has ended. Clients cannot
+read or write the table until then. Items are written in batches. Each transaction also stores the progress of the
+import, so that the import can continue after a crash. If several items have the same key, the last one replaces the
+others.
 
 Sources: developer guide, "DynamoDB data import from Amazon S3: how it works" and "Import format quotas and validation";
 API reference. Details that are not in the guide follow observations of the service in 2026.
@@ -198,7 +199,7 @@ class _Import:
         self.hold.beat()
 
     def write(self) -> None:
-        """Write the current batch of imported items and store the progress in one transaction."""
+        """Write the current batch of imported items, and store the progress of the import in the same transaction."""
         batch, progress = self.batch, self.progress.document()
 
         def work(transaction: Transaction) -> None:
@@ -249,7 +250,9 @@ def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
 
 
 def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
-    """Yield the stored key and the attributes of each existing item that the batch will overwrite."""
+    """Yield the stored key and the attributes of each existing item that a batch will overwrite. `keys` maps the stored
+    keys to the writes of the batch.
+    """
     for key in keys:
         old = versions.load(transaction, table, key)
         if old is not None:

@@ -1,10 +1,10 @@
 """Export and import jobs, which are stored in the database and run by a background thread.
 
-An operation stores the document of a job. The thread claims the oldest job that does not have a runner, records itself
-as the job's `runner`, and regularly renews this claim with a heartbeat (`beat_s`). After a crash, the next engine that
-opens the database takes over any job that has not had a heartbeat for 30 seconds. An engine that is closed properly
-releases its job immediately. Every write to a job's document checks that the job still belongs to its runner, so that
-only one of two competing runners continues.
+An operation stores the document of a job. The thread claims the oldest job that does not have a runner: it records
+itself as the job's `runner`, and regularly renews this claim with a heartbeat (`beat_s`). After a crash, the next
+engine that opens the database takes over any job that has not had a heartbeat for 30 seconds. An engine that is closed
+properly releases its job immediately. Every write to a job's document checks that the job still belongs to its runner,
+so that only one of two competing runners continues.
 
 Members of the document: `kind`, `description` (the service's description of the job), `parameters` (the request without
 its token), `progress` (of an import), `runner`, `beat_s`, and members that are specific to the kind of job.
@@ -69,7 +69,7 @@ def stored(view: StoreView, kind: str) -> list[Document]:
 
 
 def find(view: StoreView, kind: str, arn: str) -> Document | None:
-    """Return the document of the export or import with this ARN, or None."""
+    """Return the document of the export or import with this ARN, or None if it does not exist."""
     body = view.document(f"{kind}:{arn}")
     return None if body is None else orjson.loads(body)
 
@@ -88,7 +88,9 @@ def begin(transaction: Transaction, document: Document, now: float) -> Document:
 
 
 def _purge(transaction: Transaction, kind: str, now: float) -> None:
-    """Delete the documents of completed exports or imports, depending on `kind`, that are too old to be listed."""
+    """Delete the documents of exports or imports, depending on `kind`, that were completed too long ago to
+    be listed.
+    """
     for document in stored(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
@@ -102,7 +104,7 @@ def check_number(documents: list[Document], kind: str) -> None:
 
 
 def with_token(documents: list[Document], token: str, now: float) -> Document | None:
-    """Return the export or import job that was started with this client token, or None.
+    """Return the export or import job that was started with this client token. Return None if no such job exists.
 
     A token is valid until eight hours after the end of its job.
     """
@@ -185,8 +187,8 @@ order of their sort keys.
 
 
 def listed(database: Database, kind: str) -> list[Document]:
-    """Return the exports or imports, depending on `kind`, that are still listed. If one of them is in progress, wake
-    the background thread.
+    """Return the exports or imports, depending on `kind`, that ListExports or ListImports can return. If one of them is
+    in progress, wake the background thread.
     """
     jobs = stored(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in jobs):
@@ -208,7 +210,8 @@ def find_listed(database: Database, kind: str, arn: str) -> Document | None:
 def page(
     documents: list[Document], kind: str, order: Order, *, size: int | None, token: str | None
 ) -> tuple[list[Document], str | None]:
-    """Return a page of up to `size` exports or imports, in descending order, and the token for the next page or None.
+    """Return a page of up to `size` exports or imports, in descending order, and the token for the next page, or None
+    on the last page.
 
     Raises ValidationError if the given `token` is invalid.
     """
