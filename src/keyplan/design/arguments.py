@@ -68,7 +68,7 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping
 
 
 def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
-    """Return True if a keyword argument of a call has the same name as a positional-only parameter.
+    """Return True if a call passes a keyword argument with the name of a positional-only parameter.
 
     Since Python 3.12, `Signature.bind` accepts such arguments. `options` are the keyword arguments.
     """
@@ -142,8 +142,8 @@ def check_flags(**flags: object) -> None:
 
 
 def check_numbers(**figures: object) -> None:
-    """Raise DesignError unless every option, passed as a keyword argument, is a non-negative number or None. None
-    stands for an unset option.
+    """Raise DesignError unless every option, passed as a keyword argument, is a non-negative number or None. None means
+    that the option is not set.
     """
     for option, value in figures.items():
         if value is not None and not is_number(value):

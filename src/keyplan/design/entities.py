@@ -42,7 +42,7 @@ E = TypeVar("E", bound=Entity)
 
 
 class View(ReadModel, Generic[E]):
-    """Base class of views. A view has some of an entity's fields, for reads that do not need the other fields.
+    """Base class of views. A view contains a subset of an entity's fields, for reads that do not need all of them.
 
     `class TaskTitle(View[Task])` declares the key fields of `Task` and other fields with the same names and types as in
     `Task`. Reads accept a view instead of its entity and return instances of the view. Raises DesignError for a field
@@ -93,8 +93,8 @@ class Unique:
 def unique(*fields: str, key: KeySpec | None = None, by: Enforcement = "sentinel") -> Unique:
     """Declare fields whose combined values must be unique.
 
-    `by` is the way in which the constraint is enforced, as in `Unique`. `key` is the key of the guard item that
-    reserves the unique value.
+    `by` selects how the constraint is enforced (see `Unique`). `key` is the key of the guard item that reserves the
+    unique value.
     """
     return Unique(fields, key, by)
 

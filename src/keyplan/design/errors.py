@@ -134,7 +134,7 @@ def function_place(function: Callable[..., Any]) -> Place:
 
 
 def show_place(place: Place) -> str:
-    """Format a source location as compilers do, with file and line, the source text, and a caret."""
+    """Format a source location as compilers do: file and line, the source text, and a caret."""
     number, source, column, width = _find(place)
     if not source:
         return f"  --> {place}"
@@ -146,7 +146,9 @@ def show_place(place: Place) -> str:
 
 
 def _find(place: Place) -> tuple[int, str, int, int]:
-    """Return the line number, source line, column and caret width for the marked text of a location."""
+    """Return the line number, the source line, and the column and width of the caret for the marked text of
+    a location.
+    """
     if place.text:
         looked_for = _as_a_word(place.text)
         for number, source, start, end in _lines(place):
@@ -163,7 +165,7 @@ def _as_a_word(text: str) -> re.Pattern[str]:
 
 
 def _find_call(place: Place) -> tuple[int, str, int, int]:
-    """Return the line number, source line, column and caret width for the call at a location.
+    """Return the line number, the source line, and the column and width of the caret for the call at a location.
 
     If the position of the call is unknown, the caret marks the whole line.
     """
@@ -179,7 +181,9 @@ def _find_call(place: Place) -> tuple[int, str, int, int]:
 
 
 def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
-    """Yield the line number, the source, and the first and last column of each line of a declaration."""
+    """Yield a tuple for each line of a declaration: the line number, the source, the first column and the
+    last column.
+    """
     span = place.running.span() if place.running is not None else None
     if span is None:
         for number in range(place.line, place.line + _LINES_OF_A_DECLARATION):

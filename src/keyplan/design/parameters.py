@@ -133,7 +133,7 @@ def each(values: Iterable[T]) -> T:
     """Pass several values where a pattern expects a single value.
 
     In a key, one request is sent for each value, and the results are merged in order. In `F.field.is_in(...)`, the
-    condition matches any of the values. From 1 to 100 values are allowed.
+    condition matches any of the values. The number of values must be between 1 and 100.
     """
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
@@ -155,9 +155,9 @@ CALL_SOURCES = (Param, Each, EveryShard)
 
 
 def annotation_of(source: Source) -> Any:
-    """Return the annotation of a parameter, or of the attribute at its path, without Unset.
+    """Return the annotation of a parameter, or of the attribute at its path, excluding Unset.
 
-    Return None if it has no annotation.
+    Return None if it does not have an annotation.
     """
     return without_unset(_declared_annotation(source))
 
@@ -215,7 +215,8 @@ def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
 
 
 def substitute(source: Source, step_sources: Mapping[str, Source]) -> Source:
-    """Return the parameter or constant that a transaction passes for a parameter of one of its steps.
+    """Return the value that a transaction passes for a parameter of one of its steps: a parameter of the transaction or
+    a constant.
 
     `step_sources` maps the names of the step's parameters to the values that the transaction passes. Return any other
     source unchanged.

@@ -31,8 +31,8 @@ def refuse_truth() -> NoReturn:
 
 
 def refuse_join(word: str, other: object) -> NoReturn:
-    """Raise DesignError because a pattern body combines `pk(...)` or `item(...)` with another object by an operator
-    such as &.
+    """Raise DesignError, because a pattern body combines `pk(...)` or `item(...)` with another object by means of an
+    operator such as &.
 
     `word` is "pk" or "item". The fix in the error depends on the type of the other object.
     """
@@ -48,8 +48,8 @@ def refuse_join(word: str, other: object) -> NoReturn:
 
 
 def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
-    """Raise DesignError if there are positional arguments, because only a keyword argument names its field. `word` is
-    the name of the called builder.
+    """Raise DesignError if `unnamed`, the positional arguments of a builder, is not empty, because only keyword
+    arguments name their fields. `word` is the name of the builder.
     """
     if unnamed:
         refuse(f"{word}(...) is called with {unnamed[0]!r} without a field name", f"write {word}(field={unnamed[0]!r})")
@@ -87,7 +87,7 @@ def check_key_text(word: str, words: object) -> None:
 
 
 def merge_fields(first: dict[str, Source], second: dict[str, Source]) -> dict[str, Source]:
-    """Return the field values from two parts of a method chain in one dict. Raises DesignError if both parts contain
+    """Merge the field values from two parts of a method chain into one dict. Raises DesignError if both parts contain
     the same field.
     """
     for name in second:
@@ -321,7 +321,7 @@ pk = _PartitionKey()
 
 
 def everything() -> KeyCondition:
-    """Return a condition that matches every item, for use in a scan."""
+    """Return a key condition that matches every item, for use in a scan."""
     return KeyCondition()
 
 
@@ -368,7 +368,7 @@ class ItemWrite:
     """The condition that the stored item must satisfy for the write to succeed."""
     version: Source = None
     assumed: dict[str, Source] = field(default_factory=dict)
-    """The field values that the caller expects the stored item to have, from `.assuming(...)`."""
+    """The field values that the stored item is expected to have, as declared with `.assuming(...)`."""
     whole: Source = None
     """The complete item to write, or None if the write has a key and changes instead."""
     replaceable: Condition | None = None

@@ -338,7 +338,7 @@ def _leaf_operands(condition: Condition | None) -> Iterator[Any]:
 
 
 def _check_not_list(word: str, values: tuple[object, ...]) -> None:
-    """Raise DesignError if the only value is a list, because a field that is compared with it never equals a list.
+    """Raise DesignError if `values` consists of a single list, because a comparison with a list is never true.
 
     `word` is the name of the called method.
     """

@@ -112,7 +112,7 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
 
 
 def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
-    """Map each field that must equal one of several constants to these constants."""
+    """Map the name of each field that must equal one of several constants to these constants."""
     constants: dict[str, tuple[Source, ...]] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if not isinstance(part, InCondition) or any(isinstance(choice, _NO_CONSTANT) for choice in part.choices):

@@ -123,8 +123,8 @@ def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
 
 
 def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentCheck:
-    """Return a check that the argument for a parameter is an instance of `model` or, with `several`, an iterable of
-    instances.
+    """Return a check that requires the argument for a parameter to be an instance of `model` or, with `several`, an
+    iterable of instances.
     """
     if not several:
         return ArgumentCheck(parameter, model, frozenset({model}), _is_object(model), model)
@@ -145,7 +145,7 @@ def _is_object(model: type) -> TypeCheck:
 
 
 def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
-    """Return a check for each parameter with a checkable type. `expected` maps parameters to types."""
+    """Return a check for each parameter whose type can be checked. `expected` maps parameter names to types."""
     checks = []
     for name, annotation in expected.items():
         accepts = type_check(annotation)
@@ -155,10 +155,11 @@ def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
 
 
 def declared_type(source: Param, other: Any, *, each: bool) -> Any:
-    """Return the annotated type of a parameter.
+    """Return the annotated type of a parameter or, if values of this type cannot be checked, a type derived from
+    `other`.
 
-    If this type cannot be checked, return `other`, the type of the field that the parameter is compared with or
-    assigned to. With `each`, return the type of an iterable of `other` instead.
+    `other` is the type of the field that the parameter is compared with or assigned to. The derived type is `other`
+    itself or, with `each`, an iterable of `other`.
     """
     annotation = annotation_of(source)
     if annotation is not None and type_check(annotation) is not None:

@@ -112,7 +112,7 @@ class Consumer:
     on_failure: str | None
     """The name of the destination for stream records that still fail after all retries."""
     bisect: bool
-    """Whether a failing batch is split in half repeatedly, to isolate the failing record."""
+    """Whether a failing batch is repeatedly split in half to isolate the failing record."""
     idempotent: bool
     """Whether the design states that repeated deliveries are harmless."""
     place: Place

@@ -155,12 +155,12 @@ def _name(module: ModuleType) -> str:
 
 
 def _module_name(module: ModuleType) -> str:
-    """Return a module's name for use in messages, or its path if it was loaded from a file."""
+    """Return a module's name for use in messages or, if the module was loaded from a file, its path."""
     return _file(module) if module.__name__.startswith(_FILE_MODULE) else module.__name__
 
 
 def _file(module: ModuleType) -> str:
-    """Return the path of a module's file, or the name of a module without a file, such as a namespace package."""
+    """Return the path of a module's file or, for a module without a file, such as a namespace package, its name."""
     return str(getattr(module, "__file__", None) or module.__name__)
 
 

@@ -30,7 +30,7 @@ class ReadOptions(TypedDict, total=False):
     """Options common to all reads."""
 
     consistent: bool
-    """Whether the read is strongly consistent, which doubles its price."""
+    """Whether the read is strongly consistent. Such a read costs twice as much as an eventually consistent read."""
     expired: bool
     """Whether the read also returns items whose expiry time has passed."""
     rate: Rate

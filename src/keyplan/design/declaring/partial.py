@@ -71,7 +71,9 @@ def _forget_tables(names: set[str]) -> None:
 
 
 def _source(target: str) -> Path | None:
-    """Return the path of the source file for a module name or file path, or None if a source file does not exist."""
+    """Return the path of the source file, given a module name or file path. Return None if the source file does not
+    exist.
+    """
     if is_file_path(target):
         path = Path(target)
     else:

@@ -96,7 +96,8 @@ def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
 def _compiled_lines(function: Callable[..., Any]) -> str:
     """Return the source lines that a function was compiled from. Raises OSError if they are unknown.
 
-    This is faster than `inspect.getsource`, whose tokenizing takes a third of the time needed to declare a pattern.
+    This function is faster than `inspect.getsource`, which tokenizes the source. Tokenizing would take a third of the
+    time needed to declare a pattern.
     """
     function = inspect.unwrap(function)
     code = function.__code__
@@ -109,7 +110,7 @@ def _compiled_lines(function: Callable[..., Any]) -> str:
 
 
 def _last_line(code: CodeType) -> int | None:
-    """Return the last line of a code object, including nested functions, or None if it is unknown."""
+    """Return the number of the last line of a code object, including nested functions, or None if it is unknown."""
     ends = [end for _, end, _, _ in code.co_positions()]
     ends += [_last_line(inner) for inner in code.co_consts if isinstance(inner, CodeType)]
     return max((end for end in ends if end is not None), default=None)
@@ -364,7 +365,7 @@ class Pattern(Generic[P, R]):
         return self.call_with(self.arguments(args, kwargs))
 
     def _first_call(self, *args: Any) -> Any:
-        """Generate the function that creates calls to this pattern, and create the first call with it."""
+        """Generate the function that creates calls to this pattern, and return the first call that it creates."""
         self._call = _call_maker(self)
         return self._call(*args)
 
@@ -573,7 +574,9 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
 
 
 def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
-    """Return the names of the parameters that do not appear in the object that the pattern's body returns, in order."""
+    """Return the names of those parameters, in order, that do not appear in the object that the pattern's
+    body returns.
+    """
     terms = pattern._terms
     used = {param._name for param in params_in(terms)}
     return [name for name in pattern.parameters if name not in used and not _is_in_key_text(name, terms)]

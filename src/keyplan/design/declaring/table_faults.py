@@ -190,7 +190,8 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
 
 
 def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
-    """Yield a fault for each unique constraint whose guard items have a key of a type other than the table's key type.
+    """Yield a fault for each unique constraint whose guard items have a key whose type differs from the type of the
+    table's key.
 
     A guard item reserves a unique value, and has a string key by default.
     """

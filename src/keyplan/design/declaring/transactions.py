@@ -32,7 +32,9 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, eq=False)
 class TransactionStep:
-    """A step of a transaction: one write or, if `repeated` is set, one write for each value of that argument."""
+    """A step of a transaction: one write or, if `repeated` is set, one write for each value of the each(...) in
+    `repeated`.
+    """
 
     call: WriteCall[Any]
     repeated: Each | None

@@ -45,7 +45,7 @@ class FindCountOptions(TypedDict, total=False):
 
     index: str
     consistent: bool
-    """Whether the read is strongly consistent, which doubles its price."""
+    """Whether the read is strongly consistent. Such a read costs twice as much as an eventually consistent read."""
     expired: bool
     """Whether the read also returns items whose expiry time has passed."""
 
@@ -325,7 +325,7 @@ class _QueryShape:
         )
 
     def _text(self, text: str, name: str) -> str:
-        """Record a literal key string of the query, and return a template that consists of a placeholder with the given
+        """Record a literal key string of the query, and return a template for it: a single placeholder with the given
         name.
         """
         self._value(text, name, str)

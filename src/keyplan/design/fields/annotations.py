@@ -82,9 +82,9 @@ class Unset:
 
 
 UNSET: Final = Unset()
-"""The default of a patch parameter.
+"""The default value of a patch parameter.
 
-If a call does not provide the argument, the field is not written. UNSET is falsy.
+If a call omits the argument, the field is not written. UNSET is falsy.
 """
 
 

@@ -211,7 +211,7 @@ def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) 
 
 
 def _exact_member(annotation: Any) -> tuple[str, str] | None:
-    """Return the attribute type of a simple type, and an expression template in which {} stands for the content.
+    """Return the attribute type of a simple type, and an expression template in which {} is replaced by the content.
 
     Return None for any other type.
     """
@@ -219,7 +219,7 @@ def _exact_member(annotation: Any) -> tuple[str, str] | None:
 
 
 def _choices(annotation: Any) -> dict[str, Any] | None:
-    """Return a mapping from the string of each choice of a Literal or Enum to the choice itself.
+    """Map the string of each choice of a Literal or Enum to the choice itself.
 
     Return None for any other type, and for a Literal or Enum with a value that is not a string.
     """

@@ -225,7 +225,7 @@ def _map_key(name: object) -> str:
 
 
 def number_text(value: float | Decimal) -> str:
-    """Return a number as the string in an attribute value. Raises ValueError for nan and inf.
+    """Convert a number to the string that represents it in an attribute value. Raises ValueError for nan and inf.
 
     A Decimal keeps its digits, and a float uses its shortest representation.
     """
@@ -412,7 +412,7 @@ class StoredField:
     attribute: str
     type_code: TypeCode
     optional: bool
-    """Whether the field may be None, which is stored as an absent attribute."""
+    """Whether the field may be None. None is stored as an absent attribute."""
     annotation: Any
     info: FieldInfo
     encode: Callable[[Any], AttributeValue]

@@ -184,7 +184,7 @@ def _trimmed(machine: Automaton) -> Automaton:
 
 
 def without_empty(machine: Automaton) -> Automaton:
-    """Return an automaton that accepts the same words, except the empty word."""
+    """Return an automaton that accepts the same words, except for the empty word."""
     if machine.start not in machine.ends:
         return machine
     return Automaton(len(machine.edges), (*machine.edges, machine.edges[machine.start]), machine.ends)
@@ -220,7 +220,7 @@ def _overlap(text: str, delimiter: str) -> int:
 
 
 def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety: int = 1) -> Iterator[str]:
-    """Yield words that both automata accept, shortest first. If they do not share a word, yield nothing.
+    """Yield words that both automata accept, shortest first.
 
     Not every shared word is yielded: `visits` limits the visits to each pair of states, and `variety` limits the number
     of example characters for each transition.

@@ -187,7 +187,9 @@ def encoding_of(
 
 
 def wrong_type(field: DeclaredField, value: Any, expected: str) -> Exception:
-    """Return the exception for a value of the wrong type: KeyPartError, or MissingField if the value is None."""
+    """Return the exception for a value of the wrong type: MissingField if the value is None, or
+    KeyPartError otherwise.
+    """
     if value is None:
         return MissingField(field.name)
     return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {expected} is needed")
@@ -299,7 +301,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """A precision of dates and times, with the string format of such values.
+    """A precision of dates and times, and the string format for values with this precision.
 
     `write` formats a UTC timestamp or a date, and `read` is the inverse.
     """
@@ -409,7 +411,7 @@ YEAR = _period_unit("year", 4, "-01-01T00:00:00Z", _YEAR, "[0-9]{4}")
 HOUR = _period_unit("hour", 13, ":00:00Z", _TO_HOUR, _DAY_PATTERN + "T[0-9]{2}")
 MINUTE = _period_unit("minute", 16, ":00Z", _TO_MINUTE, _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}")
 PERIODS_S = {YEAR.name: 31_536_000, MONTH.name: 2_592_000, DATE.name: 86_400, HOUR.name: 3_600, MINUTE.name: 60}
-"""The length of each period in seconds. A month counts as 30 days, and a year as 365 days."""
+"""The length of each period in seconds. A month is assumed to have 30 days, and a year 365 days."""
 
 
 def time_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:

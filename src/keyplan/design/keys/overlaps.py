@@ -110,7 +110,7 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known_fields: 
 
 
 def extends_template(short: BoundTemplate, long: BoundTemplate) -> bool:
-    """Return True if `long` starts with the literal text, fields and specs of `short`."""
+    """Return True if the template `long` starts with all literal texts, fields and specs of the template `short`."""
     ours, theirs = [_part_text(part) for part in short.parts], [_part_text(part) for part in long.parts]
     if not isinstance(short.parts[-1], Text) or len(ours) > len(theirs):
         return ours == theirs[: len(ours)]
@@ -268,7 +268,7 @@ def _matches_anywhere(pattern: str, value: str) -> bool:
 
 
 def _key_machine(templates: Sequence[BoundTemplate], barred: CharSet) -> Automaton:
-    """Return the automaton of the keys that the templates produce.
+    """Return the automaton that accepts the keys that the templates produce.
 
     Keys with an empty attribute, and keys whose values contain characters in `barred`, are excluded.
     """

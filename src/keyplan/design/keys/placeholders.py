@@ -53,7 +53,8 @@ class Text:
 class Placeholder:
     """A placeholder for a field value.
 
-    `position` is the offset of its opening brace. `spec` is the text after the colon, or empty without a colon.
+    `position` is the offset of its opening brace. `spec` is the text after the colon, or an empty string if the
+    placeholder does not contain a colon.
     """
 
     field: str
@@ -351,7 +352,7 @@ def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
 
 
 def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
-    """Return the strings that a parser could confuse with another of the strings.
+    """Return those of the strings that a parser could confuse with another one.
 
     A string is ambiguous if `string + delimiter` starts with another string that is followed by the delimiter.
     """

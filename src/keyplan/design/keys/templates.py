@@ -140,7 +140,7 @@ class Template:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The field names in the order of the placeholders, including repetitions."""
+        """The field names in the order of the placeholders. A field that occurs several times is repeated."""
         return tuple(part.field for part in self.parts if isinstance(part, Placeholder))
 
     def bind(self, fields: Mapping[str, DeclaredField]) -> BoundTemplate:
@@ -203,7 +203,7 @@ class BoundTemplate:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The field names in the order of the placeholders, including repetitions."""
+        """The field names in the order of the placeholders. A field that occurs several times is repeated."""
         return self.template.fields
 
     @cached_property
@@ -223,7 +223,7 @@ class BoundTemplate:
         return _compiled(self, self._render_parts)
 
     def _render_parts(self, values: Mapping[str, Any]) -> str:
-        """Render a key part by part. Unlike the generated code, this supports all values."""
+        """Render a key part by part. Unlike the generated code, this method supports all values."""
         try:
             text = "".join(
                 part.text if isinstance(part, Text) else part.encode(values[part.name]) for part in self.parts
@@ -324,7 +324,9 @@ class BoundTemplate:
             return False
 
     def _agrees(self, values: Mapping[str, Any], pieces: tuple[str, ...]) -> bool:
-        """Return True if each given value, encoded by its placeholder, equals the corresponding piece of the key."""
+        """Return True if each given value, encoded by its placeholder, equals the corresponding part of the key in
+        `pieces`.
+        """
         return all(
             part.name not in values or part.encode(values[part.name]) == piece
             for part, piece in zip(self.placeholders, pieces, strict=True)

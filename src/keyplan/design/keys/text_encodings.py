@@ -243,8 +243,8 @@ def _folded_language(field: DeclaredField, fold: Callable[[str], str]) -> Langua
 def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     """Return the percent-encoding of a string, which escapes all characters except unreserved ones.
 
-    Punctuation in the following delimiter is escaped too, so that no value contains the delimiter. This does not apply
-    to "%" or to delimiters that consist of letters and digits.
+    Punctuation that occurs in the following delimiter is also escaped, so that no encoded value contains the delimiter.
+    This does not apply to "%" or to delimiters that consist of letters and digits.
     """
     unquoted = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
     special = re.compile("[^" + _class_of(unquoted)[1:])

@@ -171,8 +171,8 @@ def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...
 
 
 def _values_after(change: ItemWrite) -> dict[str, Source]:
-    """Map fields to the values that are known after an update. A changed field whose new value is not known maps to
-    UNKNOWN.
+    """Map each field whose value after an update is known to that value. A changed field whose new value is not known
+    maps to UNKNOWN.
     """
     values: dict[str, Source] = {**change.assumed, **change.key}
     for action in change.actions:
@@ -401,7 +401,7 @@ def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
 
 
 def _view_attributes(plan: Plan) -> Iterator[str]:
-    """Yield the attributes from which the objects of a plan's view are built."""
+    """Yield the attributes that are needed to build the objects of a plan's view."""
     spec, read = plan.entity, set(plan.fields_read(plan.entity))
     fetched = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
     for name, stored in spec.fields.items():

@@ -96,7 +96,7 @@ class KeySelection:
 
     @property
     def values(self) -> tuple[KeyValue, ...]:
-        """The values of the key attributes. For a range with two bounds, only the lower bound is included."""
+        """The values of the key attributes. If a range has two bounds, only the lower bound is included."""
         return (*self.partition, *(condition.low for condition in self.sort))
 
 
@@ -112,8 +112,8 @@ class IndexEffect:
     sources: Mapping[str, Source]
     """Maps each field that the key depends on to its parameter or constant, or to UNKNOWN if its value is not known."""
     only_if_missing: bool = False
-    """Whether to set the index key attributes only if the item does not have them yet, as when an upsert creates an
-    item.
+    """Whether to set the index key attributes only if the item does not have them yet, for example when an upsert
+    creates an item.
     """
 
     def __repr__(self) -> str:

@@ -30,7 +30,9 @@ class SortKeyPlan:
     conditions: tuple[SortCondition, ...] = ()
     faults: list[Fault] = field(default_factory=list)
     residue: Condition | None = None
-    """The part of the condition that is evaluated on the returned items."""
+    """The part of the condition that must be evaluated on the returned items, because the key range does not express
+    it.
+    """
 
 
 def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
@@ -76,8 +78,8 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
 
 
 def optional_parameters(cond: KeyCondition) -> frozenset[str]:
-    """Return the names of the parameters that can be None and that occur in the sort key condition, but not in the
-    partition key.
+    """Return the names of the parameters that can be None and occur in the sort key condition, but not in the partition
+    key.
     """
     sources = [*cond.sort.values(), *((cond.range.low, cond.range.high) if cond.range is not None else ())]
     named = {source._name for source in cond.partition.values() if isinstance(source, Param)}
@@ -275,7 +277,9 @@ def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
 
 
 def _last_placeholder(template: BoundTemplate, known_fields: Sequence[str]) -> BoundPlaceholder | None:
-    """Return the last of the leading placeholders whose fields are all known, or None."""
+    """Return the last of the leading placeholders whose fields are all known, or None if the field of the first
+    placeholder is unknown.
+    """
     last = None
     for placeholder in template.placeholders:
         if placeholder.name not in known_fields:

@@ -70,7 +70,7 @@ def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def primary_key(entity: EntitySpec, fields: Mapping[str, Source]) -> KeySelection:
-    """Return the primary key of one item, given the parameters and constants for its fields."""
+    """Return the key selection for the primary key of one item, given the parameters and constants for its fields."""
     partition = tuple(key_value(part, fields) for part in entity.key.partition)
     return KeySelection(partition, tuple(SortCondition("=", key_value(part, fields)) for part in entity.key.sort))
 
@@ -385,7 +385,7 @@ def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: Fie
 
 
 _TYPED_ACTIONS = frozenset({"set", "set_if_missing", "add"})
-"""The names of changes whose argument has the type of the changed field."""
+"""The names of builder methods whose argument has the type of the field that they change."""
 _TYPE_NAMES = {
     "S": "a String",
     "N": "a Number",

@@ -294,10 +294,10 @@ def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
 
 
 def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
-    """Return a function that lists the values for which a call needs separate keys or requests, given the arguments of
-    the call.
+    """Return a function that returns the values for which a call needs separate keys or requests, given the arguments
+    of the call.
 
-    The values are the values of each(...) or, for every_shard(), the partition keys of all shards.
+    These are the values of each(...) or, for every_shard(), the partition keys of all shards.
     """
     if isinstance(source, Each):
         return all_values(source)

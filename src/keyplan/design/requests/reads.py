@@ -226,16 +226,18 @@ class _SortExpression:
         return f"{name} BETWEEN {self._places[0]} AND {self._places[1]}"
 
     def is_empty(self, values: Mapping[str, AttributeValue]) -> bool:
-        """Return True if the lower bound is greater than the upper bound. `values` are the values of the request."""
+        """Return True if the lower bound is greater than the upper bound. `values` are the expression attribute values
+        of the request.
+        """
         if self._high is None:
             return False
         return bool(sort_value(values[self._places[0]]) > sort_value(values[self._places[1]]))
 
 
 def sort_value(value: AttributeValue) -> Any:
-    """Convert a key attribute value to a Python value.
+    """Convert a key attribute value to a Python value for sorting.
 
-    Python sorts the values of one type in the same order as DynamoDB.
+    Python sorts converted values of the same type in the same order as DynamoDB sorts the attribute values.
     """
     ((code, content),) = value.items()
     return Decimal(content) if code == "N" else content
