@@ -49,7 +49,7 @@ class Index:
     sort: tuple[str, ...]
     """The names of the sort key attributes. Empty if the index has no sort key."""
     project: Projection | tuple[str, ...] | None
-    """The projected non-key attributes: "all", "keys" for none of them, or their names. None if the design does not
+    """The projected non-key attributes: "all", "keys" (none of them), or their names. None if the design does not
     declare the projection.
     """
     billing: Provisioned | None = None

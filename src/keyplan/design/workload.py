@@ -49,7 +49,7 @@ class Rate:
 @checked_call
 @dataclass(frozen=True)
 class Bytes:
-    """The sizes of items in bytes, as DynamoDB computes them: attribute names and values are included."""
+    """The sizes of items in bytes. As in DynamoDB, a size includes attribute names and values."""
 
     average: int
     p99: int | None = None

@@ -306,7 +306,9 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Return an effect for each index key that an upsert does not change, but whose value is known for a new item."""
+    """Return an effect for each index key that an upsert does not change in an existing item, but whose value is known
+    for a new item.
+    """
     key_sources = _key_sources(plan)
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
@@ -354,7 +356,7 @@ class _IndexEffects:
     def sure(self) -> list[str]:
         """The assignments to index key attributes that do not depend on a sparse index condition.
 
-        Every call in which all fields have values contains these assignments.
+        If all fields have values in a call, the update expression contains these assignments.
         """
         return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
 

@@ -59,9 +59,9 @@ def reader(source: Source) -> Reader:
 
 
 def all_values(source: Each) -> Reader:
-    """Return a function that gets all values of an each(...) from the arguments of a call.
+    """Return a function that returns all values of an each(...), given the arguments of a call.
 
-    The function raises an error for a string, which is usually a mistake.
+    The function raises an error for a string, because passing a string is usually a mistake.
     """
     if not isinstance(source.values, Param):
         members = [reader(member) for member in source.values]

@@ -255,7 +255,9 @@ class WriteRequest:
         return request
 
     def _put_request(self) -> Callable[[Arguments, str], Request]:
-        """Return a fast function that builds requests for puts without conditions, the most frequent writes."""
+        """Return a fast function that builds requests for puts without conditions, which are the most
+        frequent writes.
+        """
         takes_item, model, checked, item = self.given, self._model, self.entity, self._builder.item
 
         def request(arguments: Arguments, table: str) -> Request:

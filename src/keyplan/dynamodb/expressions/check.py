@@ -93,8 +93,8 @@ class CheckPlan:
             self.fail(messages.name_undefined(undefined))
 
     def path(self, path: Path) -> ResolvedPath:
-        """Check immediately that a path has at most 32 elements and that its placeholders are defined. Return the
-        resolved path.
+        """Return the resolved path. Call `fail` unless the path has at most 32 elements and its placeholders are
+        defined.
         """
         self.name(path)
         if len(path.parts) > limits.NESTING_LEVELS:

@@ -272,8 +272,8 @@ _FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
 
 
 class Required(NamedTuple):
-    """A condition that every matching item satisfies: the value of an attribute equals the value of a placeholder, or
-    starts with this value.
+    """A condition that every matching item satisfies: an attribute equals the value of a placeholder, or starts with
+    it.
     """
 
     attribute: str

@@ -61,8 +61,8 @@ STATEMENT = "Statement"
 
 
 def invalid(parameter: str, problem: str) -> str:
-    """Return the message for a problem in the expression of a parameter. For a PartiQL statement, the message has no
-    prefix.
+    """Return the message for a problem in an expression. `parameter` is the request parameter that contains the
+    expression. For a PartiQL statement, the message has no prefix.
     """
     return problem if parameter == STATEMENT else f"Invalid {parameter}: {problem}"
 

@@ -147,7 +147,9 @@ def filter_on_key(parameter: str, name: str) -> str:
 
 
 def nested_key(name: str, *, of_index: bool) -> str:
-    """Return the message for a document path inside a key attribute."""
+    """Return the message for a document path inside a key attribute. `of_index` is True for a key attribute of an
+    index.
+    """
     kind = "IndexKey" if of_index else "Key"
     return f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {kind}: {name}"
 

@@ -149,7 +149,7 @@ class BrokenConstraint:
 def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
     """Raise a ValidationError that lists all violated constraints of a request.
 
-    The types in the request must have been checked before.
+    The types in the request must already have been checked.
     """
     if shape.demanded is not None:
         _check_demanded(shape, shape.demanded, request)

@@ -37,7 +37,9 @@ PARTITION_UNITS: dict[Kind, float] = {
 HEAT_S = 60.0
 """The length of the time window, in seconds, in which a partition's load is measured to decide whether to split it."""
 HOT_SHARE = 0.9
-"""The share of its throughput above which a partition is hot. A partition is also hot if its requests are throttled."""
+"""The share of a partition's throughput above which the partition is considered hot. A partition is also considered hot
+if its requests are throttled.
+"""
 PEAK_S = 60.0
 """The number of seconds over which on-demand traffic is averaged to determine the peak."""
 GROWTH_S = 1800.0
@@ -263,7 +265,7 @@ def _hash_width(part: Partition) -> int:
 
 
 class ProvisionedCeiling:
-    """A throughput limit that consists of the provisioned throughput of a table or index and its burst capacity."""
+    """A throughput limit: the provisioned throughput of a table or index, plus its burst capacity."""
 
     cause: Cause = "ProvisionedThroughputExceeded"
 

@@ -99,7 +99,7 @@ class StaleReadView:
     """A read view for one API call, in which rows may be stale and each read is reported.
 
     `time_of` returns the time as of which a tree (a sorted set of rows) is read, or None to read its current state.
-    `report` is called for each row that is read, and with size 0 if the row does not exist.
+    `report` is called for each row that is read. If the row does not exist, the reported size is 0.
     """
 
     def __init__(

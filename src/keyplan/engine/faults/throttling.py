@@ -195,11 +195,11 @@ class Throttle:
     def write(
         self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
     ) -> None:
-        """Consume the capacity of a write from its table and indexes.
+        """Consume the capacity that a write requires from its table and indexes.
 
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised and no
-        capacity is consumed. `factor` multiplies the units of the table, but not those of indexes. It is 2 in a
-        transaction.
+        capacity is consumed. The capacity units of the table, but not those of indexes, are multiplied by `factor`,
+        which is 2 in a transaction.
         """
         size = max(new.size if new is not None else 0, old.size if old is not None else 0)
         with self._lock:
@@ -271,7 +271,7 @@ _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTra
 
 
 class MeteredCall:
-    """A call to a data operation, which keeps track of the rows read and the capacity that they consume."""
+    """A call to a data operation, with a record of the rows that it has read and the capacity that they consume."""
 
     __slots__ = ("_places", "_request", "_skipped", "_spans", "_time_s", "operation", "points")
 
@@ -280,7 +280,7 @@ class MeteredCall:
     ) -> None:
         """Create the record of an API call that has not read any rows yet.
 
-        Eventually consistent reads return the data as of `time_s`, or the current data if it is None. `skipped`
+        Eventually consistent reads return the data as of `time_s` or, if `time_s` is None, the current data. `skipped`
         contains the positions of the reads in a batch that are left unprocessed.
         """
         self.operation = operation

@@ -40,8 +40,8 @@ class ItemPut(NamedTuple):
         return self.new.size
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored form of the item's key. Raises ValidationError if the item is invalid for the table or its
-        indexes.
+        """Return the stored form of the item's key. Raises ValidationError if the item is not valid for the table or
+        its indexes.
         """
         key = table.key.of_item(self.new.item)
         if table.indexes:

@@ -85,7 +85,7 @@ def older_wording(error: ValidationError) -> str:
 def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
     """Return the condition of a PutItem or DeleteItem request, or None if the request has no condition.
 
-    The condition is the only expression in these requests.
+    Such requests do not contain any other expression.
     """
     text = request.get("ConditionExpression")
     if text is None:

@@ -155,7 +155,7 @@ def _check_free(database: Database, name: str) -> None:
 
 
 def _leave_out(response: dict[str, Any], request: dict[str, Any]) -> None:
-    """Remove members from the response that DynamoDB returns only after the table has become active."""
+    """Remove the members of the response that DynamoDB returns only after the table has become active."""
     for member in descriptions.MODE_SUMMARIES:
         response.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     indexes = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}

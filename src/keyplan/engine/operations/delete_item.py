@@ -28,7 +28,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters of a DeleteItem request are invalid or must not be combined."""
+    """Raise ValidationError if a DeleteItem request contains parameters that are invalid or cannot be combined."""
     if request.keys() <= rules.WITHOUT_RULES:
         return
     rules.check_replacing(request)

@@ -34,7 +34,7 @@ _RETURNED = (
     "TableClassSummary",
     "WarmThroughput",
 )
-"""The members of the table description in the DeleteTable response, which does not include keys and indexes."""
+"""The members of the table description in the DeleteTable response. Keys and indexes are not included."""
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -73,7 +73,9 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters of an ExportTableToPointInTime request are invalid or cannot be combined."""
+    """Raise ValidationError if an ExportTableToPointInTime request contains parameters that are invalid or cannot be
+    combined.
+    """
     if not request["TableArn"]:
         raise ValidationError(messages.TABLE_ARN_EMPTY)
     if request.get("ExportFormat") == "ION":

@@ -44,9 +44,9 @@ def is_plain(request: dict[str, Any]) -> bool:
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters of a GetItem request cannot be combined.
+    """Raise ValidationError if a GetItem request contains parameters that cannot be combined.
 
-    DynamoDB reports this before invalid key values.
+    DynamoDB makes this check before it checks the key values.
     """
     members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
     check_placeholders_usable(request, members, value_expressions=())
@@ -55,7 +55,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Raise ValidationError if AttributesToGet or a name placeholder in a GetItem request is invalid.
 
-    DynamoDB reports this after invalid key values and before an invalid projection.
+    DynamoDB makes this check after it has checked the key values and before it checks the projection.
     """
     rules.check_attributes_to_get(request)
     check_placeholder_maps(request)

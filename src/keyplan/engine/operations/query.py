@@ -56,9 +56,9 @@ _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters of a Query request cannot be combined.
+    """Raise ValidationError if a Query request contains parameters that cannot be combined.
 
-    DynamoDB reports this before invalid values.
+    DynamoDB makes this check before it checks values.
     """
     members = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
     check_placeholders_usable(request, members, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
@@ -69,7 +69,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Raise ValidationError if a Query request has invalid placeholders, or a missing or empty key condition.
 
-    DynamoDB reports this after an invalid start key.
+    DynamoDB makes this check after it has checked the start key.
     """
     if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
         raise ValidationError(messages.NO_KEY_CONDITION)

@@ -16,7 +16,9 @@ from keyplan.errors import AccessDeniedError, ValidationError
 
 
 def enveloped(error: ValidationError) -> ValidationError:
-    """Return the error with the message prefix that DynamoDB adds to errors of PutItem, UpdateItem and DeleteItem."""
+    """Return an error whose message has the prefix that DynamoDB adds to error messages of PutItem, UpdateItem and
+    DeleteItem.
+    """
     return ValidationError(messages.enveloped(error.message), **error.members)
 
 
@@ -93,7 +95,7 @@ _OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
 
 
 def check_replacing(request: dict[str, Any]) -> None:
-    """Raise ValidationError if the parameters of a PutItem or DeleteItem request cannot be combined."""
+    """Raise ValidationError if a PutItem or DeleteItem request contains parameters that cannot be combined."""
     if request.get("ConditionExpression") is None or not request.keys().isdisjoint(_OLDER):
         _check_parameters(request, ("ConditionExpression",), _OLDER[1:])
 
@@ -108,7 +110,7 @@ def check_replacing_late(request: dict[str, Any]) -> None:
 
 
 def check_updating(request: dict[str, Any]) -> None:
-    """Raise ValidationError if the parameters of an UpdateItem request cannot be combined."""
+    """Raise ValidationError if an UpdateItem request contains parameters that cannot be combined."""
     if request.get("UpdateExpression") is None or not request.keys().isdisjoint(_OLDER):
         _check_parameters(request, ("UpdateExpression", "ConditionExpression"), _OLDER)
 

@@ -58,7 +58,9 @@ def check_defined(schema: Sequence[dict[str, Any]], definitions: Sequence[str]) 
 
 
 def check_local_index(index: dict[str, Any], table_hash: str) -> None:
-    """Raise ValidationError unless a local index has the HASH key of its table, a RANGE key and a valid projection."""
+    """Raise ValidationError unless a local index has the HASH key of its table, a RANGE key and a valid projection.
+    `table_hash` is the name of the table's HASH key.
+    """
     schema, name = index["KeySchema"], index["IndexName"]
     _check_pair(schema)
     if len(schema) == 1:
@@ -118,7 +120,8 @@ def check_projection(projection: dict[str, Any]) -> None:
 def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) -> None:
     """Raise ValidationError if the stream specification is invalid.
 
-    A view type is required to enable the stream and not allowed otherwise.
+    A view type is required to enable the stream and not allowed otherwise. `of_new_table` selects the message for a new
+    or an existing table.
     """
     if specification is None:
         return
@@ -130,7 +133,7 @@ def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) ->
 
 
 def check_table_class(table_class: str | None) -> None:
-    """Raise ValidationError for an unknown table class. The error message differs from that for other enum
+    """Raise ValidationError for an unknown table class. The error message differs from the message for other enum
     parameters.
     """
     if table_class is not None and table_class not in _TABLE_CLASSES:

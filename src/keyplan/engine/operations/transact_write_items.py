@@ -266,8 +266,8 @@ class _Work:
     def _needs_old(self, step: WriteStep) -> bool:
         """Return True if an action must read the stored version of its item.
 
-        A put or delete without a condition need not read it if a write changes only the row of the item (`Table.plain`)
-        and the response does not contain the consumed capacity.
+        This is not necessary for a put or delete without a condition if a write changes only the row of the item
+        (`Table.plain`) and the response does not contain the consumed capacity.
         """
         return (
             step.action.guard is not None

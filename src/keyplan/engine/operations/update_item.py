@@ -46,9 +46,9 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if parameters of an UpdateItem request cannot be combined.
+    """Raise ValidationError if an UpdateItem request contains parameters that cannot be combined.
 
-    DynamoDB reports this before invalid key values.
+    DynamoDB makes this check before it checks the key values.
     """
     rules.check_updating(request)
 
@@ -56,7 +56,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Raise ValidationError if an UpdateItem request has invalid legacy conditions or placeholders.
 
-    DynamoDB reports this after invalid key values and before invalid expressions.
+    DynamoDB makes this check after it has checked the key values and before it checks the expressions.
     """
     rules.check_conditions(request)
 
@@ -109,8 +109,8 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
 
 
 def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:
-    """Return the response member Attributes, which contains all attributes of an item version or only the updated ones,
-    depending on `returned`.
+    """Return the response member Attributes. It contains all attributes of an item version or only the updated
+    attributes, depending on `returned`.
 
     The result is empty if only updated attributes are returned and the version has none of them.
     """

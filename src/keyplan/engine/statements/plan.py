@@ -80,9 +80,7 @@ class _Part(NamedTuple):
 
 
 def make(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
-    """Return the read plan of a SELECT statement. Raises ValidationError if the service does not support
-    the statement.
-    """
+    """Return the read plan of a SELECT statement. Raises ValidationError if DynamoDB does not support the statement."""
     schema = ranges.key_schema(table, index)
     partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
     branches = () if select.where is None else nodes.joined(select.where, "or")
@@ -156,8 +154,8 @@ def _alternatives(
     `key` consists of the name of the partition key attribute and the sort key attribute. The range is None for an
     alternative without a sort key condition, which selects all sort keys.
 
-    The result is empty if the conditions cannot be split. They are split only in the forms for which responses of the
-    service have been recorded: a single IN or OR without another sort key condition, and at most one range in each
+    The result is empty if the conditions cannot be split. They are split only in the forms for which responses of
+    DynamoDB have been recorded: a single IN or OR without another sort key condition, and at most one range in each
     alternative.
     """
     partition, sort = key

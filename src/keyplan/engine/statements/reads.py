@@ -112,8 +112,8 @@ def find_source(database: Database, statement: SelectStatement) -> tuple[Table, 
     """Return the table and index of a SELECT statement.
 
     Raises ValidationError if the index does not exist, if PartiQL does not support it, or if the projection contains a
-    function call. The service checks for a function call before it looks up the table (observed in eu-west-2, July
-    2026), but reports an index with multi-attribute keys first (observed in eu-west-2 and us-east-1, October 2026).
+    function call. DynamoDB checks for a function call before it looks up the table (observed in eu-west-2, July 2026),
+    but reports an index with multi-attribute keys first (observed in eu-west-2 and us-east-1, October 2026).
     """
     try:
         table = database.table(statement.source.table)
@@ -162,7 +162,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
     """Raise ValidationError if a SELECT requires too many reads, or reads with overlapping key ranges.
 
-    In a batch, the service reports these errors before an incomplete key.
+    In a batch, DynamoDB reports these errors before it reports an incomplete key.
     """
     if statement.source.index is not None:
         return

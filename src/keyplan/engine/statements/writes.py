@@ -93,8 +93,8 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
 
 
 def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
-    """Return the error to use as a cancellation reason if the key in a statement is invalid. Return None for a valid
-    key.
+    """Return the error that becomes the cancellation reason if the key in a statement is invalid. Return None for a
+    valid key.
     """
     statement = prepared.statement
     if isinstance(statement, InsertStatement):

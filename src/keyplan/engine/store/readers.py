@@ -41,11 +41,13 @@ BRIEF_ROWS = 100  # the maximum for reads that block writers
 FIRST_ROWS = 25  # rows fetched first: most spans are shorter, and a page of large rows needs few
 READS_PER_LOOK = 64
 MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024
-"""The file size, in bytes, from which a database file is not mapped into memory."""
+"""The minimum size, in bytes, of database files that are not mapped into memory."""
 FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # a mapping is kept if at most one check in eight finds a foreign commit
 CHUNK_ROWS = 256
 COUNTED_ROWS = 20_000
-"""The maximum number of rows that one statement counts, which takes a few milliseconds if the rows are in memory."""
+"""The maximum number of rows that one statement counts. Counting them takes a few milliseconds if the rows are in
+memory.
+"""
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
@@ -201,8 +203,8 @@ class Writing(Connected):
         return self.connection.last_insert_rowid()
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence number of the last stream record to trim from a shard, or 0 if its first record is not
-        older than `before`.
+        """Return the sequence number of the last stream record to trim from a shard, or 0 if the first record of the
+        shard is not older than `before`.
 
         Only the first `most` records of the shard are considered, up to the first record written at or after the time
         `before`.

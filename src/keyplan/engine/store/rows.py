@@ -101,8 +101,8 @@ class Transaction(StoreView, Protocol):
         """Append a stream record to a shard of a log and return the record's sequence number."""
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the sequence number of the last stream record to trim from a shard, or 0 if its first record is not
-        older than `before`.
+        """Return the sequence number of the last stream record to trim from a shard, or 0 if the first record of the
+        shard is not older than `before`.
 
         Only the first `most` records of the shard are considered, up to the first record written at or after the time
         `before`.

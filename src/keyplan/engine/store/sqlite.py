@@ -31,8 +31,8 @@ Durability = Literal["normal", "full"]
 
 MEMORY = ":memory:"
 INTEGRITY_STEPS = 10_000
-"""The number of steps of SQLite's virtual machine between two progress reports of an integrity check, which take a few
-milliseconds.
+"""The number of steps of SQLite's virtual machine between two progress reports of an integrity check. These steps take
+a few milliseconds.
 """
 
 

@@ -27,7 +27,7 @@ _MILLISECOND = 0.001
 
 
 def begin(database: Database, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
-    """Create an empty stream and add it to the document of its table, which is `document`."""
+    """Create an empty stream and add it to `document`, the stored document of its table."""
     description = document["description"]
     arn, label = _name(transaction, description["TableArn"], database.clock.now())
     stream = {

@@ -137,7 +137,7 @@ class Table:
     blind: bool
     """Whether items of the table can be written without reading their earlier versions.
 
-    This requires that the table's key determines the keys of all index entries.
+    This is possible only if the table's key determines the keys of all index entries.
     """
 
 

@@ -301,7 +301,7 @@ def change_indexes(
 
 
 def _switch_others(database: Database, document: Document) -> None:
-    """Switch all global indexes to on-demand capacity when the table is switched.
+    """Switch all global indexes to on-demand capacity together with their table.
 
     For a switch to provisioned capacity, the request must update each index.
     """

@@ -70,7 +70,7 @@ class Csv:
 
 @dataclass
 class Count:
-    """A counter of the uncompressed bytes that have been read from a file or a CSV row."""
+    """A counter of uncompressed bytes that have been read from a file or for a CSV row."""
 
     size: int = 0
 
@@ -106,7 +106,7 @@ def _plain(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the decompressed content of a gzip file, which can have several members."""
+    """Yield the decompressed content of a gzip file. The file can consist of several gzip members."""
     member = None
     pending = file.read(_CHUNK_BYTES)
     while pending:

@@ -112,8 +112,8 @@ def _importing(view: StoreView, document: Document) -> Table | None:
 
 @dataclass
 class ImportProgress:
-    """The progress of an import. All objects before the key `key` have been imported, and so have the first `entries`
-    items of the object with this key.
+    """The progress of an import: all objects with keys before `key` have been imported, as well as the first `entries`
+    items of the object with the key `key`.
     """
 
     key: str = ""
