@@ -1,6 +1,7 @@
-"""Stand-ins for the parameters of a pattern. The pattern's body runs once with them, at its declaration.
+"""Stand-ins for the parameters of a pattern. The pattern's body runs once, at its declaration, with stand-ins as its
+arguments.
 
-A body states which items it reads or writes, and it cannot depend on argument values. A stand-in rejects every
+A body declares which items it reads or writes, and it cannot depend on argument values. A stand-in rejects every
 operation on its value (comparison, branch, formatting, arithmetic) with an error that shows the location and a fix.
 """
 

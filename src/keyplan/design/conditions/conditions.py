@@ -1,4 +1,4 @@
-"""Conditions on the fields of an entity, such as `F.status == "open"`, joined by &, | and ~.
+"""Conditions on the fields of an entity, such as `F.status == "open"`, combined with &, | and ~.
 
 A condition is a syntax tree. It is rendered as a condition expression (`requests.writer`), evaluated on Python values
 (`conditions.evaluation`), and inspected by checks.

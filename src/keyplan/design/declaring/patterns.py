@@ -1,12 +1,12 @@
-"""Patterns and calls. A pattern is a typed function that states which items are read or written.
+"""Patterns and calls. A pattern is a typed function that declares which items are read or written.
 
 The body of a pattern runs once, at its declaration, with stand-ins for its parameters. Calling the pattern returns a
-`Call` with the arguments, which a connection runs.
+`Call`, which contains the arguments and can be run by a connection.
 
-A stand-in raises an error if the body inspects its value. However, it cannot detect `is None`, isinstance and match,
-which only use the identity or class of an object. `refuse_branches` therefore searches the source for such tests, if
-the source is available. It also rejects calls that return the current time or random values, because each call of the
-pattern would get the same value.
+A stand-in raises an error if the body inspects its value. However, it cannot detect tests with `is None`, `isinstance`
+or `match`, which use only the identity or class of an object. `refuse_branches` therefore searches the source for such
+tests, if the source is available. It also rejects calls that return the current time or random values, because each
+call of the pattern would get the same value.
 """
 
 from __future__ import annotations

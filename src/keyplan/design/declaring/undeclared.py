@@ -1,8 +1,8 @@
 """Ad-hoc calls without a declared pattern, such as `db.get(Task, user_id="ada", task_id="1")`.
 
 Each ad-hoc call is run as a call to a generated pattern, which is planned, checked and compiled like a declared
-pattern. The pattern is built once for each entity or, for queries, once for each query shape, which is the condition
-with its values replaced by parameters.
+pattern. The pattern is built once for each entity or, for queries, once for each query shape. The shape of a query is
+its condition with all values replaced by parameters.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A loop over fields takes longer than the conversion of most values, so the gener
 An item whose attributes have their declared types is decoded with one lookup per field. For any other item, the
 function raises an error, and `keyplan.client.codec` decodes the item field by field.
 
-If pydantic would return the decoded values unchanged, `item_reader` also creates the object without validation, which
-would otherwise take most of the time.
+If pydantic would return the decoded values unchanged, `item_reader` also creates the object without validation, because
+validation would take most of the time.
 """
 
 from __future__ import annotations

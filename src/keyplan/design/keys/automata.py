@@ -1,8 +1,9 @@
 """Finite automata for regular languages, and the search for words that two automata share.
 
 A language is converted to an automaton with numbered states and without empty transitions. Two automata are explored in
-parallel, and shorter shared words are found first. Because long repetitions count as unlimited, an automaton may accept
-more words than its language contains, but never fewer. Therefore, if no shared word is found, none exists.
+parallel, and shorter shared words are found first. Because long repetitions are treated as unlimited, an automaton may
+accept more words than its language contains, but never fewer. Therefore, if the search does not find a shared word,
+none exists.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Encodings of numbers, UUIDs, dates and times as strings in keys, and the errors that encodings raise.
 
 Dates and times are encoded as strings of fixed length, so that they sort by time. A datetime must have a UTC offset.
-Values are rounded down to the unit. The units s, ms and us are `reversible`: values with that precision can be decoded.
-For a datetime, the units date, month, year, hour and minute are periods, which are not reversible. Years 0001 to 9999
-are supported. Seconds and milliseconds since 1970 are supported until the year 2286, and values outside this range are
-rejected.
+Values are rounded down to the unit in the placeholder spec. The units s, ms and us are `reversible`: values with that
+precision can be decoded. For a datetime, the units date, month, year, hour and minute are periods, which are not
+reversible. Years 0001 to 9999 are supported. Seconds and milliseconds since 1970 are supported until the year 2286, and
+values outside this range are rejected.
 """
 
 from __future__ import annotations

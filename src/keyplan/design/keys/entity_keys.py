@@ -1,5 +1,6 @@
-"""Keys of entities in the table and its indexes. They are built from templates or stored fields, and an index key can
-have a condition, which makes the index sparse.
+"""Keys of entities in the table and its indexes.
+
+A key is built from templates or stored fields. An index key can also have a condition, which makes the index sparse.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 r"""Sets of characters, and regular languages that describe the strings of template placeholders.
 
 A language may contain more strings than an encoding produces, but never fewer. Therefore, if the languages of two
-templates share no string, the templates share no key (see `overlaps`). Sets of characters are stored as ranges of code
-points. Code points sort in the same order as their UTF-8 bytes, and therefore in the order in which DynamoDB sorts
-Strings. No set contains surrogates, because Strings cannot contain them.
+templates do not share a string, the templates cannot produce the same key (see `overlaps`). Sets of characters are
+stored as ranges of code points. Code points sort in the same order as their UTF-8 bytes, and therefore in the order in
+which DynamoDB sorts Strings. No set contains surrogates, because Strings cannot contain them.
 
 `pattern_language` parses the `pattern` of a field. pydantic searches for a pattern with Rust's regex crate: `$` is the
 end of the text, and a pattern without the anchors ^ or $ matches anywhere in the text. Literals, classes, groups,
 alternatives and repetition are supported. A class such as \d includes every non-ASCII character. With any other syntax,
-such as flags, word boundaries or lookaround, the field counts as an arbitrary string.
+such as flags, word boundaries or lookaround, the field is treated as an arbitrary string.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ An index key consists of fields. The value of a field is known if the update set
 compares it with a constant. Any other field can have any value. For each index key that an update affects, the plan
 must know three things: the values of the fields in the key strings, the values of the fields that decide whether the
 item is in the index, and whether the other fields have a value. A parameter whose annotation excludes None is known to
-have a value. If the plan does not know one of these things, the index would become stale, which is a fault. If an item
-stays in the index under the same key, the update does not write the key.
+have a value. If one of these things is unknown, the index could become stale, which is a fault. If an item stays in the
+index under the same key, the update does not write the key.
 
 A query on a local index can also return attributes that the index does not project: DynamoDB fetches the whole item
 from the table and charges for that read. A global index does not support this. A filter cannot use an attribute that

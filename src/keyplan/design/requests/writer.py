@@ -1,7 +1,7 @@
 """A writer of expressions with placeholders. An expression is built once per pattern, and its values are computed for
 each call.
 
-Every name is replaced by a placeholder, so reserved words are not a problem. Placeholders are named after their
+Every name is replaced by a placeholder, so attribute names can be reserved words. Placeholders are named after their
 attribute or value, which keeps requests readable.
 """
 

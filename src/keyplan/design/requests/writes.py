@@ -1,7 +1,7 @@
 """Request builders for puts, updates, deletes and condition checks, and the condition of each write.
 
-The condition tests whether the item exists, whether it has expired, and whether it has the expected version. Writes and
-reads treat an item whose expiry time has passed as deleted, because DynamoDB can take several days to delete it.
+The condition tests whether the item exists, whether it has expired, and whether it has the expected version. Reads and
+writes treat an item as deleted after its expiry time, because DynamoDB can take several days to delete it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Types of canonical values, with their equality and order.
 
-Canonical values are the wire JSON, with binary values as canonical base64 text.
+A canonical value is a value in JSON wire form, with binary values as canonical base64 text.
 """
 
 from __future__ import annotations

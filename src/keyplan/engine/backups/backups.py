@@ -17,7 +17,7 @@ table with point-in-time recovery is deleted, the engine creates a system backup
     items, size_bytes  number and total size of the rows, known when the backup is ready
 
 Source: developer guide, "Backup and restore for DynamoDB". The format of ARNs, the order of lists and the states of
-backups follow observations of the service in October 2026.
+backups were observed in DynamoDB in October 2026.
 """
 
 from __future__ import annotations

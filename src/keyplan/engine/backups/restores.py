@@ -7,7 +7,7 @@ deletion protection or table class of its source. Index overrides select indexes
 and can rename them. An empty list omits all indexes.
 
 Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup. The checks and their
-order follow observations of the service in October 2026.
+order were observed in DynamoDB in October 2026.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ The sweep uses small write transactions. After each transaction, it pauses for a
 writers wait only briefly. Items are read before a transaction, so that their pages are in memory and the transaction
 does not wait for the disk. The transaction reads each item again, because its expiry time may have changed. An
 unreadable item is kept, and the sweep raises an error after all other items have been processed. These deletions update
-indexes and streams like any other deletion, but consume no capacity. Their stream records identify the service as the
-deleter. Items that expired more than five years ago are kept, as in DynamoDB, because such times are probably mistakes.
+indexes and streams like any other deletion, but consume no capacity. Their stream records show that the service deleted
+the items. Items that expired more than five years ago are kept, as in DynamoDB, because such times are probably
+mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
 """

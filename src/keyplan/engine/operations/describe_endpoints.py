@@ -1,4 +1,4 @@
-"""DescribeEndpoints: return the service endpoint for the engine's Region."""
+"""DescribeEndpoints: return the endpoint of the service for the engine's Region."""
 
 from __future__ import annotations
 

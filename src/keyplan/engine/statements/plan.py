@@ -2,7 +2,7 @@
 
 Each branch of an OR that specifies a partition key becomes a query. If an OR or IN specifies several sort keys for the
 same partition key, each of them becomes a separate query. Sources: developer guide, "PartiQL select statements for
-DynamoDB", the *condition* parameter; the service's error messages for overlapping or too many "decomposed read
+DynamoDB", the *condition* parameter; DynamoDB's error messages for overlapping or too many "decomposed read
 operations".
 """
 

@@ -8,7 +8,7 @@ A shard iterator is an opaque string with the position of the next records in a 
     <stream ARN>|1|<base64 of: shard, position, creation time, whether it is at the horizon, check>
 
 The check is a digest of the ARN and the other values. It is used to detect truncated or altered strings. The values are
-not secret, because a client with access to the stream can read all of it.
+not secret, because a client with access to the stream can read all of them.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """

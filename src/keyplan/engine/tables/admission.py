@@ -1,8 +1,7 @@
 """Checks whether a table can be changed while other changes are in progress.
 
-The service reports the state that prevents a change, with specific rules for each kind of change. If `state_delay_s` is
-0, the only change that takes time is the backfill of an index. These rules were observed on the service in October
-2026.
+DynamoDB reports the state that prevents a change, and has specific rules for each kind of change. If `state_delay_s` is
+0, the only change that takes time is the backfill of an index. These rules were observed in DynamoDB in October 2026.
 """
 
 from __future__ import annotations

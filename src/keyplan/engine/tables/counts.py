@@ -4,7 +4,7 @@ The store counts the rows of a tree (a sorted set of rows) by reading all of the
 is therefore cached for twenty times the duration of the count. Up to 100,000 rows are counted in the thread of the
 caller. A larger tree takes seconds to count. Therefore, a background thread counts it, and the caller receives the
 previous result. Until the first count has ended, the result is an estimate based on the number of the newest row. A
-write transaction uses cached results of any age, because other writers would have to wait during a count. The service
+write transaction uses cached results of any age, because other writers would have to wait during a count. DynamoDB
 updates its counts about every six hours.
 """
 

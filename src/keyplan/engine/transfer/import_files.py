@@ -8,7 +8,7 @@ skipped. In both cases, one error is counted.
                    other attributes are strings
 
 Sources: developer guide, "Amazon S3 import formats for DynamoDB" and "Import format quotas and validation"; the
-handling of malformed lines was observed on the service in 2026.
+handling of malformed lines was observed in DynamoDB in 2026.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import, so that the import can continue after a crash. If several items have the
 others.
 
 Sources: developer guide, "DynamoDB data import from Amazon S3: how it works" and "Import format quotas and validation";
-API reference. Details that are not in the guide follow observations of the service in 2026.
+API reference. Details that are not in the guide were observed in DynamoDB in 2026.
 """
 
 from __future__ import annotations
