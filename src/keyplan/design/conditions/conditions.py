@@ -220,7 +220,7 @@ class BetweenCondition(Condition):
 class InCondition(Condition):
     """A condition that tests whether an operand equals one of several choices.
 
-    If a choice is an Each, each value that a call passes for it is a choice.
+    An Each as a choice represents all values that a call passes for it.
     """
 
     operand: Operand

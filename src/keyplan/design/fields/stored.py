@@ -127,10 +127,10 @@ def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
 
 
 def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encoder:
-    """Return a function that encodes values of a value nested in a field of type `annotation`.
+    """Return a function that encodes values at a path inside a field of type `annotation`.
 
-    `parts` is the path of the value: names and list indexes. With `up`, timestamps are rounded up to the precision of
-    their storage format.
+    `parts` are the elements of the path: names and list indexes. With `up`, timestamps are rounded up to the precision
+    of their storage format.
     """
     stored: StoredAs | None = None
     for part in parts:

@@ -441,9 +441,7 @@ def index_holds_discriminator(plan: Plan) -> bool:
 
 
 def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
-    """Return the entities whose items a query or scan can read. They include the plan's own entities and other entities
-    of the table.
-    """
+    """Return all entities of the table whose items a query or scan can read, including the plan's own entities."""
     declared = plan.siblings or plan.entities
     if plan.index is None:
         return declared

@@ -186,7 +186,7 @@ class Plan:
     steps: tuple[Plan, ...] = ()
     """The plans of the writes in a transaction."""
     repeats: tuple[Source, ...] = ()
-    """For each step of a transaction, the each(...) whose values the step is repeated for, or None for a step that runs
+    """For each step of a transaction, the each(...) for whose values the step is repeated, or None for a step that runs
     once.
     """
     faults: tuple[Fault, ...] = ()

@@ -185,8 +185,8 @@ def _not_leading(
 
 
 def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
-    """Return a plan with a fault if the sort keys of the pattern's entities differ so that the condition would select a
-    different range for each entity.
+    """Return a plan with a fault if the sort keys of the pattern's entities differ in such a way that the condition
+    would select a different range for each entity.
 
     Otherwise, return None.
     """

@@ -57,7 +57,7 @@ class Branch:
 
 
 def compile_branches(update: Update, names: Names) -> dict[str, Branch]:
-    """Map each top-level attribute that an update changes to its change."""
+    """Map the name of each top-level attribute that an update changes to the change."""
     root = Branch()
     for action in actions_of(update):
         branch = root

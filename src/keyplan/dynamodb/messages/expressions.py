@@ -108,7 +108,7 @@ def clause_operand_type(clause: str, type_code: str) -> str:
 
 
 def type_name_invalid(parameter: str, name: str) -> str:
-    """Return the message for an attribute_type function with an unknown type.
+    """Return the message for a call to attribute_type with an unknown type.
 
     For PartiQL statements, the message lists the types in a different order.
     """

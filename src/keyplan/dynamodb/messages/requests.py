@@ -88,8 +88,8 @@ def detected(faults: Sequence[str]) -> str:
 
 
 def enveloped(message: str) -> str:
-    """Return a message with a prefix, which PutItem, UpdateItem and DeleteItem add to the messages of errors that are
-    found before the table is read.
+    """Add to a message the prefix that PutItem, UpdateItem and DeleteItem use for errors that are found before the
+    table is read.
     """
     return message if _DETECTED.match(message) else ENVELOPE + message
 

@@ -325,8 +325,9 @@ index_units_unwanted: Template1 = (
 
 
 def maximum_unwanted(member: str, index: str | None = None) -> str:
-    """Return the message for a new table in provisioned mode for which, or for one of whose indexes, the request sets a
-    maximum on-demand throughput.
+    """Return the message for a maximum on-demand throughput in a request that creates a table in provisioned mode.
+
+    `index` is the name of the index with the maximum, or None for the table.
     """
     of_index = "" if index is None else f" for index: {index}"
     return (

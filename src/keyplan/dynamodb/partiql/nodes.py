@@ -258,8 +258,8 @@ def equalities(
 ) -> tuple[dict[str, Term], Term | None]:
     """Split a condition into the equality comparisons of the attributes in `names` and the rest of the condition.
 
-    Return the compared terms by attribute name, and the rest. Only conditions that are joined by AND are split. Raises
-    ValidationError if an attribute must equal two different values. If `several` is True, the first value is returned
+    Return the compared terms by attribute name, and the rest. Only conditions that are joined by AND are split. If an
+    attribute must equal two different values, ValidationError is raised. With `several`, the first value is returned
     instead, and the other comparison becomes part of the rest.
     """
     equal: dict[str, Term] = {}

@@ -98,7 +98,8 @@ class _Placeholders:
 
 
 def condition(term: Term, values: Values) -> StatementCondition:
-    """Translate a condition of a PartiQL statement to a condition expression, and return it compiled and checked.
+    """Translate a condition of a PartiQL statement to a condition expression, and return the compiled and checked
+    expression.
 
     Raises ValidationError if the condition is invalid.
     """
@@ -266,7 +267,8 @@ def _operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
 
 
 def update(changes: Sequence[Assignment | Removal], values: Values) -> StatementUpdate:
-    """Translate the changes of a PartiQL statement to an update expression, and return it compiled and checked.
+    """Translate the changes of a PartiQL statement to an update expression, and return the compiled and checked
+    expression.
 
     Raises ValidationError if a change is invalid.
     """

@@ -1,4 +1,4 @@
-"""Backfills: they add existing items to new global indexes and to time to live, and copy rows for backups and restores.
+"""Functions that add existing items to new global indexes and to time to live, and copy rows for backups and restores.
 
 Rows are stored in trees, which are sorted sets of rows. After a table change is committed, every write maintains the
 new tree. The backfill adds existing items in chunks. Each chunk is read and written in one transaction, so entries
