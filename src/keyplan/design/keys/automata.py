@@ -62,8 +62,8 @@ class AutomatonBuilder:
         """Append the words of a language that a delimiter can follow without ambiguity.
 
         Two kinds of words are excluded: words that contain the delimiter or a character in `barred`, and words whose
-        last characters would form the delimiter together with its first characters, so that a parser would end the word
-        too early.
+        last characters, followed by the first characters of the delimiter, form the delimiter. A parser would end such
+        a word too early.
         """
         builder = AutomatonBuilder(barred | CharSet.of(delimiter) if len(delimiter) == 1 else barred)
         builder.add(language)

@@ -112,7 +112,7 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
 
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields in those attributes of an index key that exist only for the index."""
+    """Return the fields of those index key attributes that exist only for the index."""
     return {name for part in entity.index_only_attributes(bound) for name in part.fields}
 
 

@@ -310,7 +310,7 @@ class MeteredCall:
         return None if place is None or self._consistent(*place) else self._time_s
 
     def note(self, throttle: Throttle | None, tree: Tree, key: bytes, size: int, now: float, *, spanned: bool) -> None:
-        """Record a row that was read and its size in bytes.
+        """Record a row that was read. `size` is its size in bytes.
 
         `spanned` is True for a row of a Query or Scan, whose capacity `charge_spans` consumes at the end of the page.
         For any other row, the capacity is consumed immediately. If it is not available,
