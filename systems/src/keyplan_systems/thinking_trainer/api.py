@@ -56,7 +56,7 @@ router = api_router()
 
 
 class Body(BaseModel):
-    """Base class of request bodies, whose JSON names are camelCase. Unknown fields are rejected."""
+    """Base class of request bodies. Their JSON names are in camelCase, and unknown fields are rejected."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
@@ -178,7 +178,7 @@ def in_progress(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextT
 
 @router.get("/attempts/{attempt_id}", tags=["attempts"])
 def attempt(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Return an attempt of the caller."""
+    """Return one of the caller's attempts."""
     return _attempt(uses.attempt(_user(caller), attempt_id))
 
 
@@ -190,7 +190,9 @@ def save(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str
 
 @router.post("/attempts/{attempt_id}/resume", tags=["attempts"])
 def resume(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Resume an attempt in progress. It is abandoned after 24 hours without a change, and this period starts again."""
+    """Resume an attempt in progress. This restarts the 24 hours without a change after which an attempt is
+    abandoned.
+    """
     return _attempt(uses.resume(_user(caller), attempt_id))
 
 

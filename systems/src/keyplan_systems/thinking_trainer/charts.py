@@ -29,8 +29,8 @@ _PNG_DOTS_PER_INCH = 100
 
 
 def progress_table(history: Sequence[Profile]) -> Table:
-    """Return a table with one row per dimension, which contains the latest values of the dimension and one bar for each
-    of the 30 most recent profiles.
+    """Return a table with one row per dimension. Each row contains the latest values of the dimension and one bar for
+    each of the 30 most recent profiles.
 
     `history` is sorted oldest first. Raises ValueError if it is empty, out of order, or contains profiles of several
     users.

@@ -102,8 +102,8 @@ class Service:
         return self._write(attempts.save(attempt, answers, self._now()), attempt)
 
     def resume(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Resume an attempt. It is abandoned after 24 hours without a change, and this period starts again. Raises
-        AttemptClosed unless the attempt is in progress.
+        """Resume an attempt in progress. This restarts the 24 hours without a change after which an attempt is
+        abandoned. Raises AttemptClosed unless the attempt is in progress.
         """
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.resume(attempt, self._now()), attempt)

@@ -1,4 +1,6 @@
-"""The REST API, built with FastAPI: verified tokens, a uniform error format, health checks and OpenAPI."""
+"""The REST API of the to-do system, built with FastAPI. It verifies tokens, and provides a uniform error format, health
+checks and an OpenAPI document.
+"""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ _USER_ID: TypeAdapter[str] = TypeAdapter(UserId)
 
 
 def person_of(caller: Caller) -> Person:
-    """Return the user that the caller's token identifies. The user's name is the name claim, the user name claim or the
-    email claim, whichever is present first.
+    """Return the user that the caller's token identifies. The user's name is the first claim that is present among the
+    name, the user name and the email address.
 
     Raises `Problem` with status 401 if the subject is not a valid user ID.
     """
@@ -80,8 +80,8 @@ def request_of(
 ) -> Request:
     """Return the service's `Request` for an HTTP request.
 
-    It contains the idempotency key and a fingerprint. The fingerprint is computed from the method, path, body and
-    expected version, and shows whether a request with the same key is the same request.
+    It contains the idempotency key and a fingerprint of the method, path, body and expected version. The fingerprint
+    shows whether the key is reused for a different request.
     """
     return Request(person.user_id, key, fingerprint(http.method, http.url.path, [body, seen_version]))
 

@@ -203,7 +203,7 @@ class UserAnswer(BaseModel):
 
 
 class UserPage(BaseModel):
-    """A page of users. `unreadable` has the same meaning as in a page of tasks."""
+    """A page of users. If unreadable items were omitted, `unreadable` is their number."""
 
     model_config = _example({"users": [USER_EXAMPLE], "cursor": None})
 

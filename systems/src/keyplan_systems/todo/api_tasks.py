@@ -141,7 +141,8 @@ def _add_reads(router: APIRouter, service: Service) -> None:
 def _add_one(router: APIRouter, service: Service) -> None:
     """Add the routes for a single task and for the tasks below a user's path.
 
-    These routes must be added after all other routes below /tasks, because the path /tasks/{task_id} matches any word.
+    These routes must be added after all other routes below /tasks, because /tasks/{task_id} also matches the paths of
+    those routes.
     """
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="Get a task")

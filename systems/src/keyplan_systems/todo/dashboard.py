@@ -61,10 +61,12 @@ class Figures:
     created: list[float]
     finished: list[float]
     hours: list[float | None]
-    """Median completion time in hours for each of the `days`, or None if no task was completed on the day."""
+    """Median completion time in hours for each day in `days`. The value is None for a day on which no task was
+    completed.
+    """
     weeks: list[date]
     categories: list[tuple[str, list[float]]]
-    """The most frequent categories, each with the number of new tasks in each of the `weeks`."""
+    """The most frequent categories, each with the number of tasks that were created in each week of `weeks`."""
 
 
 class Dashboard:

@@ -1,7 +1,7 @@
 """The design of the to-do system: one table with four indexes by user, its access patterns and its load.
 
-The table, keys and key formats are those of the published design that the system implements, whose requirements are
-listed in `TRACE.md`. The differences are:
+The table, keys and key formats are those of the published design that the system implements. `TRACE.md` lists the
+requirements of that design. The differences are:
 
 * `expiration_timestamp` is the TTL attribute of all entities, because a table has only one TTL attribute.
 * An email address is reserved by a uniqueness guard item, which is written and deleted in one transaction with its
@@ -11,8 +11,8 @@ listed in `TRACE.md`. The differences are:
 * Users and tasks have a version, so that an item is replaced only if it is unchanged since it was read.
 * An index key exists only while its field has a value. For example, a task without a due date is not in the lists by
   due date.
-* Exact values are queried with begins_with, and ranges end after their last day, because every sort key ends with the
-  ID of the task.
+* Every sort key ends with the ID of the task. Therefore queries for an exact value use begins_with, and a range of
+  due dates ends after all keys of its last day.
 * Only pending or in-progress tasks can be overdue. Tasks are counted in an index instead of with a scan.
 * Bulk changes are conditional writes of individual tasks, because a batch would overwrite concurrent changes.
 * A deletion job is a separate item, so that an interrupted deletion continues.
@@ -43,7 +43,7 @@ from keyplan import (
 from keyplan_systems.todo.entities import Deletion, Idempotency, Priority, Status, Task, User, app
 
 FEW = Claim("1-5 RCU", "access pattern table")
-"""The cost that the published design states for several access patterns, which the measurements confirm.
+"""The cost that the published design states for several access patterns. The measurements confirm it.
 
 The README compares the other published costs with measured costs.
 """
@@ -104,31 +104,31 @@ def tasks_by_status(user_id: str) -> KeyCondition:
 
 @app.query(Task, index="GSI1", rate=Rate(average=10, peak=100), claims=FEW, expected_items=25)
 def tasks_with_status(user_id: str, status: Status) -> KeyCondition:
-    """Fetch the tasks of a user with a status, such as completed tasks."""
+    """Fetch a user's tasks with a given status, such as completed tasks."""
     return pk(user_id=user_id).sk(status=status)
 
 
 @app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
 def tasks_by_due_date(user_id: str) -> KeyCondition:
-    """Fetch all tasks of a user with due dates, earliest first."""
+    """Fetch all of a user's tasks that have a due date, earliest first."""
     return pk(user_id=user_id)
 
 
 @app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=5)
 def tasks_due_on(user_id: str, day: date) -> KeyCondition:
-    """Fetch the tasks of a user that are due on a date."""
+    """Fetch a user's tasks that are due on a given date."""
     return pk(user_id=user_id).sk(due_date=day)
 
 
 @app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
 def tasks_due_between(user_id: str, first: date, last: date) -> KeyCondition:
-    """Fetch the tasks of a user in a range of due dates, including both days."""
+    """Fetch a user's tasks that are due in a range of dates, including the first and the last date."""
     return pk(user_id=user_id).sk.between(due_date=(first, last))
 
 
 @app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=5, expected_scanned=40)
 def overdue_tasks(user_id: str, today: date) -> KeyCondition:
-    """Fetch the overdue tasks of a user, which are due before today and pending or in progress."""
+    """Fetch a user's overdue tasks, which are due before today and pending or in progress."""
     is_open = F.status.is_in(Status.PENDING, Status.IN_PROGRESS)
     return pk(user_id=user_id).sk.lt(due_date=today).filter(is_open)
 
@@ -141,7 +141,7 @@ def tasks_by_priority(user_id: str) -> KeyCondition:
 
 @app.query(Task, index="GSI3", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
 def tasks_with_priority(user_id: str, priority: Priority) -> KeyCondition:
-    """Fetch the tasks of a user with a priority. To list all tasks by urgency, run one query for each priority."""
+    """Fetch a user's tasks with a given priority. To list all tasks by urgency, run one query for each priority."""
     return pk(user_id=user_id).sk(priority=priority)
 
 
@@ -153,19 +153,19 @@ def tasks_by_category(user_id: str) -> KeyCondition:
 
 @app.query(Task, index="GSI4", rate=Rate(average=5, peak=50), claims=FEW, expected_items=10)
 def tasks_in_category(user_id: str, category: str) -> KeyCondition:
-    """Fetch the tasks of a user in a category."""
+    """Fetch a user's tasks in a given category."""
     return pk(user_id=user_id).sk(category=category)
 
 
 @app.count(Task, index="GSI1", rate=Rate(average=1), expected_items=25)
 def count_with_status(user_id: str, status: Status) -> KeyCondition:
-    """Count the tasks of a user with a status."""
+    """Count a user's tasks with a given status."""
     return pk(user_id=user_id).sk(status=status)
 
 
 @app.count(Task, index="GSI3", rate=Rate(average=1), expected_items=25)
 def count_with_priority(user_id: str, priority: Priority) -> KeyCondition:
-    """Count the tasks of a user with a priority."""
+    """Count a user's tasks with a given priority."""
     return pk(user_id=user_id).sk(priority=priority)
 
 
@@ -316,7 +316,9 @@ def deletions() -> KeyCondition:
 
 @app.check(User)
 def user_is_leaving(user_id: str, since: datetime) -> ItemWrite:
-    """Check that the user's deletion started at this time, so that a user who was created again is not affected."""
+    """Check that the user's deletion started at the time `since`, so that a user who was created again is
+    not affected.
+    """
     return item(user_id=user_id).condition(F.deleting_since == since)
 
 
@@ -328,7 +330,7 @@ def remove_task(user_id: str, task_id: str) -> ItemWrite:
 
 @transaction(rate=Rate.monthly(200), expected_items=51)
 def remove_tasks(user_id: str, since: datetime, task_ids: UpTo50) -> list[WriteCall[Any]]:
-    """Delete some tasks of a user who is being deleted."""
+    """Delete up to 50 tasks of a user who is being deleted."""
     return [user_is_leaving(user_id, since), remove_task(user_id, each(task_ids))]
 
 

@@ -21,7 +21,7 @@ URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 """Priorities in order of urgency. The index sorts them alphabetically."""
 
 MOST_DAYS_KEPT = 36_500
-"""Maximum number of days for which completed tasks can be kept. It is a hundred years, so that expiry dates
+"""Maximum number of days for which completed tasks can be kept. The limit of 100 years ensures that all expiry dates
 are valid.
 """
 
@@ -44,7 +44,7 @@ class Policy:
 
 
 def utc_now(clock: Clock) -> datetime:
-    """Return the current time in whole seconds, which is the precision of stored times."""
+    """Return the current time, truncated to whole seconds, which is the precision of stored times."""
     return datetime.fromtimestamp(int(clock.now()), UTC)
 
 
@@ -61,10 +61,10 @@ def new_task_id(clock: Clock) -> str:
 def stored_email(address: str) -> str:
     """Return the normalized form of an email address, in which addresses are stored and compared.
 
-    It is in lower case, with the domain in one of its possible spellings. The domain is lowercased without case
-    folding, because faß.example and fass.example are two different domains. Raises InvalidError if the address is
-    invalid or its normalized form is too long. The normalized form can be longer, because some letters are converted to
-    several.
+    In this form, the address is in lower case, and all spellings of an internationalized domain are the same. The
+    domain is lowercased without case folding, because faß.example and fass.example are two different domains. Raises
+    InvalidError if the address is invalid or its normalized form is too long. The normalized form can be longer than
+    the address, because some letters are converted to several.
     """
     try:
         validated = validate_email(address.strip(), check_deliverability=False)

@@ -6,9 +6,9 @@ after a crash or by a second consumer, the lake recognizes them by their sequenc
 for each shard, so that consumers with the same checkpoints share the shards.
 
 The stream drops records after 24 hours. Therefore the feed rebuilds the lake from the whole table or from a given
-export in three cases: before the first record, if records were trimmed before they were read, and if the stream was
-disabled for a while. Changes since the start of that read, or changes in the newly enabled stream, are then applied to
-the rebuilt lake.
+export in three cases: before it reads the first record, if records were trimmed before they were read, and if the
+stream was disabled for a while. Changes since the start of the scan or export, or all changes in the newly enabled
+stream, are then applied to the rebuilt lake.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ CONSUMER = "todo-lake"
 BATCH_RECORDS = 5_000
 """Maximum number of stream records per write to the lake."""
 SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
-"""Number of seconds after a read of a shard in which the stream cannot trim unread records."""
+"""Time in seconds after a read of a shard during which the stream certainly has not trimmed any unread records."""
 CLOCKS_DIFFER = timedelta(minutes=5)
-"""Maximum time by which this clock may be ahead of the service's clock, which dates the changes.
+"""Maximum time by which the local clock may be ahead of the service's clock, which determines the times of changes.
 
-The changes that are dated up to this time before a read of the table are applied again to the result of the read. This
-is harmless, because the last change of an item contains its whole state. A missing change would be harmful.
+Changes that happened up to this time before a read of the table are applied again to the result of the read. This is
+harmless, because the last change of an item contains its whole state. A missing change would be harmful.
 """
 
 LAST_SEQUENCE = "9" * SEQUENCE_DIGITS

@@ -19,7 +19,9 @@ from keyplan_systems.web.request_context import omit_unreadable
 Order = Literal["created", "status", "due_date", "priority", "category", "urgency"]
 
 _READS_AT_MOST = 40
-"""Maximum number of requests to the table for one page of a list, if most of the tasks do not match the filter."""
+"""Maximum number of read requests for one page of a filtered list. The limit is reached only if few tasks match the
+filter.
+"""
 
 _ORDERS = {
     "created": design.tasks_of_user,
@@ -32,7 +34,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class TaskSelection:
-    """The filter criteria for a list of tasks, and its order. A criterion that is None matches all tasks."""
+    """The filter criteria and the order of a list of tasks. A criterion that is None matches all tasks."""
 
     status: Status | None = None
     priority: Priority | None = None
@@ -47,7 +49,9 @@ class TaskSelection:
     """
 
     def call(self, user_id: str) -> Call[Page[Task]]:
-        """Return the query that returns tasks in the requested order and reads the fewest tasks that do not match."""
+        """Return the query that returns tasks in the requested order and reads as few non-matching tasks as
+        possible.
+        """
         return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
 
     def _due(self, user_id: str) -> Call[Page[Task]] | None:

@@ -43,7 +43,7 @@ class Tasks:
         return task
 
     def read_several(self, user_id: str, task_ids: Sequence[str]) -> list[Task]:
-        """Return those tasks with the given IDs that exist, in the order of the IDs."""
+        """Return the existing tasks among the given IDs, in the order of the IDs."""
         tasks = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
         return [task for task in tasks if task is not None]
 

@@ -120,7 +120,7 @@ class Users:
         return self._idempotency.answer(request, work)
 
     def delete(self, request: Request, user_id: str) -> Answer:
-        """Start the deletion of the caller's user. After that, writes of the user are rejected, and a job deletes the
+        """Start the deletion of the caller's user. After that, the user's writes are rejected, and a job deletes the
         tasks.
         """
 

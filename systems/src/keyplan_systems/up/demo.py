@@ -89,7 +89,7 @@ def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
 
 
 def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
-    """Run the demo of each system in a browser. Raises UpError if it fails.
+    """Run the demo of each system in a browser. Raises UpError if a demo fails.
 
     The windows of the last system stay open until the user closes them.
     """

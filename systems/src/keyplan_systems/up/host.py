@@ -34,7 +34,7 @@ from keyplan_systems.web.sign_in import SampleSignIn, SignIn
 from keyplan_systems.web.tokens import TokenVerifier
 
 _API_DOCS: Final = ("/docs", "/redoc", "/openapi.json", "/schema.graphql")
-"""Paths, relative to a system's path, at which the system documents its API."""
+"""Paths of a system's API documentation, relative to the system's path."""
 
 _log = logging.getLogger("keyplan_systems.up")
 

@@ -97,8 +97,8 @@ class Settings:
     client_id: str | None = None
     """ID of this server as a client of the issuer. It is used for sign-in to the web pages."""
     public_url: str | None = None
-    """URL at which browsers reach the server, for example through a proxy. If it is None, it is the address at which
-    the server listens.
+    """URL at which browsers reach the server, for example through a proxy. If None, the address at which the server
+    listens is used.
     """
 
 

@@ -1,6 +1,8 @@
-"""Determines the name under which a process reads streams. The name belongs to the data folder that the process uses.
+"""Determines the name under which a process reads streams. The name is derived from the lock file in the process's data
+folder.
 
-After a restart, the process gets the same name, so that it can continue the leases of a process that was killed.
+After a restart, the process gets the same name, so it can immediately continue with the leases that it held before,
+even if it was killed.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from keyplan_systems.web.system import UnfinishedError, Worker
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _UP_TO_DATE_S = 5.0
-"""Time in seconds for which a worker counts as up to date after a run in which it had no pending tasks. The worker's
-pause between runs is added to this time.
+"""Time in seconds for which a worker is considered up to date after a run in which it had no pending tasks. The
+worker's pause between runs is added to this time.
 """
 _UNFINISHED_PAUSE_S = 5.0
-"""Maximum pause in seconds after a run in which only some tasks failed. It is short, because the other tasks can be
+"""Maximum pause in seconds after a run in which only some tasks failed. It is short, because other tasks can still be
 completed.
 
 If the worker's normal pause between runs is longer, that pause is the maximum.
@@ -33,15 +33,17 @@ class State:
 
     worker: Worker
     done: int = 0
-    """Number of tasks that the worker has completed since the start."""
+    """Number of tasks that the worker has completed since it was started."""
     failures: int = 0
     """Number of consecutive runs that failed."""
     is_unfinished: bool = False
-    """Whether only some of the tasks failed in the last run."""
+    """Whether some tasks failed in the last failed run, but others could be completed."""
     last_error: str = ""
     """Class of the last error. The error's message is written only to the log, because it can contain stored values."""
     caught_up_s: float | None = None
-    """Time in epoch seconds at which the worker last had no pending tasks, or None if this has never been the case."""
+    """Time in epoch seconds at which the worker last had no pending tasks, or None if it has had pending tasks ever
+    since it was started.
+    """
 
 
 @dataclass
@@ -65,8 +67,8 @@ class Workers:
             self._threads.append(thread)
 
     def lag_s(self, state: State) -> float | None:
-        """Return the time in seconds by which a worker is behind. It is 0 if the worker is up to date, and None if the
-        worker has never been up to date.
+        """Return the time in seconds since the worker last had no pending tasks. The result is 0 if the worker is up to
+        date, or None if it has had pending tasks ever since it was started.
         """
         if state.caught_up_s is None:
             return None
@@ -117,7 +119,7 @@ class Workers:
 def _log_failure(error: Exception, state: State) -> None:
     """Log an error of a worker with its traceback.
 
-    If the error means that the endpoint does not support an operation, only the message is logged.
+    If the error occurred because the endpoint does not support an operation, the traceback is omitted.
     """
     about = {"worker": state.worker.name, "failures": state.failures}
     if getattr(error, "code", None) == UnknownOperationError.code:

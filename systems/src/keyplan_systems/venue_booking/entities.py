@@ -36,7 +36,7 @@ venue = Table(
 
 
 class LetterScope(StrEnum):
-    """Whether a counter counts the emails that a user triggered or the emails to an address."""
+    """The scope of an email counter: the emails that a user triggered, or the emails to an address."""
 
     USER = "USER"
     ADDRESS = "ADDRESS"

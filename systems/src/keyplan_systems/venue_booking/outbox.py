@@ -40,9 +40,9 @@ from keyplan_systems.web.system import UnfinishedError
 logger = logging.getLogger(__name__)
 
 KEPT: Final = timedelta(days=30)
-"""Time for which an email is kept in the outbox after it was sent."""
+"""Time for which an email is kept in the outbox after it was sent or abandoned."""
 OVERDUE: Final = timedelta(minutes=10)
-"""Age from which an unsent email is overdue, so that `send_overdue` sends it."""
+"""Age at which an unsent email becomes overdue and is sent by `send_overdue`."""
 _MAX_HISTORY: Final = 500
 """Maximum length of a stored failure reason in characters."""
 

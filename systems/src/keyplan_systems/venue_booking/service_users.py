@@ -137,7 +137,9 @@ class Users:
         return Step(changed, call, is_done=partial(self._is_stored, changed))
 
     def _changed_with_claim(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
-        """Change the other fields of the profile and claim the new email address, in one transaction."""
+        """Return the operation that changes the other fields of the profile and claims the new email address, in one
+        transaction.
+        """
         check_version(known_version, user.version)
         assert change.email is not None, "the change has an address"
         code = self._code(user.user_id, user.name, user.language, change.email)

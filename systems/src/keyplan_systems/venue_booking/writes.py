@@ -84,7 +84,7 @@ def use_code(user_id: str, claim_id: str) -> ItemWrite:
 
 @venue.update(LetterCountItem, upsert=True)
 def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
-    """Count an email from a user or to an address, if the daily limit is not reached."""
+    """Count an email that a user triggers, or an email to an address, if the daily limit is not reached."""
     below = F.letters.missing() | (F.letters < allowed)
     key = item(scope=count.scope, subject=count.subject, day=count.day)
     return key.condition(below).add(letters=1).set(expires_at=count.expires_at)
@@ -197,7 +197,7 @@ def add_payment(payment: PaymentItem) -> ItemWrite:
 
 @venue.put(LockCodeItem)
 def put_lock_code(code: LockCodeItem) -> ItemWrite:
-    """Store a lock code for an event, which replaces an earlier code."""
+    """Store a lock code for an event, replacing any earlier code."""
     return item(code)
 
 

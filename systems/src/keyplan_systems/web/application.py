@@ -40,8 +40,8 @@ def web_application(
 
     Its documentation pages at /docs and /redoc do not load files from other hosts. If a verifier is given, the requests
     of each user are limited according to KEYPLAN_REQUEST_LIMIT. Middleware that a system adds to the application runs
-    outside the request middleware, so responses from that middleware do not have a request ID. Raises ValueError for a
-    malformed limit.
+    outside the request middleware, so responses that it sends itself do not have a request ID. Raises ValueError if the
+    limit is malformed.
     """
     app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=ERROR_RESPONSES)
     app.router.route_class = LazyRoute

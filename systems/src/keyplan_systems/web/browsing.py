@@ -1,4 +1,4 @@
-"""Support for routes that return web pages: the signed-in user, forms, and error pages.
+"""Support for routes that return web pages. It provides the signed-in user, submitted forms, and error pages.
 
     router = page_router()
 

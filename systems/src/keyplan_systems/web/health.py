@@ -91,7 +91,7 @@ async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
 
 
 def hide_details(scope: Scope) -> None:
-    """Restrict the health response to this request to the status. The restriction is applied by `health_answer`."""
+    """Restrict the response to this health request to the status. `health_answer` omits all other members."""
     scope.setdefault("state", {})["hides_health_details"] = True
 
 

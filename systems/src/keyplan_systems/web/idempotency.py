@@ -115,8 +115,8 @@ class IdempotencyKeys(ABC):
 
     @abstractmethod
     def check(self, work: Work, failed: TransactionFailedError) -> None:
-        """Raise the system's exception for a failed transaction, or return without an exception if the request should
-        be tried again.
+        """Raise the system's exception for a failed transaction, or return normally if the request should be tried
+        again.
 
         The last element of `failed.reasons` belongs to the write that stores the response.
         """
@@ -132,7 +132,8 @@ class IdempotencyKeys(ABC):
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Return the stored response to a request, or execute the request and return the new response.
 
-        Raises the exceptions of the subclass if the request is rejected, and RunError if the database fails.
+        If the request is rejected, raises the exception that the subclass defines for the reason. Raises RunError if
+        the database fails.
         """
         answer = self.stored_answer(request)
         if answer is not None:
@@ -187,7 +188,7 @@ class IdempotencyKeys(ABC):
         raise self.busy()
 
     def now(self) -> datetime:
-        """Return the current time in whole seconds, which is the precision of the stored records."""
+        """Return the current time, truncated to whole seconds, which is the precision of the stored records."""
         return datetime.fromtimestamp(int(self._clock.now()), UTC)
 
     def _back_off(self, attempt: int) -> None:

@@ -103,8 +103,8 @@ class RequestMiddleware:
 
 
 class _Sender:
-    """A wrapper of `send` that records the status of the response and adds headers for the request ID, the number of
-    omitted items, caching and security.
+    """A wrapper around `send` that records the status of the response and adds headers for the request ID, the number
+    of omitted items, caching and security.
 
     A response without Cache-Control and without an entity tag gets `no-store`, because it is intended only for its
     caller. Caches treat a response as private only if the request has an Authorization header, which not every
@@ -137,7 +137,9 @@ class _Sender:
 
 
 class _LimitedBody:
-    """A wrapper of `receive` that raises a `Problem` with status 413 if the request body exceeds the maximum size."""
+    """A wrapper around `receive` that raises a `Problem` with status 413 if the request body exceeds the
+    maximum size.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, limit_bytes: int) -> None:
         self._receive = receive

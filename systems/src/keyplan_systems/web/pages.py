@@ -55,14 +55,14 @@ SECURITY_HEADERS: Final = MappingProxyType(
         "Referrer-Policy": "no-referrer",
     }
 )
-"""Security headers that are added to all HTTP responses in which they are missing. Pages set their own
+"""Security headers that are added to every HTTP response that does not already contain them. Pages set their own
 Content-Security-Policy.
 """
 
 
 def add_security_headers(message: Message) -> None:
-    """If an ASGI message starts an HTTP response, add the security headers that are missing in it. Other messages stay
-    unchanged.
+    """If an ASGI message starts an HTTP response, add the security headers that it does not already contain. Other
+    messages are not changed.
     """
     if message["type"] not in ("http.response.start", "websocket.http.response.start"):
         return

@@ -57,8 +57,8 @@ def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of `allowed` requests per `window_s` seconds. It applies to each caller, and `per` says what a caller is,
-    such as "user".
+    """A limit of `allowed` requests per `window_s` seconds for each caller. `per` is the noun for a caller, such as
+    "user".
 
     Error messages contain `name` and `per`. `name` is also part of the keys of stored counters.
     """

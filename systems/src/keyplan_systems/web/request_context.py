@@ -67,7 +67,7 @@ def omit_unreadable(error: Exception) -> None:
 
 
 def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the given body of a list response. If items were omitted, it also contains their number as
+    """Return the body of a list response. If items were omitted from the list, the result also contains their number as
     `unreadable`.
     """
     notes = _notes.get()

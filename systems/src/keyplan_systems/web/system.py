@@ -76,7 +76,7 @@ class Worker:
     caller calls the function again without a pause.
     """
     every_s: float = 1.0
-    """Pause in seconds after a call of `run_once` that found no pending tasks."""
+    """Pause in seconds after a call to `run_once` that found no pending tasks."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Built:
     """The application that serves the system's API and pages. It is mounted under the system's name."""
     workers: tuple[Worker, ...]
     load_sample: Callable[[], None]
-    """Function that loads the sample data. Repeated calls change nothing."""
+    """Function that loads the sample data. Calling it again changes nothing."""
     close: Callable[[], None] = lambda: None
     """Function that releases the system's resources."""
 
@@ -110,7 +110,7 @@ class DemoStage:
     """Whether the systems keep running after the demo. If False, links to them are not printed."""
 
     def client(self, subject: str, **claims: Any) -> httpx.Client:
-        """Return an HTTP client that sends requests as the user `subject`. `claims` are the arguments of `token`."""
+        """Return an HTTP client that sends requests as the user `subject`. `claims` are passed to `token`."""
         headers = {"Authorization": f"Bearer {self.token(subject, **claims)}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 

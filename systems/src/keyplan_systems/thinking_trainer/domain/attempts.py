@@ -38,7 +38,7 @@ questions and the evaluation, they would exceed the maximum item size of 409,600
 """
 
 SILENCE = timedelta(hours=24)
-"""Time without changes after which an attempt in progress counts as abandoned."""
+"""Time without changes after which an attempt in progress is abandoned."""
 
 LONGEST_GRADING = timedelta(hours=1)
 """Upper bound on the duration of grading. Three requests to a slow model, with pauses between them, take
@@ -122,7 +122,7 @@ def is_attempt_id(text: str) -> bool:
 
 
 def new_attempt_id(chance: random.Random) -> str:
-    """Return a version 4 UUID from the random generator `chance`."""
+    """Return a version 4 UUID that is generated with the random generator `chance`."""
     return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 

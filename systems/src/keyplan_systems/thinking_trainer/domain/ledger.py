@@ -30,7 +30,9 @@ from .profiles import WINDOW, Profile, ScoredAttempt, profile_of, scored
 from .records import SCHEMA_VERSION, Record
 
 KEPT = 40
-"""Number of attempts in a ledger, which are the newest ones. A profile is computed from the last ten of them."""
+"""Maximum number of attempts in a ledger, which contains a user's newest attempts. A profile is computed from the ten
+newest of them.
+"""
 
 
 class Ledger(Record):

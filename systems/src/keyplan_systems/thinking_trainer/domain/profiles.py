@@ -103,8 +103,8 @@ class Profile(Record):
 
 
 class ScoredAttempt(Record):
-    """The part of a completed attempt that is needed for a profile: about 150 bytes, while an attempt has up to
-    300,000.
+    """The data of a completed attempt that is needed for a profile. It takes about 150 bytes, while an attempt takes up
+    to 300,000.
     """
 
     attempt_id: AttemptId
@@ -134,7 +134,8 @@ def scored(attempt: Attempt) -> ScoredAttempt:
 
 
 def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int) -> Profile:
-    """Return a user's profile, computed from up to ten newest attempts (`window`, oldest first).
+    """Return a user's profile, computed from `window`, which contains the user's ten newest attempts or fewer, oldest
+    first.
 
     `attempt_count` is the total number of attempts that the user has completed, including older ones.
     """

@@ -1,8 +1,8 @@
 """Versions of stored items, which are upgraded to the current form when they are read.
 
-A step is a pure function from the items of one version to those of the next. `STEPS` lists all of them by kind of item.
-When an item is read, the steps from its own version on are applied one after another. Nothing is written back: an item
-is stored in its new form when it is next written.
+An upgrade step is a pure function that converts an item of one version to the next version. `STEPS` lists the steps by
+type of item. When an item is read, all steps that start at its version or a later one are applied one after another.
+Nothing is written back: an item is stored in its new form when it is next written.
 
 Versions:
 

@@ -30,8 +30,8 @@ Each submission occupies one of the server's forty threads, which all requests s
 """
 
 PASSING_STATUSES = frozenset({408, 424, 429})
-"""HTTP status codes of temporary failures below 500: model timeout, model error, throttled, not ready. All codes from
-500 on are also temporary failures.
+"""HTTP status codes of temporary failures below 500: model timeout, model error, throttled, not ready. Codes of 500 and
+above also indicate temporary failures.
 
 Source: the errors of Converse in the Amazon Bedrock API reference.
 """

@@ -41,8 +41,8 @@ SCHEMA = pa.schema(
         ("view_type", pa.string()),
     ]
 )
-"""Columns of the bronze layer, which are the members of `Event`. Item images are in DynamoDB JSON, with numbers as
-strings.
+"""Columns of the bronze layer, which correspond to the attributes of `Event`. Item images are in DynamoDB JSON, with
+numbers as strings.
 """
 
 ORDER = [("stream", "ascending"), ("sequence", "ascending"), ("pk", "ascending"), ("sk", "ascending")]

@@ -26,11 +26,15 @@ RETENTION_S = 3600.0
 """Number of seconds for which a version can still be read after the next version was committed."""
 
 _UNFINISHED_S = 86_400.0
-"""Age in seconds from which an unfinished file is removed. By then, its writer must have been killed."""
+"""Age in seconds at which an unfinished file is removed. A file of this age is assumed to be left over from a killed
+writer.
+"""
 
 _FULL_BYTES = 32 * 1024 * 1024
 _FULL_ROWS = 500_000
-"""Number of rows from which a file is not merged with others. Merged files grow to about this size."""
+"""Number of rows at which a file counts as large and is no longer merged with others. Merged files grow to about this
+size.
+"""
 
 
 @dataclass(frozen=True, slots=True)

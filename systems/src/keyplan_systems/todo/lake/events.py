@@ -67,8 +67,8 @@ class Event:
 
 
 def position_of(stream: str, sequence: str) -> str:
-    """Return the position of an event as a string. In the order of their positions, the events of an item are in the
-    order in which they happened.
+    """Return the position of an event as a string. The events of an item, sorted by position, are in the order in which
+    they happened.
     """
     return f"{stream} {sequence}"
 

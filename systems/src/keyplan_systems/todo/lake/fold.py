@@ -51,7 +51,7 @@ class Fact:
     image: str | None
     image_at: Position | None
     events: int
-    """Number of change events that are included."""
+    """Number of change events that were merged into this fact."""
 
 
 def merge(first: Fact, second: Fact) -> Fact:

@@ -71,7 +71,9 @@ class Lake:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest version, with its files and the version up to which the silver layer is updated."""
+        """The newest version of the lake. It contains the list of data files and the version up to which the silver
+        layer is updated.
+        """
         return self._versions.latest()
 
     def refresh(self) -> Snapshot:

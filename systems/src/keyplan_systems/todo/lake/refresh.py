@@ -29,7 +29,7 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 _EVENTS_AT_ONCE = 200_000
-"""Maximum number of events per version that are merged into the silver layer. It limits the memory use of a refresh."""
+"""Maximum number of events that one version adds to the silver layer. It limits the memory use of a refresh."""
 
 _ITEMS_AT_ONCE = 50_000
 """Maximum number of exported items per file."""

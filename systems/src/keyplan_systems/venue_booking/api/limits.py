@@ -37,7 +37,7 @@ from keyplan_systems.venue_booking.base import MAX_PAGE_SIZE
 MAX_DEPTH: Final = 8
 MAX_VALUES: Final = 5_000
 MAX_INTROSPECTION_VALUES: Final = 400_000
-"""Maximum number of introspection values of a query, assuming that all lists have their full length.
+"""Maximum number of introspection values that a query may return, assuming that all lists have their full length.
 
 The limit allows one query for the whole schema, such as the introspection query that tools send.
 """

@@ -48,7 +48,7 @@ class Query:
 
     @field("The caller's profile with all bookings.")
     async def profile(self, info: RequestInfo) -> ProfileShape:
-        """Return the caller's profile and all their bookings, with a single query of the user's partition."""
+        """Return the caller's profile and all their bookings, using a single query on the user's partition."""
         result = await use(info.context.service.users.with_bookings, info.context.person)
         bookings = [UserBookingShape.of(item) for item in result.bookings]
         return ProfileShape(user=UserShape.of(result.user), bookings=bookings)

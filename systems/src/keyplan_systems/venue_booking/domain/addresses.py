@@ -15,7 +15,7 @@ from typing import Final
 CODE_VALID: Final = timedelta(hours=1)
 MAX_TRIES: Final = 5
 HASHES_KEPT: Final = 3
-"""Number of verification codes that are accepted for an email address. These are the most recent codes.
+"""Number of most recent verification codes that are accepted for an email address.
 
 If the delivery of an email is not confirmed, the email is sent again with a different code. Therefore a user may
 receive several codes.

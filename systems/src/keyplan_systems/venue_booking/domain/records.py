@@ -57,7 +57,7 @@ class Payment:
 
 
 def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, now: datetime) -> Payment:
-    """Return the payment that an administrator requests to record. Raises NotAllowedError if the actor is not an
+    """Return the payment for an administrator's request to record it. Raises NotAllowedError if the actor is not an
     administrator.
     """
     require_admin(actor)

@@ -151,8 +151,8 @@ class SmtpSender:
 
 
 def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
-    """Return the error for an email whose recipients were all rejected. It is temporary if at least one rejection is
-    temporary, or otherwise permanent.
+    """Return the error for an email whose recipients were all rejected. The error is temporary if at least one
+    rejection is temporary, and permanent otherwise.
     """
     codes = {address: code for address, (code, _) in error.recipients.items()}
     recipients = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
@@ -183,7 +183,7 @@ class FolderSender:
         clear_drafts(folder)
 
     def send(self, letter: Letter) -> Sent:
-        """Write the email to a file that only the file's owner can read. A file that already exists is left
+        """Write the email to a file that only the file's owner can read. If the file already exists, it is left
         unchanged.
         """
         path = self._folder / file_name(letter)

@@ -79,7 +79,7 @@ class Row:
     title: str = ""
     event: Event | None = None
     may_open: bool = False
-    """True if the visitor may open the page of the booking that holds the slot."""
+    """Whether the visitor may open the page of the booking that holds the slot."""
 
 
 def add_calendar(router: APIRouter, site: VenueSite) -> None:

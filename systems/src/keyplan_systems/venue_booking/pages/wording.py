@@ -159,8 +159,8 @@ class Phrases:
 
 
 def _count(details: Mapping[str, object]) -> dict[str, int]:
-    """Return the number in an error's details as the keyword argument `count` for a phrase, which selects the plural
-    form.
+    """Return the keyword argument `count` for a phrase. Its value is the number in an error's details, and selects the
+    plural form.
 
     The result is empty if the details do not contain a number.
     """
