@@ -283,7 +283,9 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _unavailable(_error: Exception) -> Problem:
-    """Return the problem with status 503 for an error that means that the SQL database is unavailable or locked."""
+    """Return the `Problem` (error response) with status 503 for an error that shows that the SQL database is
+    unavailable or locked.
+    """
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
 

@@ -19,7 +19,7 @@ from keyplan_systems.forum.entities import MAX_WATCHED, Connected, Place, Subscr
 CONNECTION_SECONDS: Final = 2 * 3600
 """Maximum lifetime of a connection, in seconds. Its subscriptions expire after this time."""
 SERVER_SECONDS: Final = 60
-"""Time in seconds for which a process counts as alive after it has renewed its registration.
+"""Time in seconds for which a process is considered alive after it has renewed its registration.
 
 After this time, the users of the process's connections no longer count as watching a thread.
 """
@@ -91,8 +91,8 @@ class Connections:
         return 0
 
     def users(self, place: Place) -> frozenset[str]:
-        """Return the IDs of the users who watch a thread. Connections to processes that are no longer alive do not
-        count.
+        """Return the IDs of the users who watch a thread. Connections to processes that are no longer alive are
+        ignored.
         """
         subscriptions = list(self._db.iterate(design.watchers(place)))
         alive = {server.server_id for server in self._db.iterate(design.servers())} if subscriptions else set()

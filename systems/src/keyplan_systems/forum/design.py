@@ -83,7 +83,7 @@ def begin_head(head: Head) -> ItemWrite:
 
 @forum.replace(Head)
 def move_head(head: Head) -> ItemWrite:
-    """Increment the number in a thread's `Head` item, if no other event was stored since it was read."""
+    """Increment the event number in a thread's `Head` item, if no other event was stored since the item was read."""
     return item(head)
 
 
@@ -160,7 +160,7 @@ def connection_by_id(connection_id: str) -> ItemKey:
 
 @forum.put(Subscription)
 def add_subscription(subscription: Subscription) -> ItemWrite:
-    """Store that a connection watches a thread."""
+    """Store a connection's subscription to a thread."""
     return item(subscription)
 
 
@@ -250,7 +250,7 @@ def copy_status(place: Place, status: str, revision: int) -> ItemWrite:
 
 @forum.create(Follow, rate=Rate(average=0.3, peak=10))
 def follow(follower: Follow) -> ItemWrite:
-    """Store that a user follows a thread, to be notified about new messages."""
+    """Store a record that a user follows a thread and is therefore notified about new messages."""
     return item(follower)
 
 
@@ -297,7 +297,9 @@ def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWri
 
 @forum.create(Notification, rate=Rate(average=3, peak=60))
 def notify(notification: Notification) -> ItemWrite:
-    """Create a user's notification about a message. A repeated write fails, so the read state stays unchanged."""
+    """Create a user's notification about a message. If the notification already exists, the write fails, so that a
+    notification that was marked as read stays read.
+    """
     return item(notification)
 
 

@@ -94,7 +94,7 @@ class EventLog:
         return 0 if head is None else head.last_seq
 
     def since(self, place: Place, seq: int, most: int = 100) -> list[Event]:
-        """Return up to `most` events after number `seq`, in the order of storage. Only unreadable events are omitted.
+        """Return up to `most` events after number `seq`, in the order of storage. Unreadable events are omitted.
 
         The events are read from an index that is eventually consistent, so the newest events can be missing. In this
         case, call the method again.

@@ -30,8 +30,8 @@ MAX_READ: Final = 1_000
 _READ_PAGE: Final = 100
 
 _PASSED = (ConditionFailedError, NotFoundError)
-"""Errors of a conditional write that mean that the status change has already been applied, that a later status change
-has been applied, or that the item was deleted.
+"""Errors that a conditional write raises if the status change or a later one was already applied, or if the item was
+deleted.
 """
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")

@@ -6,7 +6,7 @@ the hub stores the number of the last event that was sent, and always sends the 
 buffered by thread and number. The next event can be missing from the buffer because the stream delivered a later event
 first, the connection starts at a past event, or the client is slow. In this case, the hub reads the event from the
 event log. Therefore, the result does not depend on the order in which stream records arrive or on duplicate records.
-The records only report the newest number and make reads unnecessary.
+The records only report the newest number and save reads of the event log.
 
 All code in this module runs in one event loop. `Feed` passes changes to it from the thread that reads the stream.
 """
@@ -100,7 +100,7 @@ class Watch:
     """Number of the last event that was sent to the connection. None before `Hub.begin` is called."""
     is_over: bool = False
     presence: bool = False
-    """True if the connection also receives status changes, and messages when other watchers join or leave."""
+    """Whether the connection also receives status changes, and messages when other watchers join or leave."""
 
     @property
     def is_behind(self) -> bool:
@@ -239,7 +239,7 @@ class Hub:
         """Read the newest event number of each thread that the connection watches. This finds events that the stream
         did not deliver.
 
-        All connections share the results, so each thread is read at most once per LOOKED_EVERY_S seconds.
+        All connections share the results, so each thread is read at most once every LOOKED_EVERY_S seconds.
         """
         now_s = self._clock.monotonic()
         due = {

@@ -153,7 +153,7 @@ def is_fresh(thread: Thread, now_ms: int) -> bool:
 
 
 def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
-    """Return True if the item has a validated result of the user or of a team of which the user is a direct member."""
+    """Return True if the user, or a team of which the user is a direct member, has a validated result on the item."""
     return any((item_id, group_id) in facts.validated for group_id in acts_as(facts, user_id))
 
 

@@ -55,8 +55,8 @@ class _Action(BaseModel):
 
 
 class Subscribe(_Action):
-    """A request to watch the thread for which its token was issued. The server sends all events after number `since`.
-    If `since` is None, it sends only new events.
+    """A request to watch the thread for which the request's token was issued. The server sends all events after number
+    `since`. If `since` is None, it sends only new events.
     """
 
     action: Literal["forum.subscribe"]

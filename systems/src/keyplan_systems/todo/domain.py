@@ -61,10 +61,10 @@ def new_task_id(clock: Clock) -> str:
 def stored_email(address: str) -> str:
     """Return the normalized form of an email address, in which addresses are stored and compared.
 
-    In this form, the address is in lower case, and all spellings of an internationalized domain are the same. The
-    domain is lowercased without case folding, because faß.example and fass.example are two different domains. Raises
-    InvalidError if the address is invalid or its normalized form is too long. The normalized form can be longer than
-    the address, because some letters are converted to several.
+    In this form, the address is in lower case, and an internationalized domain has only one spelling. The domain is
+    lowercased without case folding, because faß.example and fass.example are two different domains. Raises InvalidError
+    if the address is invalid or its normalized form is too long. The normalized form can be longer than the address,
+    because some letters are converted to several.
     """
     try:
         validated = validate_email(address.strip(), check_deliverability=False)

@@ -64,14 +64,14 @@ class Word(TypeDecorator[StrEnum]):
 
 
 def one_of(column: str, kind: type[StrEnum]) -> CheckConstraint:
-    """Return a check constraint that a column contains only values of the enumeration `kind`."""
+    """Return a check constraint that restricts a column to the values of the enumeration `kind`."""
     words = ", ".join(f"'{word}'" for word in kind)
     return CheckConstraint(f"{column} IN ({words})", name=f"{column}_is_known")
 
 
 def ranked(column: str, kind: type[IntEnum]) -> CheckConstraint:
-    """Return a check constraint that a column contains only permission levels of the enumeration `kind`, as
-    integers.
+    """Return a check constraint that restricts a column to the permission levels of the enumeration `kind`, which are
+    stored as integers.
     """
     return CheckConstraint(f"{column} BETWEEN 0 AND {max(kind)}", name=f"{column}_is_known")
 
@@ -150,8 +150,8 @@ class ItemPermissionRow(Base):
 
 
 class HelpGrantRow(Base):
-    """The permission for a group to ask another group for help on an item. A grant on an item is not repeated for the
-    items below it that inherit it.
+    """The permission for a group to ask another group for help on an item. Items that inherit the grant from this item
+    do not have separate rows.
     """
 
     __tablename__ = "help_grants"

@@ -30,8 +30,8 @@ def thread_of(row: tuple[object, ...]) -> Thread:
 
 
 def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey, Thread]:
-    """Return the threads with the given keys, as a mapping from key to thread. Threads that do not exist are omitted. A
-    single SQL statement is executed.
+    """Return the threads with the given keys, as a mapping from key to thread. Threads that do not exist are omitted.
+    The function executes a single SQL statement.
     """
     pairs = [(key.item_id, key.participant_id) for key in keys]
     rows = session.execute(
