@@ -44,7 +44,7 @@ class Agents:
     def authenticate(self, agent: str, secret: str) -> bool:
         """Return True if the agent exists and `secret` is one of its valid secrets.
 
-        The first use of a rotated secret invalidates the previous secret.
+        When the new secret from a rotation is first used, the previous secret becomes invalid.
         """
         hashed = credentials.secret_hash(secret)
         for attempt in range(ATTEMPTS):

@@ -148,8 +148,8 @@ class AgentClient:
         return self._drive(self._flows.rotate_secret())
 
     def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
-        """Submit a question. `wishes` are its optional fields. Raises AskError if the server rejects the question or
-        cannot be reached.
+        """Submit a question. `wishes` contains the question's optional fields. Raises AskError if the server rejects
+        the question or cannot be reached.
         """
         return self._drive(self._flows.submit(prompt, wishes))
 
@@ -244,8 +244,8 @@ class AsyncAgentClient:
         return await self._drive(self._flows.rotate_secret())
 
     async def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
-        """Submit a question. `wishes` are its optional fields. Raises AskError if the server rejects the question or
-        cannot be reached.
+        """Submit a question. `wishes` contains the question's optional fields. Raises AskError if the server rejects
+        the question or cannot be reached.
         """
         return await self._drive(self._flows.submit(prompt, wishes))
 

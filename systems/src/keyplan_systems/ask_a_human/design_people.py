@@ -115,7 +115,7 @@ def answer_question(
 
     `first` contains the user's record if this is their first answer; otherwise `later` contains it. `flags` contains
     one flag per reason for suspicion. If the answer closes the question, `ended` contains the agent's ID and `done` the
-    question's ID. `windows` contains the key of the counter of answers to the question from one network address. The
+    question's ID. `windows` contains the key of a counter for the answers to the question from one network address. The
     counter must not exceed `allowed`.
     """
     return [

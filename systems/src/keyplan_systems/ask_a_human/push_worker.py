@@ -121,8 +121,8 @@ class PushWorker:
             return None
 
     def _sample(self, size: int, now_ms: int, failures: Failures) -> list[Subscription]:
-        """Return at most `size` of the eligible users, in random order, as a uniform random sample. The caller divides
-        them among all due rounds.
+        """Return a uniform random sample of at most `size` eligible users, in random order. The caller divides the
+        users among all due rounds.
         """
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
@@ -136,7 +136,7 @@ class PushWorker:
         self, people: Sequence[Subscription], claimed: Sequence[Question]
     ) -> list[tuple[Subscription, Question]]:
         """Return pairs of a user's subscription and the question about which to notify the user. The questions are
-        assigned at random, and each question to at most as many users as its round is meant to notify.
+        assigned at random. No question is assigned to more users than its round is meant to notify.
         """
         slots = [question for question in claimed for _ in range(notifications.target(question))]
         self._base.clock.random.shuffle(slots)

@@ -191,21 +191,23 @@ class Reservoir(Generic[Entry]):
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Send result: the push service accepted the message."""
+    """The outcome of a send if the push service accepted the message."""
 
     message_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeadToken:
-    """Send result: the token is permanently invalid."""
+    """The outcome of a send if the push token is permanently invalid."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TryLater:
-    """Send result: the push service is unreachable or overloaded, or it requests a pause of `retry_after_s` seconds."""
+    """The outcome of a send if the push service is unreachable or overloaded, or if it requests a pause of
+    `retry_after_s` seconds.
+    """
 
     reason: str
     retry_after_s: float | None = None
@@ -213,7 +215,7 @@ class TryLater:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Send result: the push service permanently rejected the message or the sender, for a reason other than
+    """The outcome of a send if the push service permanently rejected the message or the sender, for a reason other than
     the token.
     """
 
@@ -245,9 +247,9 @@ def after_send(outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, ch
     """Return the push worker's action after attempt number `attempt` to send a message, which had the result `outcome`.
     Attempts are numbered from 1.
 
-    `deadline_ms` is the deadline of the question. Retries wait 10 s, doubling each time up to 10 minutes, plus up to
-    10% jitter, but never less than the push service requests. After six attempts, or if the next attempt would be after
-    the deadline, the message is dropped.
+    `deadline_ms` is the deadline of the question. The pause before a retry starts at 10 s, doubles each time up to 10
+    minutes, and has up to 10% jitter. It is never shorter than the pause that the push service requests. After six
+    attempts, or if the next attempt would be after the deadline, the message is dropped.
     """
     match outcome:
         case Delivered():

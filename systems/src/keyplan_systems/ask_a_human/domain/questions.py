@@ -231,7 +231,7 @@ def key_ttl_s(created_at_ms: int) -> int:
 def respond(
     question: Question, request: AnswerRequest, person: str, now_ms: int, *, fingerprint: str | None = None
 ) -> Response:
-    """Return the response for the body of an answer request. Raises InvalidRequestError if the body does not match the
+    """Convert the body of an answer request to a response. Raises InvalidRequestError if the body does not match the
     question.
 
     A question can be answered only once per `fingerprint`. If `fingerprint` is None, `person` is used.

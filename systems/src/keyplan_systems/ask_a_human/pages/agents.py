@@ -238,8 +238,8 @@ def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
 
     @router.get("/agents/questions/{question_id}/answers")
     async def answers(request: Request, question_id: str, seen: int = 0) -> Response:
-        """Return the answers to a question. The response is sent when the question has more than `seen` answers or has
-        ended, and after WAIT_S seconds at the latest.
+        """Return the answers to a question. The response is sent as soon as the question has more than `seen` answers
+        or has ended, but after WAIT_S seconds at the latest.
         """
         agent = await run_in_threadpool(_polling, request, service)
         if agent is None:
