@@ -1,7 +1,7 @@
 """The design of Ask-a-Human: four tables, their access patterns and their load.
 
-Tables, attributes and indexes have the names from a published design document, whose requirements are listed in
-`TRACE.md`. This design differs from the document in these points:
+Tables, attributes and indexes have the names from a published design document. `TRACE.md` lists the requirements in
+this document. The design differs from the document in these points:
 
 * The deadline `expires_at` and the time to live `ttl` are two attributes. With a single attribute, a closed question
   would be deleted at its original deadline, and an expired question before its agent has read it. Responses also have a

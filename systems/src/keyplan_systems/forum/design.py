@@ -1,8 +1,8 @@
 """The DynamoDB table of the forum. It contains the event log of all threads, their watchers and followers, and
 notifications.
 
-The names `PK`, `time`, THREADEV# and THREADSUB# come from the published design that the forum implements, whose
-requirements are listed in `TRACE.md`. The table differs from the published design in these points:
+The names `PK`, `time`, THREADEV# and THREADSUB# come from the published design that the forum implements. `TRACE.md`
+lists the requirements of that design. The table differs from the published design in these points:
 
 * `time` is a string. For an event, it contains the time with thirteen digits, `#`, and the event's number in the
   thread, so that two events of the same millisecond are stored as two items. For a subscription, it contains the

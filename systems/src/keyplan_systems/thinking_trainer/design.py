@@ -10,11 +10,12 @@ design in these points:
 * A snapshot's `timestamp` ends with the ID of its newest attempt, so that two attempts in the same millisecond have two
   snapshots, and the same attempts always produce the same snapshots.
 * The stream contains each item before and after a change. Both are needed to detect that an attempt was completed.
-* A ledger per user contains the newest scores. It is read consistently and written only if its version is unchanged, so
-  that two attempts submitted concurrently cannot miss each other, as they could through an index.
+* A ledger per user contains the newest scores. It is read consistently and written only if its version is unchanged.
+  Therefore the profile includes both of two attempts that are submitted concurrently. With a read from an index, one
+  of them could be missed.
 * Items of version 0.9 are upgraded when they are read (`item_versions.py`). Snapshots of that version have another key,
   so they are a separate entity until the migration has moved them.
-* The index of the provisioned table has its own capacity, which every index of such a table requires.
+* The index of the table with provisioned capacity has its own capacity, as DynamoDB requires.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ design in these points:
 * An email address is reserved by a separate item (a uniqueness guard item), because an index cannot reject duplicates.
   The index by address is only used for reading. The guard item is written when the address is verified. Before that, a
   claim is stored as a separate item that reserves nothing.
-* Emails are counted per user and per address, in items whose condition enforces the limit.
+* Emails are counted in one item per user and one item per address. The condition of each update enforces the limit.
 * Queries of GSI1 return the bookings with a status. Queries of GSI2 return the bookings of a month by status, and all
   held slots of a month, so that a calendar requires one request. A user's bookings are sorted by date.
 * Users, bookings and events have a version, which is checked when they are changed.
