@@ -63,7 +63,7 @@ class AddressLimits:
 
     @classmethod
     def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
-        """Return limits that never reject a request. They are for a service that is called within this process instead
+        """Return limits that never reject a request. Use them for a service that is called within this process instead
         of over HTTP.
         """
         unlimited = SharedLimit(connection, clock, None)

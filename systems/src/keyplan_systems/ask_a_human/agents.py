@@ -1,4 +1,6 @@
-"""Agents and their secrets, with an operator command: `python -m keyplan_systems.ask_a_human.agents`."""
+"""Registers and authenticates agents. Operators issue new secrets with `python -m
+keyplan_systems.ask_a_human.agents`.
+"""
 
 from __future__ import annotations
 

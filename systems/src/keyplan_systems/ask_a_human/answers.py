@@ -179,8 +179,8 @@ class Answers:
         device: str | None,
         address: str | None,
     ) -> Scored | None:
-        """Write an answer in a transaction and return its score. Return None if an item on which the score depends has
-        changed since it was read.
+        """Write an answer in a transaction, and return the user's changed record with the points and badges for the
+        answer. Return None if an item on which the points depend has changed since it was read.
         """
         person = response.fingerprint_hash
         stored_stats = self._connection.run(design_people.stats_of_user(person))
@@ -211,7 +211,7 @@ class Answers:
 def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
     """Return the original reply if the request repeats the answer in `stored`, or None otherwise.
 
-    A request is a repetition if it has the same device and the same content.
+    A request is a repetition if it comes from the same device and has the same content.
     """
     reply, response = records.reply(stored), records.response(stored)
     if reply is None or caller.device is None or stored.device != caller.device:

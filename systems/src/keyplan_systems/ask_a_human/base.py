@@ -146,8 +146,8 @@ class Base:
         return limits.allowance(window, counter.requests if counter is not None else 1)
 
     def decide(self, call: Call[Any]) -> None:
-        """Run a single write or a transaction. If the response is lost, the request is repeated without being executed
-        twice.
+        """Run a single write or a transaction. If the response is lost, the request is sent again in a way that
+        executes it only once.
 
         If a transaction fails, the error of the first failed write is raised.
         """

@@ -58,9 +58,7 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class _Flows:
-    """The common base of both clients. Its methods return generators (flows) that request I/O and that the
-    clients run.
-    """
+    """Base class of both clients. Its methods return generators (flows) that request I/O and that the clients run."""
 
     def __init__(self, agent_id: str | None, secret: str | None, manner: Manner) -> None:
         self._headers = {} if agent_id is None else {"X-Agent-Id": agent_id}
@@ -168,9 +166,9 @@ class AgentClient:
         """Wait until a question is finished, it has `min_answers` answers, or `timeout_s` seconds have passed. Return
         the question.
 
-        To distinguish these cases, check its `finished` and `current_responses`. `on_poll` is called with the question
-        after each poll. The last poll is sent at the end of the timeout. Raises AskError if the server requests a pause
-        longer than the remaining time.
+        To distinguish these cases, check the attributes `finished` and `current_responses` of the returned question.
+        `on_poll` is called with the question after each poll. The last poll is sent at the end of the timeout. Raises
+        AskError if the server requests a pause longer than the remaining time.
         """
         return self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 

@@ -36,8 +36,8 @@ AGENT_VARIABLE: Final = "ASK_A_HUMAN_AGENT"
 SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, not a secret
 LONGEST_WAIT_S: Final = 3_600
 POLLING: Final = Polling(first_s=2.0, longest_s=30.0)
-"""Poll intervals while an MCP client waits for answers. They result in 10 polls in the first minute and 120 polls per
-hour. The limit for an agent is 600 polls per hour.
+"""Poll intervals while an MCP client waits for answers. They result in 10 polls in the first minute, and later in 120
+polls per hour. The limit for an agent is 600 polls per hour.
 """
 INSTRUCTIONS: Final = (
     "Ask people for opinions, choices and short texts that you cannot judge yourself. Ask one clear question with its"
@@ -179,8 +179,8 @@ def build(client: AsyncAgentClient) -> MCPServer[None]:
 
 
 def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> AgentCredentials:
-    """Return the agent's credentials. They come from `agent` and `secret` if given, otherwise from the file at `path`
-    if it exists, and otherwise from the registration of a new agent.
+    """Return the agent's credentials. If `agent` and `secret` are given, they are used. Otherwise, the credentials are
+    read from the file at `path`. If the file does not exist, a new agent is registered.
 
     The credentials of a new agent are stored in the file. Raises AskError if the registration fails, and ValueError if
     only one of `agent` and `secret` is given, or if the file is invalid or was created for a different URL.

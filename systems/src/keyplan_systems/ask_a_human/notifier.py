@@ -36,9 +36,7 @@ LONGEST_PAUSE_S = 30 * 86_400.0  # longer than the lifetime of any question; lon
 
 @dataclass(frozen=True, slots=True)
 class PushMessage:
-    """A push message to one browser. It expires after `lives_s` seconds, which is when its question reaches its
-    deadline.
-    """
+    """A push message to one browser. It expires after `lives_s` seconds, at the deadline of its question."""
 
     token: str
     question_id: str

@@ -225,8 +225,8 @@ class PushWorker:
         return len(again)
 
     def _retake(self, delivery: Delivery) -> Push | None:
-        """Claim the retry of a push. Return the push to send, or None if it is obsolete or another worker has already
-        claimed the retry.
+        """Claim the retry of a push, and return the push to send. Return None if the push is obsolete or another worker
+        has already claimed the retry.
         """
         now_ms = self._base.now_ms
         question = self._existing_question(delivery.question, now_ms)

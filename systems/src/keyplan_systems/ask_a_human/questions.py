@@ -28,7 +28,7 @@ from keyplan_systems.ask_a_human.entities import KeyRecord as StoredKey
 
 EXPIRE, PUSH = "EXPIRE", "PUSH"
 SWEPT_WITHIN_S = 30 * DAY_S
-"""Maximum time in seconds for which the sweep, which expires questions, can be interrupted without permanent effects.
+"""Maximum time in seconds for which the sweep of expired questions can be interrupted without permanent effects.
 
 After a longer interruption, some expired questions count toward their agents' quotas permanently.
 """

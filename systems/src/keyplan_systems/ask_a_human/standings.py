@@ -98,8 +98,8 @@ class Standings:
 
 
 class Ranking:
-    """The worker that counts the users per score bucket, from which ranks are computed. It counts each change to a
-    leaderboard row exactly once.
+    """The worker that counts the users in each score bucket. Ranks are computed from these counts. The worker counts
+    each change to a leaderboard row exactly once.
     """
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:

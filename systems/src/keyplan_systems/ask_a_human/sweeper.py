@@ -3,7 +3,7 @@ questions.
 
 A question has an EXPIRE task exactly as long as it counts toward the agent's quota. The task is created together with
 the question, and deleted by the transaction that closes or expires the question. Therefore, even a late sweep corrects
-the agent's number of open questions exactly, and this is also true if the question has been deleted.
+the agent's number of open questions exactly, including questions that have been deleted.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ def arrivals(
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
 def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses) -> dict[str, Any]:
-    """Record attempts, submissions and grades that the platform reports. They can have occurred in the past. If a
+    """Record attempts, submissions and grades that the platform reports. The events can have occurred in the past. If a
     report is repeated, nothing changes.
     """
     done = uses.record(place_of(thread_key(item_id, participant_id)), [fact.fact() for fact in body.events])

@@ -1,4 +1,4 @@
-"""Stored state of the WebSocket connections, and their subscriptions to threads.
+"""Stores the state of the WebSocket connections and their subscriptions to threads.
 
 The item of a connection lists the threads that the connection watches. The list is updated in the same transaction as
 the subscriptions, so that all subscriptions can be deleted when the connection is closed.
@@ -99,8 +99,8 @@ class Connections:
         return frozenset(subscription.user_id for subscription in subscriptions if subscription.server_id in alive)
 
     def copy_status(self, place: Place, status: str, revision: int) -> None:
-        """Store a copy of a thread's status, from which its watchers are notified. Nothing changes if the stored copy
-        has the same revision or a later one.
+        """Store a copy of a thread's status. The thread's watchers are notified about changes to the copy. Nothing
+        changes if the stored copy has the same revision or a later one.
         """
         with suppress(ConditionFailedError):
             self._db.run(design.copy_status(place, status, revision))

@@ -76,8 +76,8 @@ class Change:
 
 
 def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
-    """Return the thread as it is after the requested change, or None if the change has no effect. `at_ms` is the time
-    of the change.
+    """Return the thread after the requested change, together with the event log entries for the change. Return None if
+    the change has no effect. `at_ms` is the time of the change.
 
     Raises BadRequestError if the requested change is invalid or contradicts the thread's state, and NotAllowedError if
     the user may not change the thread in this way.
@@ -129,7 +129,7 @@ def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
 
 def may_open(now: Situation, helper_group_id: str) -> bool:
     """Return True if the user may open the thread with this helper group. A thread that is already open is treated as
-    closed.
+    if it were closed.
     """
     update = ThreadUpdate(Status.WAITING_FOR_TRAINER, helper_group_id)
     try:

@@ -233,8 +233,8 @@ class Sockets:
 
 
 async def _connecting(websocket: WebSocket, token: str | None) -> Principal:
-    """Return the user that the token identifies. If `token` is None, as for the pages of this server, return the user
-    of the browser session.
+    """Return the user that the token identifies. If `token` is None, for example because a page of this server
+    connects, return the user of the browser session.
 
     Raises `Problem` with status 401 if the token is invalid, or if no token is given and no user is signed in.
     """

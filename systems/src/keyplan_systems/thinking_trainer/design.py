@@ -136,7 +136,9 @@ def start_attempt(attempt: StoredAttempt) -> ItemWrite:
 
 @attempts.replace(StoredAttempt, rate=Rate.monthly(3 * ATTEMPTS_A_MONTH))
 def write_attempt(attempt: StoredAttempt) -> ItemWrite:
-    """Save, resume, submit or abandon an attempt if it is unchanged since it was read."""
+    """Store an attempt that was saved, resumed, submitted or abandoned, if the stored attempt is unchanged since it was
+    read.
+    """
     return item(attempt)
 
 

@@ -1,4 +1,4 @@
-"""Migration of stored items to the current version in pages, which can be interrupted and repeated.
+"""Migration of stored items to the current version, page by page. It can be interrupted and repeated.
 
 Each step is idempotent and ignores items in the current form. The position is stored after every page, only to avoid
 reading earlier pages again. In each step, the old form is removed last: an attempt is upgraded only after it was

@@ -1,6 +1,6 @@
 """The profile consumer, which adds each completed attempt exactly once to its user's ledger and snapshots.
 
-The mark on the attempt, the ledger and the snapshots are written in one transaction. Because of the mark, a repeated
+One transaction marks the attempt as included, and writes the ledger and the snapshots. Because of the mark, a repeated
 delivery changes nothing. The version of the ledger serializes concurrent handlers, so each of them includes the
 attempts that the others have added.
 """

@@ -151,7 +151,9 @@ class Several(BaseModel):
 
 
 class Counts(BaseModel):
-    """The number of tasks per status and per priority. If items could not be counted, their number is also included."""
+    """The number of tasks per status and per priority. If unreadable items were not counted, `unreadable` is their
+    number.
+    """
 
     model_config = _example({"status": {"pending": 3}, "priority": {"urgent": 1}})
 

@@ -270,7 +270,9 @@ class Feed:
         return records
 
     def _store(self, records: Sequence[StreamRecord], arn: str) -> None:
-        """Write stream records to the bronze layer. Records that it rejects are sent to the failure destination."""
+        """Write stream records to the bronze layer. Records that the layer rejects are sent to the failure
+        destination.
+        """
         remaining = list(records)
         while remaining:
             try:

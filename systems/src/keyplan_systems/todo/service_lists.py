@@ -43,7 +43,8 @@ class TaskSelection:
     due_from: date | None = None
     due_to: date | None = None
     order: Order = "created"
-    """Order of the tasks. `created` is the default and means the order of the table or index that the query reads.
+    """Order of the tasks. With `created`, the default, the tasks have the order of the table or index that the query
+    reads.
 
     An index contains only tasks that have a value for its field.
     """
@@ -114,13 +115,13 @@ class Lists:
         return self._read(design.overdue_tasks(user_id, today(self._clock, zone)), limit, cursor)
 
     def search(self, user_id: str, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return a page of the user's tasks whose title or description contains a text. The query reads all tasks of
+        """Return a page of the user's tasks whose title or description contains `text`. The query reads all tasks of
         the user.
         """
         return self._read(design.search_of_user(user_id, text), limit, cursor)
 
     def search_all(self, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return a page of the tasks of all users whose title or description contains a text. The scan reads the whole
+        """Return a page of the tasks of all users whose title or description contains `text`. The scan reads the whole
         table.
         """
         return self._read(design.search_of_all(text), limit, cursor)
@@ -152,9 +153,9 @@ class Lists:
     def _filtered_page(
         self, call: Call[Page[Task]], selection: TaskSelection, limit: int, cursor: str | None
     ) -> Page[Task]:
-        """Return up to `limit` tasks that match the selection among the results of the query `call`.
+        """Return a page of up to `limit` tasks that match the selection. The tasks are read with the query `call`.
 
-        After `_READS_AT_MOST` requests to the table, the page is returned even if it is shorter than requested.
+        After `_READS_AT_MOST` read requests, the page is returned even if it is shorter than requested.
         """
         tasks: list[Task] = []
         for _ in range(_READS_AT_MOST):

@@ -1,7 +1,7 @@
 """Determines the health of the systems in this process.
 
-A system is `failing` if one of its health checks fails. It is `degraded` if all its health checks pass but one of its
-workers fails. Otherwise, it is `ok`.
+A system is `failing` if at least one of its health checks fails. It is `degraded` if all its health checks pass but at
+least one of its workers fails. Otherwise, it is `ok`.
 """
 
 from __future__ import annotations

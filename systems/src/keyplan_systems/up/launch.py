@@ -1,4 +1,4 @@
-"""The implementation of `keyplan up`. Each error is reported in a single sentence."""
+"""The implementation of `keyplan up`. If the systems cannot be started, the error message is a single sentence."""
 
 from __future__ import annotations
 

@@ -123,13 +123,13 @@ def user_with_bookings(user_id: str) -> KeyCondition:
 
 @venue.query(BookingItem, index="GSI2", rate=SOME, expected_items=15)
 def bookings_in_month(date: Day, status: Status) -> KeyCondition:
-    """List the bookings with a status in the month of a date, sorted by date."""
+    """List the bookings with a given status in the month that contains a date, sorted by date."""
     return pk(date=date).sk(status=status)
 
 
 @venue.query(BookingItem, index="GSI2", rate=FEW, expected_items=20)
 def all_bookings_in_month(date: Day) -> KeyCondition:
-    """List the bookings in the month of a date, grouped by status."""
+    """List the bookings in the month that contains a date, grouped by status."""
     return pk(date=date)
 
 
@@ -165,7 +165,7 @@ def event_by_id(event_id: str) -> ItemKey:
 
 @venue.query(AuditItem, rate=FEW, expected_items=50, descending=True)
 def audit_in_month(at: datetime) -> KeyCondition:
-    """List the administrators' actions in the month of a timestamp, newest first."""
+    """List the administrators' actions in the month that contains a timestamp, newest first."""
     return pk(at=at)
 
 

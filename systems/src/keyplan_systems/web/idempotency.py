@@ -1,4 +1,4 @@
-"""Support for idempotency keys, with which a repeated request is executed only once.
+"""Support for idempotency keys. If a client repeats a request with the same key, the request is executed only once.
 
     answer = once.answer(request, work)
 
@@ -169,7 +169,8 @@ class IdempotencyKeys(ABC):
     def first(self, request: Request, work: Callable[[], Work]) -> Answer:
         """Execute a request without first looking for a stored response.
 
-        If an identical request was already executed, `work` must not raise an exception.
+        If an identical request was already executed, `work` must not raise an exception, because the caller would get
+        the exception instead of the stored response.
         """
         for attempt in range(MAX_ATTEMPTS):
             result = work()

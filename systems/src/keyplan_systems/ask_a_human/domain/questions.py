@@ -64,7 +64,7 @@ class Question:
 
     @property
     def category(self) -> Audience:
-        """The category in which the question's answers are counted, which is the first audience tag."""
+        """The question's first audience tag. Answers to the question are counted in this category."""
         return self.audience[0]
 
     @property

@@ -122,7 +122,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A user's record after an answer, with the points for the answer and the new badges. The badges have the order of
+    """A user's record after an answer, with the points for the answer and the new badges, which are in the order of
     `badges.TABLE`.
     """
 
@@ -240,8 +240,8 @@ def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> 
 
 
 def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
-    """Return a copy of the user's record in which the counters on which badges depend include the answer. The daily cap
-    does not affect these counters.
+    """Return a copy of the user's record in which the answer is included in the counters for badges. The daily cap does
+    not affect these counters.
     """
     speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1

@@ -189,8 +189,8 @@ def _until_done(run_once: Any) -> None:
 
 
 class Pollers:
-    """Agents that poll their questions during the simulated day. They verify that each response contains as many
-    answers as its count says.
+    """Agents that poll their questions during the simulated day. They verify that the number of answers in each
+    response matches the count in the response.
     """
 
     def __init__(self, client: httpx.Client, day: SimulatedDay, count: int, pause_s: float = 0.02) -> None:

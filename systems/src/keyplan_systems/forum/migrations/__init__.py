@@ -13,7 +13,9 @@ from keyplan_systems.forum.relational.session import Database
 
 _PLACE: Final = Path(__file__).parent
 _LOCK: Final = 0x666F72756D
-"""Number of the PostgreSQL advisory lock that a process holds while it migrates the schema ("forum" in ASCII)."""
+"""Number of the PostgreSQL advisory lock that a process holds while it migrates the schema. Its bytes spell "forum" in
+ASCII.
+"""
 
 
 def upgrade(url: str, revision: str = "head") -> None:

@@ -36,7 +36,7 @@ class AttemptClosed(TrainerError):  # noqa: N818
 
 
 class AttemptConflict(TrainerError):  # noqa: N818
-    """Raised if two different records have the same attempt ID, so that one of them is wrong."""
+    """Raised if two different records have the same attempt ID, which means that one of them is wrong."""
 
 
 class ItemUnreadable(TrainerError):  # noqa: N818

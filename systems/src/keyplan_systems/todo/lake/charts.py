@@ -36,7 +36,7 @@ def table(result: Any, title: str = "") -> Table:
 
 
 def bars(result: Any, label: str, value: str, title: str = "") -> Table:
-    """Return one column of a result as bars, labelled with the values of another column.
+    """Return the column `value` of a result as bars, labelled with the values of the column `label`.
 
     Null values have no bar. All bars start at zero, so that their lengths can be compared. Raises ValueError for
     negative values.

@@ -35,13 +35,17 @@ Reader = Callable[[str, Mapping[str, Any], Problems], Any]
 
 
 def text(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
-    """Return a string attribute of an item, or None if it is missing or not a string."""
+    """Return a string attribute of an item, or None if it is missing or not a string. A wrong type is reported in
+    `problems`.
+    """
     value: str | None = _content(name, "S", item, problems)
     return value
 
 
 def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | None:
-    """Return a number attribute of an item with its exact value, or None if it is missing or invalid."""
+    """Return a number attribute of an item with its exact value, or None if it is missing or invalid. An invalid value
+    is reported in `problems`.
+    """
     value = _content(name, "N", item, problems)
     if value is None:
         return None
@@ -58,7 +62,9 @@ def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | 
 
 
 def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
-    """Return a date attribute of an item, or None if it is missing or does not have the format YYYY-MM-DD."""
+    """Return a date attribute of an item, or None if it is missing or does not have the format YYYY-MM-DD. A wrong
+    format is reported in `problems`.
+    """
     value = text(name, item, problems)
     if value is None:
         return None
@@ -152,7 +158,7 @@ def date_of(seconds: Decimal | None) -> date | None:
 
 def _content(name: str, kind: str, item: Mapping[str, Any], problems: Problems) -> Any:
     """Return the value of an attribute without its type, or None if the attribute is missing, is NULL, or does not have
-    the DynamoDB type `kind`.
+    the DynamoDB type `kind`. A wrong type is reported in `problems`.
     """
     value = item.get(name)
     if value is None or "NULL" in value:

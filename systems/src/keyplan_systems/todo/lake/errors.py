@@ -39,7 +39,9 @@ class LakeBusyError(LakeError):
 
 
 class StaleExportError(LakeError):
-    """Raised if an export is older than one that was already applied to the lake."""
+    """Raised if an export is not newer than the last export that was applied to the lake. Applying the same export
+    again is not an error.
+    """
 
 
 class QueryError(LakeError):

@@ -176,8 +176,8 @@ class Refresher:
         return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others belong to killed imports
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
-        """Return True if the export was already applied, or False if it is new. Raises StaleExportError if a newer
-        export was applied.
+        """Return True if the export was already applied, or False if it is newer than the last applied export. Raises
+        StaleExportError otherwise.
         """
         if not base.baselines or base.baselines[-1].as_of_us < baseline.as_of_us:
             return False

@@ -146,7 +146,9 @@ class BookingShape:
 
     @classmethod
     def of(cls, booking: Booking) -> BookingShape:
-        """Convert a booking to a GraphQL object. The caller must be allowed to view it."""
+        """Convert a booking to a GraphQL object. The function does not check whether the caller may view
+        the booking.
+        """
         contact = booking.contact
         return cls(
             id=strawberry.ID(booking.booking_id),

@@ -23,9 +23,9 @@ TITLE_CHARACTERS: Final = 120
 class Event:
     """An event that reserves slots on a date: a private booking, a public event or a closure.
 
-    `booking_id` is set only for bookings. `created_by` is the ID of the booking's user or of the administrator who
-    created the event. `updated_at` is in UTC. `description` is None if the event was read from its slot items, which do
-    not contain it.
+    `booking_id` is set only for private bookings. `created_by` is the ID of the booking's user or of the administrator
+    who created the event. `updated_at` is in UTC. `description` is None if the event was read from its slot items,
+    which do not contain it.
     """
 
     event_id: str

@@ -18,10 +18,12 @@ from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, 
 
 MINUTES_PER_DAY: Final = 24 * 60
 MAX_DAYS: Final = 36_500
-"""Maximum number of days between today and a bookable date. It is 100 years, so that all computed dates are valid."""
+"""Maximum number of days between today and a bookable date. The limit of 100 years ensures that all computed dates are
+valid.
+"""
 MAX_SLOTS: Final = 24
-"""Maximum number of slots per booking. It is limited because one transaction writes all slots together with other
-items.
+"""Maximum number of slots per booking. The number is limited because one transaction writes all slots together with
+other items.
 """
 NAME_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,39}$"
 

@@ -140,7 +140,9 @@ class Phrases:
         return value
 
     def field_errors(self, error: RefusalError) -> dict[str, str]:
-        """Return the translated messages of a domain error by the name of the form field."""
+        """Return the translated messages of a domain error, as a mapping from the name of each form field to its
+        message.
+        """
         found = error.details.get("fields")
         if isinstance(found, Mapping):
             return {_form_name(name): self._field(_form_name(name), message) for name, message in found.items()}
