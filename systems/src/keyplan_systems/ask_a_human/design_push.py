@@ -57,8 +57,9 @@ def set_person(token_hash: str, person: str) -> ItemWrite:
 
 @transaction(rate=Rate(average=0.1, peak=5))
 def claim_fingerprint(owner: FingerprintOwner, token_hash: str, person: str) -> list[WriteCall[Any]]:
-    """Make a device the first device of its fingerprint, and assign to it the user whose ID is the hash of the
-    fingerprint.
+    """Make a device the first device of its fingerprint, and assign a user to the device.
+
+    `person` is the ID of the user, which is the hash of the fingerprint.
     """
     return [add_owner(owner), set_person(token_hash, person)]
 

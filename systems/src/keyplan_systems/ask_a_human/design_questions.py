@@ -94,8 +94,9 @@ def add_question(question: Question) -> ItemWrite:
 
 @questions.create(KeyRecord)
 def keep_key(record: KeyRecord, over: Timestamp) -> ItemWrite:
-    """Store the record of an idempotency key. Fails if the key already has a record that was created after the time
-    `over`.
+    """Store the record of an idempotency key.
+
+    Fails if the key already has a record that was created after the time `over`.
     """
     return item(record).replace_if(F.created <= over)
 
@@ -195,8 +196,9 @@ def take_errand(kind: str, question: str) -> ItemWrite:
 
 @questions.update(Question)
 def count_response(step: Counted) -> ItemWrite:
-    """Increment a question's number of answers, if the question is answerable and the number is unchanged since it was
-    read.
+    """Increment a question's number of answers, if the question is answerable and the number is unchanged.
+
+    The number must be the same as when the question was read.
     """
     return (
         item(question_id=step.question_id)
@@ -229,8 +231,9 @@ def store_expiry(question_id: str, now_s: int) -> ItemWrite:
 def ask(
     question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Timestamp
 ) -> list[WriteCall[Any]]:
-    """Create a question with its worker tasks and an optional idempotency key. Fails if the agent has the maximum
-    number of open questions.
+    """Create a question with its worker tasks and, if it has an idempotency key, the record of the key.
+
+    Fails if the agent has the maximum number of open questions.
     """
     return [
         add_question(question),
@@ -242,15 +245,17 @@ def ask(
 
 @transaction(rate=Rate(average=1, peak=10))
 def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCall[Any]]:
-    """Set a question's status to EXPIRED, decrement its agent's number of open questions, and delete the
-    worker task.
+    """Set a question's status to EXPIRED, and stop counting it as an open question of its agent.
+
+    The worker task that expires the question is deleted in the same transaction.
     """
     return [store_expiry(question_id, now_s), end_one(agent), take_errand(kind, question_id)]
 
 
 @transaction(rate=Rate.monthly(10))
 def give_back(agent: str, kind: str, question_id: str) -> list[WriteCall[Any]]:
-    """Decrement an agent's number of open questions and delete the worker task, for a question that was deleted before
-    its status was set to EXPIRED.
+    """Stop counting a deleted question as an open question of its agent.
+
+    The question was deleted before its status was set to EXPIRED. Its worker task is deleted in the same transaction.
     """
     return [end_one(agent), take_errand(kind, question_id)]

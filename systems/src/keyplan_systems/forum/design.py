@@ -297,8 +297,9 @@ def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWri
 
 @forum.create(Notification, rate=Rate(average=3, peak=60))
 def notify(notification: Notification) -> ItemWrite:
-    """Create a user's notification about a message. If the notification already exists, the write fails, so that a
-    notification that was marked as read stays read.
+    """Create a user's notification about a message, unless the notification already exists.
+
+    A repeated write fails, so that a notification that was marked as read stays read.
     """
     return item(notification)
 

@@ -136,9 +136,7 @@ def start_attempt(attempt: StoredAttempt) -> ItemWrite:
 
 @attempts.replace(StoredAttempt, rate=Rate.monthly(3 * ATTEMPTS_A_MONTH))
 def write_attempt(attempt: StoredAttempt) -> ItemWrite:
-    """Store an attempt that was saved, resumed, submitted or abandoned, if the stored attempt is unchanged since it was
-    read.
-    """
+    """Store a saved, resumed, submitted or abandoned attempt, if the stored attempt is unchanged since it was read."""
     return item(attempt)
 
 
@@ -316,8 +314,9 @@ Snapshots = Annotated[list[StoredProfile], Field(max_length=KEPT)]
 def begin_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
-    """Create a user's profile from the first submitted attempt: mark the attempt as included, and store the ledger and
-    the snapshot.
+    """Create a user's profile from the first submitted attempt.
+
+    The transaction marks the attempt as included, and stores the ledger and the snapshot.
     """
     return [note_attempt(attempt_id, at), begin_ledger(ledger), write_profile(each(snapshots))]
 
@@ -326,8 +325,9 @@ def begin_profile(
 def extend_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
-    """Add another submitted attempt to a user's profile: mark the attempt as included, update the ledger, and store
-    every changed snapshot.
+    """Add another submitted attempt to a user's profile.
+
+    The transaction marks the attempt as included, updates the ledger, and stores every changed snapshot.
     """
     return [note_attempt(attempt_id, at), write_ledger(ledger), write_profile(each(snapshots))]
 

@@ -291,8 +291,9 @@ def remember_answer(record: Idempotency) -> ItemWrite:
 
 @app.create(Idempotency, rate=Rate(average=0.5))
 def finish_answer(record: Idempotency) -> ItemWrite:
-    """Store the response to a request with several steps, replacing the record that marks the request as in progress
-    (status 102).
+    """Store the response to a request with several steps.
+
+    It replaces the record that marks the request as in progress (status 102).
     """
     return item(record).replace_if(F.http_status_code == 102)
 
@@ -316,8 +317,9 @@ def deletions() -> KeyCondition:
 
 @app.check(User)
 def user_is_leaving(user_id: str, since: datetime) -> ItemWrite:
-    """Check that the user's deletion started at the time `since`, so that a user who was created again is
-    not affected.
+    """Check that the user's deletion started at the time `since`.
+
+    A user who was created again is therefore not affected.
     """
     return item(user_id=user_id).condition(F.deleting_since == since)
 

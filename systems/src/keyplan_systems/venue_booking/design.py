@@ -90,8 +90,9 @@ def write_claim(
     *, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
     most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a user's claim to an email address that is not verified yet, and count the email with the verification code
-    against the daily limits.
+    """Store a user's claim to an unverified email address, and count the email with the verification code.
+
+    The transaction fails if a daily limit on emails is reached.
     """
     return [
         count_letter(by_user, most_by_user),
@@ -137,8 +138,9 @@ def write_request(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, by_user: LetterCountItem,
     most_by_user: int, to_address: LetterCountItem, most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a booking request, its copy in the user's partition, and its emails, and count the emails against the daily
-    limits.
+    """Store a booking request with its copy in the user's partition and its emails, and count the emails.
+
+    The transaction fails if a daily limit on emails is reached.
     """
     return [
         count_letter(by_user, most_by_user),
