@@ -130,7 +130,8 @@ class Manner:
 
 
 def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
-    """Send an idempotent request with retries, and return the response as an instance of `model`.
+    """Send an idempotent request, and return the response as an instance of `model`. Failed requests are retried
+    according to the policy in `manner`.
 
     `deadline` is a time on the monotonic clock. If the server requests a pause that ends after the deadline, the error
     is raised immediately.
@@ -155,7 +156,8 @@ def request(call: Call, model: type[Model], manner: Manner, deadline: float = ma
 
 
 def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) -> Flow[AgentQuestion]:
-    """Poll until the question is finished, it has `min_answers` answers, or `timeout_s` seconds have passed.
+    """Send the request `poll` repeatedly until the question is finished, it has `min_answers` answers, or `timeout_s`
+    seconds have passed. Return the question.
 
     The last poll is sent when the timeout ends.
     """

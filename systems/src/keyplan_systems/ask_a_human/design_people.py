@@ -68,7 +68,7 @@ def leaderboard(partitions: Annotated[list[Partition], Field(max_length=8)]) -> 
 
 @user_stats.count(BoardRow, index="ByTotalPoints", rate=Rate(average=30, peak=200), expected_items=200)
 def better_in_bucket(partitions: Annotated[list[Partition], Field(max_length=8)], low: str, high: str) -> KeyCondition:
-    """Count the leaderboard rows whose `place` is in a range, to compute a user's rank within a score bucket."""
+    """Count the leaderboard rows with a `place` from `low` to `high`, to compute a rank within a score bucket."""
     return pk(leaderboard=each(partitions)).sk.between(place=(low, high))
 
 

@@ -137,7 +137,7 @@ def issue_secret(agent: str, secret_hash: str) -> ItemWrite:
 
 @questions.update(Agent, upsert=True)
 def open_one(agent: str, most: int) -> ItemWrite:
-    """Increment an agent's number of open questions, if it is below the maximum."""
+    """Increment an agent's number of open questions, if it is less than `most`."""
     return item(agent=agent).add(open_questions=1).condition(F.open_questions.missing() | (F.open_questions < most))
 
 

@@ -53,7 +53,7 @@ def review_flag(flag_id: str, action: Action, reviewed_at: Timestamp) -> ItemWri
 
 @responses.update(Counter, upsert=True, rate=Rate(average=250, peak=2_500))
 def count_request(window: str, allowed: int, ttl: int) -> ItemWrite:
-    """Count a request in a time window, if the count is below the maximum."""
+    """Count a request in a time window, if fewer than `allowed` requests were counted in it."""
     return item(window=window).add(requests=1).set(ttl=ttl).condition(F.requests.missing() | (F.requests < allowed))
 
 

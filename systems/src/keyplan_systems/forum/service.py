@@ -125,8 +125,8 @@ class Service:
         )
 
     def grant_help(self, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-        """Permit a group to ask another group for help on an item. Raises NotAllowedError if the giver may not grant
-        this permission.
+        """Permit the group `receiver_id` to ask the helper group for help on an item. Raises NotAllowedError if the
+        giver may not grant this permission.
         """
         threads.grant_help(self.database, giver_id, receiver_id, item_id, helper_group_id)
 

@@ -167,7 +167,7 @@ def open_attempts(user_id: str) -> KeyCondition:
 
 @attempts.query(StoredAttempt, index="OpenAttempts", expected_items=10, rate=Rate(average=0.02))
 def inactive_attempts(touched_before: Instant) -> KeyCondition:
-    """Read the attempts in progress, across all users, that have not changed since a given time."""
+    """Read the attempts in progress, across all users, that have not changed since `touched_before`."""
     return pk(attempt_id=every_shard()).sk.lte(touched_at=touched_before)
 
 

@@ -246,7 +246,7 @@ def change_status(
     completed_at: datetime | None,
     expiration_timestamp: datetime | None,
 ) -> ItemWrite:
-    """Update the status of a task in a bulk request if the task is unchanged since it was read."""
+    """Update the status of a task in a bulk request if the task still has the version `seen`."""
     return (
         item(user_id=user_id, task_id=task_id)
         .if_version(seen)
@@ -261,7 +261,7 @@ def change_status(
 
 @app.delete(Task, rate=Rate(average=2, peak=20))
 def delete_task(user_id: str, task_id: str, seen: int) -> ItemWrite:
-    """Delete a task if it is unchanged since it was read."""
+    """Delete a task if it still has the version `seen`."""
     return item(user_id=user_id, task_id=task_id).if_version(seen)
 
 
@@ -338,13 +338,13 @@ def remove_tasks(user_id: str, since: datetime, task_ids: UpTo50) -> list[WriteC
 
 @app.delete(User, rate=Rate.monthly(100))
 def remove_user(user_id: str, since: datetime) -> ItemWrite:
-    """Delete a user and the uniqueness guard item for the email address."""
+    """Delete a user and the uniqueness guard item for the email address, if the deletion started at `since`."""
     return item(user_id=user_id).condition(F.deleting_since == since)
 
 
 @app.delete(Deletion, rate=Rate.monthly(100))
 def end_deletion(user_id: str, since: datetime) -> ItemWrite:
-    """Delete the job that deletes a user."""
+    """Delete the job that deletes a user, if the deletion started at `since`."""
     return item(user_id=user_id).condition(F.since == since)
 
 

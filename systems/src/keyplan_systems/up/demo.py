@@ -40,7 +40,8 @@ def demo(
     stays: bool = False,
     show: Show | None = None,
 ) -> None:
-    """Run the demo of each system. If `url` is None, start the systems first, with a temporary data folder.
+    """Run the demo of the systems with the given names, or of all systems if `names` is empty. If `url` is None, start
+    the systems first, with a temporary data folder.
 
     If `stays` is True, the systems that this function started keep running until Ctrl-C. If `show` is given, the demo
     runs in a browser instead of through the APIs. Raises UpError if the server does not respond or if a response is

@@ -121,7 +121,7 @@ def event_of(item: EventItem) -> Event:
 
 
 def event_item(event: Event, version: int = 0) -> EventItem:
-    """Convert an event to an item."""
+    """Convert an event to an item. `version` is the version that was read, or 0 for a new event."""
     values: dict[str, Any] = {name: getattr(event, name) for name in EventItem.model_fields}
     return EventItem(**{**values, "slots": list(event.slots), "version": version})
 

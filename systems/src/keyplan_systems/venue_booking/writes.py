@@ -70,7 +70,7 @@ def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> ItemWrite:
 
 @venue.update(EmailCodeItem, rate=FEW)
 def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
-    """Count an attempt to enter a verification code, if the maximum number of attempts is not reached.
+    """Count an attempt to enter a verification code, if fewer than `allowed` attempts were counted.
 
     The attempt is counted before the code is compared.
     """
@@ -85,7 +85,10 @@ def use_code(user_id: str, claim_id: str) -> ItemWrite:
 
 @venue.update(LetterCountItem, upsert=True)
 def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
-    """Count an email that a user triggers, or an email to an address, if the daily limit is not reached."""
+    """Count an email that a user triggers, or an email to an address, if the daily limit is not reached.
+
+    The limit is `allowed` emails.
+    """
     below = F.letters.missing() | (F.letters < allowed)
     key = item(scope=count.scope, subject=count.subject, day=count.day)
     return key.condition(below).add(letters=1).set(expires_at=count.expires_at)
@@ -204,7 +207,10 @@ def put_lock_code(code: LockCodeItem) -> ItemWrite:
 
 @venue.update(OutboxItem, rate=SOME)
 def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, expires_at: datetime) -> ItemWrite:
-    """Mark an unsent email in the outbox as sent or failed, unless another process has already done so."""
+    """Mark an unsent email in the outbox as sent or failed, unless another process has already done so.
+
+    `failure` is the reason why the email was abandoned, or None if it was sent.
+    """
     return (
         item(notice_key=letter.notice_key)
         .assuming(created_at=letter.created_at)

@@ -42,7 +42,8 @@ class KeySource(Protocol):
 
 
 def parse_keys(document: bytes | str, source: str) -> dict[str | None, PyJWK]:
-    """Return the usable public signing keys of a JWKS document, by key ID.
+    """Return the usable public signing keys of a JWKS document, by key ID. `source` is the name of the document in
+    error messages.
 
     Other keys (symmetric keys, encryption keys, unknown curves, short RSA keys) are ignored, because a key set can also
     contain keys for other purposes. Raises KeysUnavailableError if the document is not a key set or contains no usable

@@ -50,7 +50,7 @@ class Count(Entity):
 
 @rate_limits.update(Count, upsert=True, rate=Rate.monthly(100_000))
 def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
-    """Count a request in a time window, if the count is below the maximum."""
+    """Count a request in a time window, if fewer than `allowed` requests were counted in it."""
     below = F.requests.missing() | (F.requests < allowed)
     return item(window=window).add(requests=1).set(expires_at=expires_at).condition(below)
 

@@ -101,7 +101,9 @@ def ttl_s(period: Period, now_ms: int) -> int | None:
 
 
 def shard(fingerprint_hash: str) -> int:
-    """Return the user's shard number. It is the same on every leaderboard."""
+    """Return the number of the shard to which the user with the given fingerprint hash belongs. It is the same on every
+    leaderboard.
+    """
     return hashlib.sha256(fingerprint_hash.encode()).digest()[0] % SHARDS
 
 

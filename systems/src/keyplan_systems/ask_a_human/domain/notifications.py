@@ -248,8 +248,8 @@ def after_send(outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, ch
     Attempts are numbered from 1.
 
     `deadline_ms` is the deadline of the question. The pause before a retry starts at 10 s, doubles each time up to 10
-    minutes, and has up to 10% jitter. It is never shorter than the pause that the push service requests. After six
-    attempts, or if the next attempt would be after the deadline, the message is dropped.
+    minutes, and has up to 10% jitter, which is generated with `chance`. The pause is never shorter than the push
+    service requests. After six attempts, or if the next attempt would be after the deadline, the message is dropped.
     """
     match outcome:
         case Delivered():

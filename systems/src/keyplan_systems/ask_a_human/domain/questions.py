@@ -108,7 +108,7 @@ class KeyRecord:
 
 
 def new_question_id(chance: random.Random) -> str:
-    """Return a random UUID (version 4)."""
+    """Return a random UUID (version 4) that is generated with `chance`."""
     return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 

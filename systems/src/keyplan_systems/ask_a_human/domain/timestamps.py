@@ -104,7 +104,7 @@ def week_start(day: date) -> date:
 def retry_after_s(retry_after: str | None, now_s: float) -> float | None:
     """Return the pause in seconds that a Retry-After header requests, or None if the header is missing or invalid.
 
-    The header contains a number of seconds or a date.
+    The header contains a number of seconds, or a date that is compared with the current time, `now_s`.
     """
     if retry_after is None:
         return None

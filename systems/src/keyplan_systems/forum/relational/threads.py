@@ -116,7 +116,8 @@ def update_thread(
 
 
 def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-    """Permit a group to ask another group for help on an item, and on the items below it that inherit the grant.
+    """Permit the group `receiver_id` to ask the helper group for help on an item, and on the items below it that
+    inherit the grant.
 
     A repeated call changes nothing. Raises NotAllowedError if the giver may not grant this permission.
     """

@@ -54,7 +54,11 @@ def encode(table: Any) -> bytes:
 
 
 def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None, where: Any = None) -> Any:
-    """Return the rows of a data file as an Arrow table. Raises FileNotFoundError if the file does not exist."""
+    """Return the rows of a data file as an Arrow table. Raises FileNotFoundError if the file does not exist.
+
+    `columns` contains the names of the columns to read, and `where` is an Arrow expression that selects rows. If they
+    are None, all columns or all rows are returned.
+    """
     fragment = ds.ParquetFileFormat().make_fragment(file.path, storage.arrow)
     return fragment.to_table(columns=None if columns is None else list(columns), filter=where, use_threads=False)
 

@@ -190,7 +190,7 @@ class Refresher:
         )
 
     def _stage(self, items: Iterable[Mapping[str, Any]], partition: str, staged: list[DataFile]) -> str:
-        """Write the items of an export to files, and return the digest of the items.
+        """Write the items of an export to files, append the files to `staged`, and return the digest of the items.
 
         Each file is added to a version immediately, so that vacuum does not remove it.
         """

@@ -214,7 +214,11 @@ def show_booking(
     errors: Mapping[str, str] | None = None,
     message: str = "",
 ) -> Response:
-    """Return the page of a booking. The owner can cancel it there, and administrators can decide on it."""
+    """Return the page of a booking. The owner can cancel it there, and administrators can decide on it.
+
+    After a form was rejected, `values` and `errors` contain the entered text and the error messages by form field, and
+    `message` is an error message for the whole page.
+    """
     service, t = site.service, site.phrases(request)
     booking = service.bookings.one(actor, booking_id)
     events = service.calendar.on_date(booking.date)
