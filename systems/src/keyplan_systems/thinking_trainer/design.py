@@ -277,7 +277,7 @@ def profile_history(user_id: str) -> KeyCondition:
 
 @profiles.put(StoredProfile, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def write_profile(profile: StoredProfile) -> ItemWrite:
-    """Store a profile snapshot, replacing an older version with the same key."""
+    """Store a profile snapshot, replacing any existing snapshot with the same key."""
     return item(profile)
 
 

@@ -115,9 +115,7 @@ class Auditor:
         self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
     def asked(self, action: Ask, question_id: str) -> None:
-        """Record an accepted question. It is a new question, or the existing question for a repeated
-        idempotency key.
-        """
+        """Record an accepted question, which is either new or the existing question for a repeated idempotency key."""
         self._report(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
 
     def ask_refused(self, action: Ask, code: str) -> None:

@@ -147,8 +147,8 @@ class Folder:
         return swept
 
     def _target(self, path: str) -> Path:
-        """Return the path of a file in the filesystem. If the folder of the file does not exist, it is
-        durably created.
+        """Return the path of a file in the filesystem. If the folder of the file does not exist, it is created and
+        synced to disk.
         """
         target = self._root / path
         _make(target.parent)
