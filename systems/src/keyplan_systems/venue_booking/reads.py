@@ -58,7 +58,7 @@ def slots_on_date(date: Day) -> KeyCondition:
 
 @venue.query(BookingItem, index="GSI1", rate=SOME, expected_items=20)
 def bookings_with_status(status: Status) -> KeyCondition:
-    """5. List the bookings with a status, such as pending bookings for administrators, oldest request first."""
+    """5. List the bookings with a given status, such as pending bookings for administrators, oldest request first."""
     return pk(status=status)
 
 
@@ -70,8 +70,9 @@ def slots_in_months(months: Annotated[list[Day], Field(max_length=13)]) -> KeyCo
 
 @venue.query(UserItem, index="GSI1", rate=FEW, expected_items=1)
 def user_by_email(email: str) -> KeyCondition:
-    """7. Get a user by email address. The query is not used for login, because an identity provider
-    authenticates users.
+    """7. Get a user by email address.
+
+    The query is not used for login, because an identity provider authenticates users.
     """
     return pk(email=email)
 
